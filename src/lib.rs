@@ -25,6 +25,7 @@ pub mod pfc;
 mod prefetch;
 pub mod qos;
 pub mod route;
+pub mod router;
 pub mod sets;
 #[cfg(test)]
 mod sets_tests;

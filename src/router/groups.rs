@@ -1,0 +1,223 @@
+//! Next-hop groups: equal sets of next hops share one, so that a lost next hop changes one group and no prefix.
+
+use std::collections::HashMap;
+
+use super::buckets::{Buckets, MAX_MEMBERS};
+use crate::route::{Action, AdjacencyId, Group, GroupId, NextHopSpec, RouteTable};
+
+/// Maximum number of groups of a switch.
+pub const MAX_GROUPS: usize = 1 << 16;
+
+/// A set of next hops that routes have in common.
+#[derive(Debug)]
+pub struct HopSet {
+    /// The next hops.
+    pub hops: Box<[NextHopSpec]>,
+    /// Adjacency of each next hop; `None`: not usable.
+    pub adjacencies: Box<[Option<AdjacencyId>]>,
+    weights: Box<[u16]>,
+    buckets: Buckets,
+    /// Routes that use the set.
+    uses: usize,
+}
+
+#[derive(Debug)]
+enum Slot {
+    Free,
+    /// The network of an interface: each destination is its own next hop.
+    Glean(u16),
+    Set(HopSet),
+}
+
+/// All groups of a switch.
+#[derive(Debug, Default)]
+pub struct Groups {
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    by_hops: HashMap<Box<[NextHopSpec]>, GroupId>,
+}
+
+impl Groups {
+    /// Creates the groups of the networks of `interfaces` interfaces.
+    #[must_use]
+    pub fn new(interfaces: usize) -> Self {
+        Self { slots: (0..interfaces).map(|interface| Slot::Glean(interface as u16)).collect(), ..Self::default() }
+    }
+
+    /// The group of the networks of `interface`.
+    #[must_use]
+    pub fn glean(interface: u16) -> GroupId {
+        GroupId(GroupId::FIRST + u32::from(interface))
+    }
+
+    fn slot(&self, id: GroupId) -> Option<&Slot> {
+        self.slots.get((id.0.checked_sub(GroupId::FIRST)?) as usize)
+    }
+
+    /// The set of `id`, if it is one.
+    #[must_use]
+    pub fn set(&self, id: GroupId) -> Option<&HopSet> {
+        match self.slot(id)? {
+            Slot::Set(set) => Some(set),
+            _ => None,
+        }
+    }
+
+    /// The interface of `id`, if it is the group of an interface's networks.
+    #[must_use]
+    pub fn gleaned(&self, id: GroupId) -> Option<u16> {
+        match self.slot(id)? {
+            Slot::Glean(interface) => Some(*interface),
+            _ => None,
+        }
+    }
+
+    /// The group of `hops`, which one more route uses now. The order of the next hops does not matter. `None` if there
+    /// are too many groups. The second value tells whether the group is new.
+    pub fn acquire(&mut self, hops: &[NextHopSpec]) -> Option<(GroupId, bool)> {
+        let mut hops: Vec<NextHopSpec> = hops.iter().take(MAX_MEMBERS).copied().collect();
+        hops.sort_unstable_by_key(|hop| (hop.interface, hop.address, hop.weight));
+        hops.dedup_by_key(|hop| (hop.interface, hop.address));
+        if let Some(&id) = self.by_hops.get(hops.as_slice()) {
+            if let Some(set) = self.set_mut(id) {
+                set.uses += 1;
+            }
+            return Some((id, false));
+        }
+        let id = self.allocate()?;
+        let hops: Box<[NextHopSpec]> = hops.into();
+        let weights: Box<[u16]> = hops.iter().map(|hop| hop.weight).collect();
+        let set = HopSet {
+            adjacencies: vec![None; hops.len()].into(),
+            buckets: Buckets::new(&weights),
+            weights,
+            uses: 1,
+            hops: hops.clone(),
+        };
+        self.slots[(id.0 - GroupId::FIRST) as usize] = Slot::Set(set);
+        self.by_hops.insert(hops, id);
+        Some((id, true))
+    }
+
+    fn allocate(&mut self) -> Option<GroupId> {
+        if let Some(slot) = self.free.pop() {
+            return Some(GroupId(GroupId::FIRST + slot));
+        }
+        if self.slots.len() + GroupId::FIRST as usize >= MAX_GROUPS {
+            return None;
+        }
+        self.slots.push(Slot::Free);
+        Some(GroupId(GroupId::FIRST + self.slots.len() as u32 - 1))
+    }
+
+    fn set_mut(&mut self, id: GroupId) -> Option<&mut HopSet> {
+        match self.slots.get_mut((id.0.checked_sub(GroupId::FIRST)?) as usize)? {
+            Slot::Set(set) => Some(set),
+            _ => None,
+        }
+    }
+
+    /// Ends one use of `id`. Returns its next hops if that was the last; the number may be used again by the next
+    /// update of the tables.
+    pub fn release(&mut self, id: GroupId) -> Option<Box<[NextHopSpec]>> {
+        let set = self.set_mut(id)?;
+        set.uses -= 1;
+        if set.uses > 0 {
+            return None;
+        }
+        let slot = id.0 - GroupId::FIRST;
+        let Slot::Set(set) = std::mem::replace(&mut self.slots[slot as usize], Slot::Free) else { return None };
+        self.by_hops.remove(&set.hops);
+        self.free.push(slot);
+        Some(set.hops)
+    }
+
+    /// Works out anew which next hops of each set are usable, by `adjacency`. Returns the number of buckets that moved.
+    pub fn refresh(&mut self, mut adjacency: impl FnMut(&NextHopSpec) -> Option<AdjacencyId>) -> usize {
+        let mut moved = 0;
+        for slot in &mut self.slots {
+            let Slot::Set(set) = slot else { continue };
+            let found: Box<[_]> = set.hops.iter().map(&mut adjacency).collect();
+            // Buckets name members, so a member with another adjacency keeps its buckets.
+            let (before, alive) = (living(&set.adjacencies), living(&found));
+            set.adjacencies = found;
+            if before != alive {
+                moved += set.buckets.assign(&set.weights, &alive);
+            }
+        }
+        moved
+    }
+
+    /// The groups and buckets as lcores read them.
+    #[must_use]
+    pub fn tables(&self) -> (Box<[Group]>, Box<[AdjacencyId]>) {
+        let (mut groups, mut buckets) = (RouteTable::fixed_groups().to_vec(), Vec::new());
+        for slot in &self.slots {
+            groups.push(match slot {
+                Slot::Free => Group::without_buckets(Action::NoRoute),
+                Slot::Glean(interface) => Group::without_buckets(Action::Glean(*interface)),
+                Slot::Set(set) => set.write(&mut buckets),
+            });
+        }
+        (groups.into(), buckets.into())
+    }
+
+    /// Number of sets.
+    #[must_use]
+    pub fn sets(&self) -> usize {
+        self.by_hops.len()
+    }
+}
+
+fn living(adjacencies: &[Option<AdjacencyId>]) -> Vec<bool> {
+    adjacencies.iter().map(Option::is_some).collect()
+}
+
+impl HopSet {
+    fn write(&self, buckets: &mut Vec<AdjacencyId>) -> Group {
+        let first = buckets.len() as u32;
+        let found = self.buckets.members().map(|member| self.adjacencies.get(member?).copied().flatten());
+        match found.collect::<Option<Vec<_>>>() {
+            Some(found) => {
+                buckets.extend(found);
+                Group { first, mask: (self.buckets.len() - 1) as u16, action: Action::Forward }
+            }
+            // Buckets are assigned all or none.
+            None => Group::without_buckets(Action::Incomplete(self.hops.first().map_or(0, |hop| hop.interface))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hop(last: u8, weight: u16) -> NextHopSpec {
+        NextHopSpec { address: [10, 0, 0, last].into(), interface: 0, weight }
+    }
+
+    #[test]
+    fn equal_sets_share_a_group_until_the_last_use() {
+        let mut groups = Groups::new(2);
+        let (id, is_new) = groups.acquire(&[hop(1, 1), hop(2, 1)]).unwrap();
+        assert!(is_new && id.0 == GroupId::FIRST + 2);
+        assert_eq!(groups.acquire(&[hop(2, 1), hop(1, 1)]), Some((id, false)), "the order does not matter");
+        assert_eq!(groups.release(id), None);
+        assert_eq!(groups.release(id).map(|hops| hops.len()), Some(2));
+        assert_eq!(groups.acquire(&[hop(3, 1)]).unwrap().0, id, "the number is used again");
+        assert_eq!(groups.gleaned(Groups::glean(1)), Some(1));
+    }
+
+    #[test]
+    fn group_forwards_while_some_next_hop_is_usable() {
+        let mut groups = Groups::new(0);
+        let (id, _) = groups.acquire(&[hop(1, 1), hop(2, 1)]).unwrap();
+        let action = |groups: &Groups| groups.tables().0[id.0 as usize].action;
+        assert_eq!(action(&groups), Action::Incomplete(0));
+        groups.refresh(|hop| (hop.address == std::net::IpAddr::from([10, 0, 0, 2])).then_some(AdjacencyId(7)));
+        assert_eq!(action(&groups), Action::Forward);
+        assert!(groups.tables().1.iter().all(|&adjacency| adjacency == AdjacencyId(7)));
+        groups.refresh(|_| None);
+        assert_eq!(action(&groups), Action::Incomplete(0));
+    }
+}

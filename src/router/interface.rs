@@ -1,0 +1,164 @@
+//! An interface of the router: its addresses, and the routes that follow from them.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use ipnet::{IpNet, Ipv4Net};
+
+use super::frames;
+use super::groups::Groups;
+use super::neighbours::Neighbours;
+use super::rib::Source;
+use crate::route::{Adjacency, Attachment, Egress, GroupId, InjectTo, InterfaceSpec};
+use crate::sets::PortSet;
+use crate::wire::MacAddr;
+
+/// An interface.
+#[derive(Debug)]
+pub struct Interface {
+    pub name: String,
+    pub mac: MacAddr,
+    pub vlan: u16,
+    pub mtu: u16,
+    pub ports: PortSet,
+    /// The way of its frames.
+    pub to: InjectTo,
+    pub is_up: bool,
+    /// Its link-local address, by its MAC address.
+    pub link_local: Ipv6Addr,
+    addresses: Vec<IpNet>,
+}
+
+/// Addresses that no packet may have as its destination, and the group that drops them.
+pub fn fixed_routes() -> impl Iterator<Item = (IpNet, GroupId)> {
+    // RFC 6890: this network, loopback, link-local; groups and reserved addresses. RFC 4291: the same for IPv6.
+    const MARTIANS: [&str; 9] = [
+        "0.0.0.0/8",
+        "127.0.0.0/8",
+        "169.254.0.0/16",
+        "224.0.0.0/4",
+        "240.0.0.0/4",
+        "::/128",
+        "::1/128",
+        "fe80::/10",
+        "ff00::/8",
+    ];
+    MARTIANS.iter().filter_map(|text| text.parse().ok()).map(|prefix| (prefix, GroupId::MARTIAN))
+}
+
+/// Whether an address is valid on its link only.
+pub fn is_link_local(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => address.is_link_local(),
+        IpAddr::V6(address) => address.is_unicast_link_local(),
+    }
+}
+
+impl Interface {
+    /// Creates the interface of `spec` without addresses, up.
+    pub fn new(spec: &InterfaceSpec) -> Self {
+        let to = match spec.attachment {
+            Attachment::Port(port) => InjectTo::Port(port),
+            Attachment::Vlan => InjectTo::Vlan(spec.vlan),
+        };
+        Self {
+            name: spec.name.clone(),
+            mac: spec.mac,
+            vlan: spec.vlan,
+            mtu: spec.mtu,
+            ports: spec.ports,
+            to,
+            is_up: true,
+            link_local: frames::link_local(spec.mac),
+            addresses: Vec::new(),
+        }
+    }
+
+    /// The configured addresses.
+    pub fn addresses(&self) -> &[IpNet] {
+        &self.addresses
+    }
+
+    pub fn set_addresses(&mut self, addresses: &[IpNet]) {
+        self.addresses = addresses.to_vec();
+    }
+
+    /// All addresses of the router here, with the link-local one.
+    pub fn own(&self) -> impl Iterator<Item = IpAddr> + '_ {
+        self.addresses.iter().map(IpNet::addr).chain([self.link_local.into()])
+    }
+
+    /// Whether `address` is on a network of the interface.
+    pub fn has_network_of(&self, address: IpAddr) -> bool {
+        self.addresses.iter().any(|network| network.contains(&address))
+    }
+
+    /// Whether `address` may be a neighbour: on a network of the interface, or link-local.
+    pub fn is_on_link(&self, address: IpAddr) -> bool {
+        self.has_network_of(address) || is_link_local(address)
+    }
+
+    /// The own address from which to ask for `target`.
+    pub fn source_v4(&self, target: Ipv4Addr) -> Option<Ipv4Addr> {
+        let own = |network: &&IpNet| network.contains(&IpAddr::V4(target));
+        let v4 = |network: &IpNet| match network.addr() {
+            IpAddr::V4(own) => Some(own),
+            IpAddr::V6(_) => None,
+        };
+        self.addresses.iter().find(own).and_then(v4).or_else(|| self.addresses.iter().find_map(v4))
+    }
+
+    /// The own address from which to ask for `target`; the link-local one if none is on its network.
+    pub fn source_v6(&self, target: Ipv6Addr) -> Ipv6Addr {
+        let networks = self.addresses.iter().filter(|network| network.contains(&IpAddr::V6(target)));
+        let mut own = networks.filter_map(|network| match network.addr() {
+            IpAddr::V6(own) => Some(own),
+            IpAddr::V4(_) => None,
+        });
+        own.next().unwrap_or(self.link_local)
+    }
+
+    /// An own address of the family of `peer` that other networks can reach.
+    pub fn routable(&self, peer: IpAddr) -> Option<IpAddr> {
+        let own = self.addresses.iter().map(IpNet::addr);
+        own.filter(|own| own.is_ipv4() == peer.is_ipv4()).find(|own| !is_link_local(*own))
+    }
+
+    /// The routes that follow from the addresses.
+    pub fn routes(&self, index: u16) -> Vec<(IpNet, Source, GroupId)> {
+        let mut routes = vec![(IpNet::from(IpAddr::from(self.link_local)), Source::Local, GroupId::LOCAL)];
+        for network in &self.addresses {
+            routes.push((IpNet::from(network.addr()), Source::Local, GroupId::LOCAL));
+            if !is_link_local(network.addr()) && network.prefix_len() < network.max_prefix_len() {
+                routes.push((network.trunc(), Source::Connected, Groups::glean(index)));
+            }
+            if let IpNet::V4(network) = network {
+                // RFC 2644: "A router MAY [...] disable receipt of network-prefix-directed broadcasts".
+                let ends = broadcast_addresses(*network);
+                routes.extend(ends.map(|end| (IpNet::from(IpAddr::from(end)), Source::Connected, GroupId::MARTIAN)));
+            }
+        }
+        routes
+    }
+}
+
+/// The network and broadcast addresses of a prefix. A network of two addresses has none (RFC 3021).
+fn broadcast_addresses(network: Ipv4Net) -> impl Iterator<Item = Ipv4Addr> {
+    let ends = [network.network(), network.broadcast()];
+    ends.into_iter().filter(move |_| network.prefix_len() < 31)
+}
+
+/// The adjacencies of all neighbours, by number. Numbers that no neighbour has lead nowhere, and no bucket has them.
+pub fn adjacencies(interfaces: &[Interface], neighbours: &Neighbours) -> Box<[Adjacency]> {
+    let nowhere = Adjacency::new(MacAddr::default(), MacAddr::default(), 0, Egress::Bridged, (0, 0));
+    let mut made = vec![nowhere; neighbours.adjacencies()];
+    for ((index, _), neighbour) in neighbours.iter() {
+        let (Some(id), Some(interface)) = (neighbour.adjacency, interfaces.get(usize::from(index))) else { continue };
+        let egress = match interface.to {
+            InjectTo::Port(port) => Egress::Port(port),
+            InjectTo::Vlan(_) => Egress::Bridged,
+        };
+        made[usize::from(id.0)] =
+            Adjacency::new(neighbour.mac, interface.mac, interface.vlan, egress, (index, interface.mtu));
+    }
+    made.into()
+}

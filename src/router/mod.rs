@@ -1,0 +1,398 @@
+//! The router's control plane: routes, neighbours, and answers to packets for the switch itself.
+//!
+//! [`Router`] is a state machine without input, output and clock. Its caller passes punted frames, link states, routes
+//! and the time; it returns frames to inject and, by [`Router::update`], the tables that lcores route by. The control
+//! thread and the simulator run the same router.
+//!
+//! # Example
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use holdfast::route::{FibWriter, NextHopSpec, SoftFib};
+//! use holdfast::router::{Router, Source, fixture};
+//! use holdfast::units::Nanos;
+//!
+//! let fibs: [Arc<dyn FibWriter>; 2] = [Arc::new(SoftFib::default()), Arc::new(SoftFib::default())];
+//! let mut router = Router::new(&fixture::two_ports(), fibs, Nanos(0));
+//! let hop = NextHopSpec { address: "10.0.1.2".parse().unwrap(), interface: 1, weight: 1 };
+//! router.set_route(Source::Static, "10.9.0.0/16".parse().unwrap(), &[hop], Nanos(0));
+//! let table = router.update().expect("routes have changed");
+//! assert_eq!(table.version, 1);
+//! ```
+
+pub mod buckets;
+pub mod fixture;
+mod frames;
+pub mod groups;
+mod interface;
+pub mod neighbours;
+mod respond;
+pub mod rib;
+mod tables;
+#[cfg(test)]
+mod tests;
+pub mod view;
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use ipnet::IpNet;
+
+pub use self::neighbours::State;
+pub use self::rib::{Source, UsedRoute};
+pub use self::view::{InterfaceView, NeighbourView, RouterView};
+
+use self::groups::Groups;
+use self::interface::Interface;
+use self::neighbours::{Effect, Key, Neighbours, Question};
+use self::rib::{Rib, RibChange};
+use self::tables::Tables;
+use crate::route::{FibWriter, GroupId, InjectTo, NextHopSpec, RouteTable, RoutingSpec};
+use crate::sets::PortSet;
+use crate::units::Nanos;
+use crate::wire::MacAddr;
+
+/// Frames that wait to be injected. Further ones are dropped: each is an answer or a question that will be repeated.
+const MOST_OUTPUT: usize = 1024;
+
+/// A frame that the router sends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outgoing {
+    /// The frame, without VLAN tag.
+    pub bytes: Vec<u8>,
+    /// Its way.
+    pub to: InjectTo,
+    /// VLAN of the frame inside the switch.
+    pub vlan: u16,
+}
+
+/// Counters of the router.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct RouterCounts {
+    /// ICMP errors sent.
+    pub icmp_errors: u64,
+    /// Echo requests answered.
+    pub echo_replies: u64,
+    /// ARP and neighbour discovery messages that others sent with an own address as theirs.
+    pub conflicts: u64,
+    /// Frames not sent because too many waited.
+    pub output_drops: u64,
+    /// Prefixes that the forwarding table had no room for.
+    pub fib_refused: u64,
+    /// Routes refused because there are too many next-hop groups.
+    pub groups_refused: u64,
+    /// Buckets of next-hop groups that changed their member.
+    pub buckets_moved: u64,
+}
+
+/// The router of a switch.
+#[derive(Debug)]
+pub struct Router {
+    interfaces: Vec<Interface>,
+    rib: Rib,
+    groups: Groups,
+    neighbours: Neighbours,
+    tables: Tables,
+    /// Whether the router answers for its addresses. False where the Linux kernel does.
+    answers: bool,
+    output: Vec<Outgoing>,
+    counts: RouterCounts,
+    /// The configuration in force.
+    spec: RoutingSpec,
+}
+
+impl Router {
+    /// Creates the router of `spec` over two empty forwarding tables. All interfaces are up.
+    #[must_use]
+    pub fn new(spec: &RoutingSpec, fibs: [Arc<dyn FibWriter>; 2], now: Nanos) -> Self {
+        let mut router = Self {
+            interfaces: spec.interfaces.iter().map(Interface::new).collect(),
+            rib: Rib::default(),
+            groups: Groups::new(spec.interfaces.len()),
+            neighbours: Neighbours::default(),
+            tables: Tables::new(fibs, spec),
+            answers: true,
+            output: Vec::new(),
+            counts: RouterCounts::default(),
+            spec: RoutingSpec { routes: Vec::new(), neighbours: Vec::new(), ..spec.clone() },
+        };
+        for (prefix, group) in interface::fixed_routes() {
+            router.set_group(Source::Local, prefix, group);
+        }
+        for (index, interface) in spec.interfaces.iter().enumerate() {
+            router.set_addresses(index as u16, &interface.addresses, now);
+        }
+        router.configure(spec, now);
+        router
+    }
+
+    /// Lets the Linux kernel answer for the router's addresses, which it has too. The router still learns from all ARP
+    /// and neighbour discovery, and sends ICMP errors about packets that it does not forward.
+    pub fn leave_answers_to_kernel(&mut self) {
+        self.answers = false;
+    }
+
+    /// Brings static routes, static neighbours and addresses to `wanted`. Interfaces are those of the start.
+    pub fn configure(&mut self, wanted: &RoutingSpec, now: Nanos) {
+        for (index, interface) in wanted.interfaces.iter().enumerate().take(self.interfaces.len()) {
+            self.set_addresses(index as u16, &interface.addresses, now);
+        }
+        let old = std::mem::replace(&mut self.spec, wanted.clone());
+        for route in &old.routes {
+            if !wanted.routes.iter().any(|new| new.prefix == route.prefix) {
+                self.remove_route(Source::Static, route.prefix);
+            }
+        }
+        for route in wanted.routes.iter().filter(|route| !old.routes.contains(route)) {
+            self.set_route(Source::Static, route.prefix, &route.next_hops, now);
+        }
+        for neighbour in old.neighbours.iter().filter(|neighbour| !wanted.neighbours.contains(neighbour)) {
+            self.neighbours.unset_static((neighbour.interface, neighbour.address), now);
+        }
+        let mut effect = Effect::default();
+        for neighbour in wanted.neighbours.iter().filter(|neighbour| !old.neighbours.contains(neighbour)) {
+            // A changed address is another entry of the list, so the old one is no longer static here.
+            let key = (neighbour.interface, neighbour.address);
+            self.neighbours.set_static(key, neighbour.mac, now, &mut effect);
+        }
+        self.apply(effect, now);
+    }
+
+    /// Sets the addresses of an interface, and announces the new ones.
+    pub fn set_addresses(&mut self, index: u16, addresses: &[IpNet], now: Nanos) {
+        let Some(interface) = self.interfaces.get_mut(usize::from(index)) else { return };
+        let before = interface.routes(index);
+        let new: Vec<IpNet> =
+            addresses.iter().filter(|address| !interface.addresses().contains(address)).copied().collect();
+        interface.set_addresses(addresses);
+        let after = interface.routes(index);
+        if before == after {
+            return;
+        }
+        for (prefix, source, _) in before.iter().filter(|route| !after.contains(route)) {
+            // Another interface may have the same link-local address.
+            if !self.interfaces.iter().enumerate().any(|(other, interface)| {
+                interface.routes(other as u16).iter().any(|(kept, of, _)| (kept, of) == (prefix, source))
+            }) {
+                self.drop_group(*source, *prefix);
+            }
+        }
+        for (prefix, source, group) in after {
+            self.set_group(source, prefix, group);
+        }
+        self.tables.set_own(self.interfaces.iter().flat_map(Interface::own));
+        self.announce(index, &new);
+        let _ = now;
+    }
+
+    /// Sends gratuitous ARP and unsolicited advertisements of `addresses`.
+    fn announce(&mut self, index: u16, addresses: &[IpNet]) {
+        let Some(interface) = self.interfaces.get(usize::from(index)).filter(|interface| interface.is_up) else {
+            return;
+        };
+        let (mac, link_local) = (interface.mac, interface.link_local);
+        let made: Vec<Vec<u8>> = addresses
+            .iter()
+            .map(|address| match address.addr() {
+                IpAddr::V4(own) => frames::gratuitous_arp((mac, own)),
+                IpAddr::V6(own) => frames::advertisement((mac, own), None, link_local),
+            })
+            .collect();
+        made.into_iter().for_each(|bytes| self.send(index, bytes));
+    }
+
+    /// Sets the ports that have a link. An interface is up while one of its ports is.
+    pub fn set_links(&mut self, up: PortSet, now: Nanos) {
+        for index in 0..self.interfaces.len() {
+            let interface = &mut self.interfaces[index];
+            let is_up = !(interface.ports & up).is_empty();
+            if interface.is_up == is_up {
+                continue;
+            }
+            interface.is_up = is_up;
+            let index = index as u16;
+            if is_up {
+                let addresses = interface.addresses().to_vec();
+                self.announce(index, &addresses);
+            } else {
+                let mut effect = Effect::default();
+                self.neighbours.interface_down(index, now, &mut effect);
+                self.apply(effect, now);
+            }
+            self.tables.touch();
+        }
+    }
+
+    /// Sets the route of `source` to `prefix`: by `next_hops`, or, without any, to drop its packets. Returns false if
+    /// there are too many groups.
+    pub fn set_route(&mut self, source: Source, prefix: IpNet, next_hops: &[NextHopSpec], now: Nanos) -> bool {
+        let known = |hop: &&NextHopSpec| usize::from(hop.interface) < self.interfaces.len();
+        let hops: Vec<NextHopSpec> = next_hops.iter().filter(known).copied().collect();
+        let group = if hops.is_empty() {
+            GroupId::BLACKHOLE
+        } else {
+            let Some((group, is_new)) = self.groups.acquire(&hops) else {
+                self.counts.groups_refused += 1;
+                return false;
+            };
+            if is_new {
+                hops.iter().for_each(|hop| self.neighbours.hold((hop.interface, hop.address), now));
+                self.tables.touch();
+            }
+            group
+        };
+        self.set_group(source, prefix, group);
+        true
+    }
+
+    /// Removes the route of `source` to `prefix`.
+    pub fn remove_route(&mut self, source: Source, prefix: IpNet) {
+        self.drop_group(source, prefix);
+    }
+
+    fn set_group(&mut self, source: Source, prefix: IpNet, group: GroupId) {
+        let change = self.rib.set(prefix, source, group);
+        self.follow(prefix, change);
+    }
+
+    fn drop_group(&mut self, source: Source, prefix: IpNet) {
+        let change = self.rib.remove(prefix, source);
+        self.follow(prefix, change);
+    }
+
+    fn follow(&mut self, prefix: IpNet, change: RibChange) {
+        if let Some(entry) = change.entry {
+            self.tables.change(prefix, entry);
+        }
+        if let Some(hops) = change.replaced.and_then(|group| self.groups.release(group)) {
+            hops.iter().for_each(|hop| self.neighbours.unhold((hop.interface, hop.address)));
+            self.tables.touch();
+        }
+    }
+
+    /// All prefixes that `source` has routes to.
+    #[must_use]
+    pub fn prefixes(&self, source: Source) -> Vec<IpNet> {
+        self.rib.prefixes(source)
+    }
+
+    /// Takes a neighbour that the Linux kernel knows.
+    pub fn confirm_neighbour(&mut self, interface: u16, address: IpAddr, mac: MacAddr, now: Nanos) {
+        let mut effect = Effect::default();
+        if usize::from(interface) < self.interfaces.len() && self.interfaces[usize::from(interface)].is_up {
+            self.neighbours.confirm((interface, address), mac, now, &mut effect);
+        }
+        self.apply(effect, now);
+    }
+
+    /// Acts on the time: asks for neighbours, and gives up those that do not answer. Call it a few times a second.
+    pub fn tick(&mut self, now: Nanos) {
+        let mut effect = Effect::default();
+        self.neighbours.tick(now, &mut effect);
+        self.apply(effect, now);
+    }
+
+    /// Carries out the effect of a change of neighbours.
+    fn apply(&mut self, effect: Effect, now: Nanos) {
+        if effect.is_changed {
+            self.tables.touch();
+        }
+        for key in effect.lost {
+            self.drop_host(key);
+        }
+        for key in effect.gained {
+            self.add_host(key, now);
+        }
+        for question in effect.questions {
+            self.ask(question);
+        }
+        for (key, packet) in effect.released {
+            self.send_waiting(key, packet);
+        }
+        for (key, packet) in effect.given_up {
+            self.answer_unreachable(key, &packet, now);
+        }
+    }
+
+    /// Gives a neighbour on a network of its interface a route of its own. Link-local ones are only next hops.
+    fn add_host(&mut self, (interface, address): Key, now: Nanos) {
+        let hop = NextHopSpec { address, interface, weight: 1 };
+        let is_on_network = self.interfaces[usize::from(interface)].has_network_of(address);
+        if is_on_network && !interface::is_link_local(address) && !self.tables.is_own(address) {
+            self.set_route(Source::Neighbour, IpNet::from(address), &[hop], now);
+        }
+    }
+
+    fn drop_host(&mut self, (interface, address): Key) {
+        let prefix = IpNet::from(address);
+        let is_its_own = self
+            .rib
+            .get(prefix, Source::Neighbour)
+            .and_then(|group| self.groups.set(group))
+            .is_some_and(|set| set.hops.first().is_some_and(|hop| hop.interface == interface));
+        if is_its_own {
+            self.drop_group(Source::Neighbour, prefix);
+        }
+    }
+
+    /// Sends a question for a neighbour, if the interface is up and has an address to ask from.
+    fn ask(&mut self, Question { key: (index, target), mac }: Question) {
+        let interface = &self.interfaces[usize::from(index)];
+        if !interface.is_up {
+            return;
+        }
+        let bytes = match target {
+            IpAddr::V4(target) => {
+                let Some(own) = interface.source_v4(target) else { return };
+                frames::arp_request((interface.mac, own), target, mac)
+            }
+            IpAddr::V6(target) => frames::solicitation((interface.mac, interface.source_v6(target)), target, mac),
+        };
+        self.send(index, bytes);
+    }
+
+    /// Sends a frame by an interface.
+    fn send(&mut self, index: u16, bytes: Vec<u8>) {
+        if self.output.len() >= MOST_OUTPUT {
+            self.counts.output_drops += 1;
+            return;
+        }
+        let interface = &self.interfaces[usize::from(index)];
+        self.output.push(Outgoing { bytes, to: interface.to, vlan: interface.vlan });
+    }
+
+    /// Takes the frames to inject.
+    pub fn take_output(&mut self) -> Vec<Outgoing> {
+        std::mem::take(&mut self.output)
+    }
+
+    /// Makes the tables that contain all changes since the last call; `None` if there are none, or the lcores have not
+    /// taken the last tables yet ([`Router::settle`]).
+    pub fn update(&mut self) -> Option<Arc<RouteTable>> {
+        if !self.tables.is_due() {
+            return None;
+        }
+        let (neighbours, interfaces) = (&self.neighbours, &self.interfaces);
+        self.counts.buckets_moved += self.groups.refresh(|hop| {
+            let is_up = interfaces.get(usize::from(hop.interface)).is_some_and(|interface| interface.is_up);
+            neighbours.adjacency((hop.interface, hop.address)).filter(|_| is_up)
+        }) as u64;
+        let adjacencies = interface::adjacencies(interfaces, neighbours);
+        let (groups, buckets) = self.groups.tables();
+        let (table, refused) = self.tables.make(groups, buckets, adjacencies);
+        self.counts.fib_refused += refused;
+        Some(table)
+    }
+
+    /// Tells that all lcores route by the tables of the last [`Router::update`].
+    pub fn settle(&mut self) {
+        self.tables.settle();
+    }
+
+    /// Index of the interface of `vlan`.
+    #[must_use]
+    pub fn interface_of(&self, vlan: u16) -> Option<u16> {
+        self.interfaces.iter().position(|interface| interface.vlan == vlan).map(|index| index as u16)
+    }
+}

@@ -1,0 +1,227 @@
+//! Punted frames: neighbours are learned from them, packets wait for their next hop, and senders get answers.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use super::Router;
+use super::frames::{self, Discovery, IcmpError};
+use super::groups::Groups;
+use super::neighbours::{Effect, Key};
+use super::rib::Source;
+use crate::route::{GroupId, PuntCause, PuntFrame};
+use crate::units::Nanos;
+use crate::wire::ip::{self, Ipv4, Ipv6};
+
+impl Router {
+    /// Takes a punted frame.
+    pub fn receive(&mut self, frame: &PuntFrame, now: Nanos) {
+        let Some(index) = self.interface_of(frame.vlan) else { return };
+        let packet = frame.bytes.get(usize::from(frame.l3_offset)..).unwrap_or_default();
+        match frame.cause {
+            PuntCause::Arp => self.discover(index, frames::read_arp(packet), now),
+            PuntCause::NeighbourDiscovery => self.discover(index, frames::read_discovery(packet), now),
+            PuntCause::Icmp if self.answers => self.answer_echo(index, packet, now),
+            PuntCause::Resolve => self.resolve(index, packet, frame.may_wait, now),
+            PuntCause::TimeExceeded => self.answer(index, packet, IcmpError::TimeExceeded, now),
+            PuntCause::Unreachable => self.answer(index, packet, IcmpError::NoRoute, now),
+            PuntCause::TooBig => {
+                if let Some(mtu) = self.mtu_towards(packet) {
+                    self.answer(index, packet, IcmpError::TooBig(mtu), now);
+                }
+            }
+            PuntCause::Icmp | PuntCause::Bgp | PuntCause::Bfd | PuntCause::Lldp | PuntCause::Local => {}
+        }
+    }
+
+    /// Learns from a message about a neighbour, and answers it if it asks for an own address.
+    fn discover(&mut self, index: u16, message: Option<Discovery>, now: Nanos) {
+        let Some(message) = message else { return };
+        let interface = &self.interfaces[usize::from(index)];
+        let is_own = |address: IpAddr| interface.own().any(|own| own == address);
+        if is_own(message.sender) && message.mac.is_some_and(|mac| mac != interface.mac) {
+            self.counts.conflicts += 1;
+            return;
+        }
+        let asks_here = message.is_request && is_own(message.target);
+        let (own_mac, link) = (interface.mac, interface.is_on_link(message.sender));
+        let key = (index, message.sender);
+        if let Some(mac) = message.mac
+            && link
+            // RFC 826: an existing entry is updated by any message, a new one is made by a message to this host.
+            && (asks_here || self.neighbours.is_known(key))
+        {
+            let mut effect = Effect::default();
+            self.neighbours.confirm(key, mac, now, &mut effect);
+            self.apply(effect, now);
+        }
+        if asks_here && self.answers {
+            let bytes = match (message.target, message.sender, message.mac) {
+                (IpAddr::V4(own), IpAddr::V4(asker), Some(mac)) => frames::arp_reply((own_mac, own), (mac, asker)),
+                // RFC 4861 section 7.2.4: the answer to a solicitation from the unspecified address goes to all nodes.
+                (IpAddr::V6(own), IpAddr::V6(asker), mac) => {
+                    let asker = mac.filter(|_| !asker.is_unspecified()).map(|mac| (mac, asker));
+                    frames::advertisement((own_mac, own), asker, own)
+                }
+                _ => return,
+            };
+            self.send(index, bytes);
+        }
+    }
+
+    /// Answers an echo request to an own address.
+    fn answer_echo(&mut self, index: u16, packet: &[u8], now: Nanos) {
+        let Some((source, destination)) = ends(packet) else { return };
+        if !self.tables.is_own(destination) {
+            return;
+        }
+        let reply = match destination {
+            IpAddr::V4(_) => frames::echo_reply_v4(packet),
+            IpAddr::V6(_) => frames::echo_reply_v6(packet),
+        };
+        if let Some(reply) = reply {
+            self.counts.echo_replies += 1;
+            self.send_packet(Some(index), source, reply, now);
+        }
+    }
+
+    /// Answers a packet that came by interface `index` with an ICMP error.
+    fn answer(&mut self, index: u16, packet: &[u8], error: IcmpError, now: Nanos) {
+        let Some((source, _)) = ends(packet) else { return };
+        let may_answer = match source {
+            IpAddr::V4(_) => frames::may_answer_v4(packet),
+            IpAddr::V6(_) => frames::may_answer_v6(packet, error),
+        };
+        // RFC 1812 section 4.3.2.4: the source is an address of the interface by which the packet came. One without an
+        // address uses that of another (RFC 5837 calls the interface unnumbered).
+        let interfaces = std::iter::once(usize::from(index)).chain(0..self.interfaces.len());
+        let own = interfaces.filter_map(|index| self.interfaces[index].routable(source)).next();
+        let Some(own) = own.filter(|_| may_answer && !self.tables.is_own(source)) else { return };
+        let bytes = match own {
+            IpAddr::V4(own) => frames::icmp_error_v4(own, packet, error),
+            IpAddr::V6(own) => frames::icmp_error_v6(own, packet, error),
+        };
+        self.counts.icmp_errors += 1;
+        self.send_packet(Some(index), source, bytes, now);
+    }
+
+    /// Answers a packet whose next hop does not answer.
+    pub(super) fn answer_unreachable(&mut self, (index, _): Key, packet: &[u8], now: Nanos) {
+        self.answer(index, packet, IcmpError::HostUnreachable, now);
+    }
+
+    /// The MTU of the interface by which a packet would leave.
+    fn mtu_towards(&self, packet: &[u8]) -> Option<u16> {
+        let (_, destination) = ends(packet)?;
+        let key = self.next_hop(destination).into_iter().next()?;
+        Some(self.interfaces.get(usize::from(key.0))?.mtu)
+    }
+
+    /// Asks for the next hop of a packet, which waits for it if it may.
+    fn resolve(&mut self, index: u16, packet: &[u8], may_wait: bool, now: Nanos) {
+        let Some((_, destination)) = ends(packet) else { return };
+        let mut effect = Effect::default();
+        let mut waiting = may_wait.then_some(packet);
+        for key in self.next_hop(destination) {
+            if self.interfaces[usize::from(key.0)].is_up {
+                self.neighbours.resolve(key, waiting.take(), now, &mut effect);
+            }
+        }
+        self.neighbours.tick(now, &mut effect);
+        self.apply(effect, now);
+        let _ = index;
+    }
+
+    /// The neighbours that may be the next hop to `destination`.
+    fn next_hop(&self, destination: IpAddr) -> Vec<Key> {
+        let Some(route) = self.rib.lookup(destination) else { return Vec::new() };
+        if let Some(interface) = self.groups.gleaned(route.group) {
+            return vec![(interface, destination)];
+        }
+        let hops = self.groups.set(route.group).map(|set| &set.hops[..]).unwrap_or_default();
+        hops.iter().map(|hop| (hop.interface, hop.address)).collect()
+    }
+
+    /// Sends a packet that has waited for its next hop, as the packet path would.
+    pub(super) fn send_waiting(&mut self, (index, neighbour): Key, mut packet: Vec<u8>) {
+        let Some(mac) = self.neighbours.get((index, neighbour)).map(|neighbour| neighbour.mac) else { return };
+        // The packet path punts before it decrements.
+        let is_alive = match packet.first().map(|byte| byte >> 4) {
+            Some(4) => packet.first_chunk_mut().is_some_and(|header| {
+                let is_alive = header[8] > 1;
+                if is_alive {
+                    ip::decrement_ttl(header);
+                }
+                is_alive
+            }),
+            _ => packet.first_chunk_mut().is_some_and(|header: &mut ip::Ipv6Header| {
+                let is_alive = header[7] > 1;
+                if is_alive {
+                    ip::decrement_hop_limit(header);
+                }
+                is_alive
+            }),
+        };
+        if is_alive {
+            let own = self.interfaces[usize::from(index)].mac;
+            self.send(index, frames::ip_frame(mac, own, &packet));
+        }
+    }
+
+    /// Sends a packet that the router made to `destination`. A link-local destination is on interface `index`.
+    fn send_packet(&mut self, index: Option<u16>, destination: IpAddr, packet: Vec<u8>, now: Nanos) {
+        let key = match index.filter(|_| super::interface::is_link_local(destination)) {
+            Some(index) => Some((index, destination)),
+            None => {
+                let keys = self.next_hop(destination);
+                let usable = keys.iter().find(|key| self.neighbours.adjacency(**key).is_some());
+                usable.or(keys.first()).copied()
+            }
+        };
+        let Some(key) = key else { return };
+        match self.neighbours.get(key).filter(|neighbour| neighbour.adjacency.is_some()) {
+            Some(neighbour) => {
+                let frame = frames::ip_frame(neighbour.mac, self.interfaces[usize::from(key.0)].mac, &packet);
+                self.send(key.0, frame);
+            }
+            None => self.wait(key, packet, now),
+        }
+    }
+
+    /// Lets a packet of the router wait for its next hop. It is sent with one hop less, which nobody notices.
+    fn wait(&mut self, key: Key, packet: Vec<u8>, now: Nanos) {
+        let mut effect = Effect::default();
+        self.neighbours.resolve(key, Some(&packet), now, &mut effect);
+        self.neighbours.tick(now, &mut effect);
+        // An error about the router's own packet would go to the router.
+        effect.given_up.clear();
+        self.apply(effect, now);
+    }
+
+    /// Whether packets to `address` have a route, and by which group; for tests and `show`.
+    #[must_use]
+    pub fn route_to(&self, address: IpAddr) -> Option<(Source, GroupId)> {
+        self.rib.lookup(address).map(|route| (route.source, route.group))
+    }
+
+    /// Whether `address` is on a network whose hosts are their own next hops.
+    #[must_use]
+    pub fn is_connected(&self, address: IpAddr) -> bool {
+        self.rib.lookup(address).is_some_and(|route| {
+            (0..self.interfaces.len()).any(|interface| route.group == Groups::glean(interface as u16))
+        })
+    }
+}
+
+/// Source and destination of an IP packet.
+fn ends(packet: &[u8]) -> Option<(IpAddr, IpAddr)> {
+    match packet.first()? >> 4 {
+        4 => Ipv4::read(packet).map(|ipv4| {
+            let [source, destination] = [ipv4.src, ipv4.dst].map(Ipv4Addr::from_bits);
+            (source.into(), destination.into())
+        }),
+        6 => Ipv6::read(packet).map(|ipv6| {
+            let [source, destination] = [ipv6.src, ipv6.dst].map(Ipv6Addr::from);
+            (source.into(), destination.into())
+        }),
+        _ => None,
+    }
+}

@@ -1,0 +1,271 @@
+//! The router with hosts that answer its questions.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+
+use super::*;
+use crate::route::{Action, Fib, PuntCause, PuntFrame, SoftFib};
+
+const HOST: MacAddr = MacAddr([2, 0, 0, 0, 9, 9]);
+
+fn seconds(seconds: u64) -> Nanos {
+    Nanos(seconds * 1_000_000_000)
+}
+
+fn router() -> Router {
+    let fibs: [Arc<dyn FibWriter>; 2] = [Arc::new(SoftFib::default()), Arc::new(SoftFib::default())];
+    let mut router = Router::new(&fixture::two_ports(), fibs, seconds(1));
+    router.take_output();
+    router
+}
+
+fn punt(port: u8, cause: PuntCause, bytes: Vec<u8>) -> PuntFrame {
+    PuntFrame { bytes, port, vlan: 4094 - u16::from(port), l3_offset: 14, cause, may_wait: true }
+}
+
+fn hop(interface: u16, address: &str) -> NextHopSpec {
+    NextHopSpec { address: address.parse().unwrap(), interface, weight: 1 }
+}
+
+/// The action and the MAC addresses by which `table` sends a packet to `address`.
+fn way(table: &RouteTable, address: &str) -> (Action, Vec<MacAddr>) {
+    let address: Ipv4Addr = address.parse().unwrap();
+    let mut found = [GroupId::NO_ROUTE];
+    table.fib.lookup_v4(&[address.to_bits()], &mut found);
+    let group = table.groups[found[0].0 as usize];
+    let mut macs: Vec<MacAddr> = match group.action {
+        Action::Forward => (group.first..=group.first + u32::from(group.mask))
+            .map(|bucket| table.adjacencies[usize::from(table.buckets[bucket as usize].0)].station.mac())
+            .collect(),
+        _ => Vec::new(),
+    };
+    macs.sort_unstable();
+    macs.dedup();
+    (group.action, macs)
+}
+
+/// Makes and settles tables.
+fn updated(router: &mut Router) -> Arc<RouteTable> {
+    let table = router.update().expect("a change");
+    router.settle();
+    table
+}
+
+/// Lets the host at `address` behind `port` answer ARP.
+fn arp_reply(router: &mut Router, port: u8, address: &str, mac: MacAddr, now: Nanos) {
+    let own = Ipv4Addr::new(10, 0, port, 1);
+    let reply = frames::arp_reply((mac, address.parse().unwrap()), (MacAddr::local(0, port.into()), own));
+    router.receive(&punt(port, PuntCause::Arp, reply), now);
+}
+
+fn udp(dst: [u8; 4], ttl: u8) -> Vec<u8> {
+    let mut frame = Vec::new();
+    let builder = etherparse::PacketBuilder::ethernet2(HOST.0, [2; 6]).ipv4([10, 0, 0, 9], dst, ttl);
+    builder.udp(4000, 5000).write(&mut frame, &[7; 20]).unwrap();
+    frame
+}
+
+#[test]
+fn own_addresses_are_local_and_networks_glean() {
+    let mut router = router();
+    let table = updated(&mut router);
+    assert_eq!(way(&table, "10.0.0.1").0, Action::Local);
+    assert_eq!(way(&table, "10.0.1.77").0, Action::Glean(1));
+    assert_eq!(way(&table, "10.0.0.255").0, Action::Martian);
+    assert_eq!(way(&table, "224.0.0.5").0, Action::Martian);
+    assert_eq!(way(&table, "11.0.0.1").0, Action::NoRoute);
+    assert!(table.is_own("10.0.1.1".parse().unwrap()) && router.update().is_none());
+}
+
+#[test]
+fn packet_waits_for_its_next_hop_and_leaves_with_the_answer() {
+    let mut router = router();
+    updated(&mut router);
+    router.receive(&punt(0, PuntCause::Resolve, udp([10, 0, 1, 9], 64)), seconds(2));
+    let asked = router.take_output();
+    assert_eq!((asked.len(), asked[0].to), (1, InjectTo::Port(1)));
+    assert_eq!(frames::read_arp(&asked[0].bytes[14..]).unwrap().target, IpAddr::from([10, 0, 1, 9]));
+    arp_reply(&mut router, 1, "10.0.1.9", HOST, seconds(2));
+    let sent = router.take_output();
+    assert_eq!((sent.len(), &sent[0].bytes[..6], sent[0].bytes[22]), (1, &HOST.0[..], 63));
+    assert_eq!(way(&updated(&mut router), "10.0.1.9"), (Action::Forward, vec![HOST]));
+}
+
+#[test]
+fn lossless_packet_asks_and_does_not_wait() {
+    let mut router = router();
+    let frame = PuntFrame { may_wait: false, ..punt(0, PuntCause::Resolve, udp([10, 0, 1, 9], 64)) };
+    router.receive(&frame, seconds(2));
+    assert_eq!(router.take_output().len(), 1);
+    arp_reply(&mut router, 1, "10.0.1.9", HOST, seconds(2));
+    assert!(router.take_output().is_empty());
+}
+
+#[test]
+fn next_hops_of_routes_are_asked_for_without_a_packet() {
+    let mut router = router();
+    router.set_route(
+        Source::Static,
+        "10.9.0.0/16".parse().unwrap(),
+        &[hop(0, "10.0.0.2"), hop(1, "10.0.1.2")],
+        seconds(1),
+    );
+    router.tick(seconds(1));
+    assert_eq!(router.take_output().len(), 2);
+    assert_eq!(way(&updated(&mut router), "10.9.1.1").0, Action::Incomplete(0));
+    let other = MacAddr([2, 0, 0, 0, 8, 8]);
+    arp_reply(&mut router, 0, "10.0.0.2", HOST, seconds(1));
+    assert_eq!(way(&updated(&mut router), "10.9.1.1"), (Action::Forward, vec![HOST]));
+    arp_reply(&mut router, 1, "10.0.1.2", other, seconds(1));
+    assert_eq!(way(&updated(&mut router), "10.9.1.1"), (Action::Forward, vec![other, HOST]));
+}
+
+#[test]
+fn link_that_goes_down_moves_only_its_share_at_once() {
+    let mut router = router();
+    router.set_route(
+        Source::Static,
+        "10.9.0.0/16".parse().unwrap(),
+        &[hop(0, "10.0.0.2"), hop(1, "10.0.1.2")],
+        seconds(1),
+    );
+    arp_reply(&mut router, 0, "10.0.0.2", HOST, seconds(1));
+    arp_reply(&mut router, 1, "10.0.1.2", MacAddr([2, 0, 0, 0, 8, 8]), seconds(1));
+    updated(&mut router);
+    let moved = router.view().counts.buckets_moved;
+    router.set_links(PortSet::only(0), seconds(2));
+    assert_eq!(way(&updated(&mut router), "10.9.1.1"), (Action::Forward, vec![HOST]));
+    assert_eq!(router.view().counts.buckets_moved - moved, 32, "half of 64");
+    router.take_output();
+    router.set_links(PortSet::first(2), seconds(3));
+    router.tick(seconds(3));
+    // Two announcements of own addresses, and the question for the next hop.
+    assert_eq!(router.take_output().len(), 3);
+    arp_reply(&mut router, 1, "10.0.1.2", MacAddr([2, 0, 0, 0, 8, 8]), seconds(3));
+    assert_eq!(way(&updated(&mut router), "10.9.1.1").1.len(), 2);
+}
+
+#[test]
+fn arp_for_an_own_address_is_answered_and_teaches_the_asker() {
+    let mut router = router();
+    let request = frames::arp_request((HOST, Ipv4Addr::new(10, 0, 0, 9)), Ipv4Addr::new(10, 0, 0, 1), None);
+    router.receive(&punt(0, PuntCause::Arp, request.clone()), seconds(1));
+    let sent = router.take_output();
+    let reply = frames::read_arp(&sent[0].bytes[14..]).unwrap();
+    assert_eq!((reply.sender, reply.mac, reply.is_request), ([10, 0, 0, 1].into(), Some(MacAddr::local(0, 0)), false));
+    assert_eq!(way(&updated(&mut router), "10.0.0.9"), (Action::Forward, vec![HOST]));
+    // Not for an address of another interface, and not from a foreign network.
+    router.receive(&punt(1, PuntCause::Arp, request), seconds(1));
+    let foreign = frames::arp_request((HOST, Ipv4Addr::new(172, 16, 0, 9)), Ipv4Addr::new(10, 0, 0, 1), None);
+    router.receive(&punt(0, PuntCause::Arp, foreign), seconds(1));
+    assert!(router.neighbours_view(seconds(1)).len() == 1, "{:?}", router.neighbours_view(seconds(1)));
+}
+
+#[test]
+fn solicitation_for_an_own_address_is_answered() {
+    let mut router = router();
+    let asker: std::net::Ipv6Addr = "2001:db8:0::9".parse().unwrap();
+    let request = frames::solicitation((HOST, asker), "2001:db8:0::1".parse().unwrap(), None);
+    router.receive(&punt(0, PuntCause::NeighbourDiscovery, request), seconds(1));
+    let sent = router.take_output();
+    let answer = frames::read_discovery(&sent[0].bytes[14..]).unwrap();
+    assert_eq!((answer.sender, answer.mac), ("2001:db8::1".parse().unwrap(), Some(MacAddr::local(0, 0))));
+    assert_eq!(router.neighbours_view(seconds(1))[0].address, IpAddr::from(asker));
+}
+
+#[test]
+fn conflict_of_addresses_is_counted_and_not_learned() {
+    let mut router = router();
+    let claim = frames::gratuitous_arp((HOST, Ipv4Addr::new(10, 0, 0, 1)));
+    router.receive(&punt(0, PuntCause::Arp, claim), seconds(1));
+    assert_eq!((router.view().counts.conflicts, router.neighbours_view(seconds(1)).len()), (1, 0));
+}
+
+#[test]
+fn errors_go_back_to_the_sender() {
+    let mut router = router();
+    arp_reply(&mut router, 0, "10.0.0.9", HOST, seconds(1));
+    let request = frames::arp_request((HOST, Ipv4Addr::new(10, 0, 0, 9)), Ipv4Addr::new(10, 0, 0, 1), None);
+    router.receive(&punt(0, PuntCause::Arp, request), seconds(1));
+    router.take_output();
+    for (cause, dst, kind, code) in [
+        (PuntCause::TimeExceeded, [10, 0, 1, 9], 11, 0),
+        (PuntCause::Unreachable, [11, 0, 1, 9], 3, 0),
+        (PuntCause::TooBig, [10, 0, 1, 9], 3, 4),
+    ] {
+        router.receive(&punt(0, cause, udp(dst, 1)), seconds(1));
+        let sent = router.take_output();
+        assert_eq!((sent.len(), &sent[0].bytes[..6], &sent[0].bytes[34..36]), (1, &HOST.0[..], &[kind, code][..]));
+        assert_eq!((&sent[0].bytes[26..30], &sent[0].bytes[30..34]), (&[10, 0, 0, 1][..], &[10, 0, 0, 9][..]));
+    }
+    assert_eq!(router.view().counts.icmp_errors, 3);
+}
+
+#[test]
+fn packet_to_a_silent_host_is_answered_as_unreachable() {
+    let mut router = router();
+    let request = frames::arp_request((HOST, Ipv4Addr::new(10, 0, 0, 9)), Ipv4Addr::new(10, 0, 0, 1), None);
+    router.receive(&punt(0, PuntCause::Arp, request), seconds(1));
+    router.receive(&punt(0, PuntCause::Resolve, udp([10, 0, 1, 77], 64)), seconds(1));
+    router.take_output();
+    let mut answers = Vec::new();
+    for second in 2..7 {
+        router.tick(seconds(second));
+        answers.extend(router.take_output().into_iter().filter(|sent| sent.to == InjectTo::Port(0)));
+    }
+    assert_eq!((answers.len(), &answers[0].bytes[34..36]), (1, &[3, 1][..]), "destination unreachable, host");
+}
+
+#[test]
+fn reload_changes_routes_neighbours_and_addresses_alone() {
+    let mut router = router();
+    let mut spec = fixture::two_ports();
+    spec.routes
+        .push(crate::route::RouteSpec { prefix: "10.9.0.0/16".parse().unwrap(), next_hops: vec![hop(0, "10.0.0.2")] });
+    spec.neighbours.push(crate::route::StaticNeighbour { interface: 0, address: [10, 0, 0, 2].into(), mac: HOST });
+    router.configure(&spec, seconds(1));
+    assert_eq!(way(&updated(&mut router), "10.9.1.1"), (Action::Forward, vec![HOST]));
+    spec.routes[0].next_hops.clear();
+    spec.interfaces[1].addresses = vec!["10.7.0.1/24".parse().unwrap()];
+    router.configure(&spec, seconds(2));
+    let table = updated(&mut router);
+    assert_eq!(
+        [way(&table, "10.9.1.1").0, way(&table, "10.7.0.9").0, way(&table, "10.0.1.9").0],
+        [Action::Blackhole, Action::Glean(1), Action::NoRoute]
+    );
+    assert!(!table.is_own("10.0.1.1".parse().unwrap()));
+    spec.routes.clear();
+    router.configure(&spec, seconds(3));
+    assert_eq!(way(&updated(&mut router), "10.9.1.1").0, Action::NoRoute);
+    let fibs = router.tables.memory();
+    router.configure(&spec, seconds(4));
+    assert!(router.update().is_none(), "nothing differs");
+    assert_eq!(router.tables.memory(), fibs);
+}
+
+#[test]
+fn both_forwarding_tables_agree_after_each_update() {
+    let fibs: [Arc<SoftFib>; 2] = [Arc::default(), Arc::default()];
+    let [one, other] = fibs.clone();
+    let mut router = Router::new(&fixture::two_ports(), [one, other], seconds(1));
+    for round in 0..20_u8 {
+        let prefix = format!("10.{}.0.0/16", 20 + round % 7).parse().unwrap();
+        if round % 3 == 2 {
+            router.remove_route(Source::Static, prefix);
+        } else {
+            router.set_route(Source::Static, prefix, &[hop(0, &format!("10.0.0.{}", 2 + round))], seconds(1));
+        }
+        if let Some(table) = router.update() {
+            assert!(router.update().is_none(), "the last one is under way");
+            router.settle();
+            let probes: Vec<u32> = (0..32).map(|n| u32::from_be_bytes([10, n, 1, 1])).collect();
+            let found = |fib: &dyn Fib| {
+                let mut groups = vec![GroupId::NO_ROUTE; probes.len()];
+                fib.lookup_v4(&probes, &mut groups);
+                groups
+            };
+            assert_eq!(found(&*fibs[0]), found(&*fibs[1]));
+            assert_eq!(found(&*table.fib), found(&*fibs[0]));
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! The state of the router as tables and metrics show it.
+
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+
+use super::neighbours::{NeighbourCounts, State};
+use super::rib::Source;
+use super::{Router, RouterCounts};
+use crate::route::{AdjacencyId, FibMemory, GroupId};
+use crate::units::Nanos;
+use crate::wire::MacAddr;
+
+/// Sums of the router's state.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct RouterView {
+    /// Routes by origin in the order of [`Source::TABLE`], IPv4 and IPv6.
+    pub routes: [[usize; 2]; Source::TABLE.len()],
+    /// Neighbours by state in the order of [`State::TABLE`].
+    pub neighbours: [usize; State::TABLE.len()],
+    /// Sets of next hops.
+    pub groups: usize,
+    /// One forwarding table; the switch has two.
+    pub fib: FibMemory,
+    /// Number of the last tables.
+    pub version: u64,
+    /// Packets that wait for their next hop.
+    pub waiting: usize,
+    /// Counters.
+    pub counts: RouterCounts,
+    /// Counters of neighbours.
+    pub neighbour_counts: NeighbourCounts,
+}
+
+/// An interface.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InterfaceView {
+    /// Name.
+    pub name: String,
+    /// VLAN inside the switch.
+    pub vlan: u16,
+    /// MAC address.
+    pub mac: MacAddr,
+    /// Longest IP packet in bytes.
+    pub mtu: u16,
+    /// Whether one of its ports has a link.
+    pub is_up: bool,
+    /// Addresses with the lengths of their networks, the link-local one last.
+    pub addresses: Vec<IpNet>,
+}
+
+/// A neighbour.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NeighbourView {
+    /// Index of its interface.
+    pub interface: u16,
+    /// IP address.
+    pub address: IpAddr,
+    /// MAC address; `None`: not known.
+    pub mac: Option<MacAddr>,
+    /// State.
+    pub state: State,
+    /// Time since its last message; `None`: it sent none.
+    pub age: Option<Nanos>,
+    /// Number of its adjacency.
+    pub adjacency: Option<AdjacencyId>,
+}
+
+/// A route in use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RouteView {
+    /// Destinations.
+    pub prefix: IpNet,
+    /// Origin.
+    pub source: Source,
+    /// Next hops; none: it drops, or its hosts are their own next hops.
+    pub next_hops: Vec<HopView>,
+    /// The interface whose hosts are their own next hops.
+    pub connected: Option<u16>,
+    /// Whether it drops.
+    pub drops: bool,
+}
+
+/// A next hop of a route.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HopView {
+    /// Address.
+    pub address: IpAddr,
+    /// Index of its interface.
+    pub interface: u16,
+    /// Share of the flows.
+    pub weight: u16,
+    /// Whether packets go there now.
+    pub is_usable: bool,
+}
+
+impl Router {
+    /// Sums of the state.
+    #[must_use]
+    pub fn view(&self) -> RouterView {
+        RouterView {
+            routes: Source::TABLE.map(|(source, _)| self.rib.count(source)),
+            neighbours: self.neighbours.by_state(),
+            groups: self.groups.sets(),
+            fib: self.tables.memory(),
+            version: self.tables.version(),
+            waiting: self.neighbours.waiting(),
+            counts: self.counts,
+            neighbour_counts: self.neighbours.counts,
+        }
+    }
+
+    /// All interfaces, by index.
+    #[must_use]
+    pub fn interfaces_view(&self) -> Vec<InterfaceView> {
+        let views = self.interfaces.iter().map(|interface| InterfaceView {
+            name: interface.name.clone(),
+            vlan: interface.vlan,
+            mac: interface.mac,
+            mtu: interface.mtu,
+            is_up: interface.is_up,
+            addresses: {
+                let link_local = IpNet::new_assert(interface.link_local.into(), 64);
+                interface.addresses().iter().copied().chain([link_local]).collect()
+            },
+        });
+        views.collect()
+    }
+
+    /// All neighbours, by interface and address.
+    #[must_use]
+    pub fn neighbours_view(&self, now: Nanos) -> Vec<NeighbourView> {
+        let views = self.neighbours.iter().map(|((interface, address), neighbour)| NeighbourView {
+            interface,
+            address,
+            mac: (!neighbour.mac.is_zero()).then_some(neighbour.mac),
+            state: neighbour.state,
+            age: (neighbour.confirmed.0 > 0).then(|| Nanos(now.0.saturating_sub(neighbour.confirmed.0))),
+            adjacency: neighbour.adjacency,
+        });
+        views.collect()
+    }
+
+    /// Up to `most` routes in use that `filter` selects, IPv4 first, by prefix.
+    #[must_use]
+    pub fn routes_view(&self, most: usize, filter: impl Fn(IpNet, Source) -> bool) -> Vec<RouteView> {
+        let used = self.rib.used().filter(|route| filter(route.prefix, route.source)).take(most);
+        let views = used.map(|route| {
+            let set = self.groups.set(route.group);
+            let hops = set.iter().flat_map(|set| set.hops.iter().zip(&set.adjacencies));
+            let hops = hops.map(|(hop, adjacency)| HopView {
+                address: hop.address,
+                interface: hop.interface,
+                weight: hop.weight,
+                is_usable: adjacency.is_some(),
+            });
+            RouteView {
+                prefix: route.prefix,
+                source: route.source,
+                next_hops: hops.collect(),
+                connected: self.groups.gleaned(route.group),
+                drops: [GroupId::BLACKHOLE, GroupId::MARTIAN].contains(&route.group),
+            }
+        });
+        views.collect()
+    }
+}
