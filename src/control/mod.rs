@@ -19,6 +19,7 @@ mod flow_control;
 mod idle;
 mod notify;
 mod reload;
+mod router;
 mod setup;
 mod signals;
 mod start;
@@ -37,6 +38,7 @@ pub use reload::Again;
 use self::api::Api;
 use self::devices::Devices;
 use self::reload::Reloader;
+use self::router::LcoreEnd;
 use self::signals::Signals;
 use self::start::HeldHosts;
 use self::watch::Watch;
@@ -102,7 +104,7 @@ pub fn run(mut config: Config, options: RunOptions, again: Again) -> Result<(), 
     let notifier = notify::Notifier::from_environment()?.map(Arc::new);
     let mut ports = setup::Ports::start(&config, options.verbose)?;
     use_own_addresses(&mut config, &ports);
-    let counters = Arc::new(Counters::new(config.switch.ports.len(), usize::from(config.switch.lcores)));
+    let counters = Arc::new(Counters::of(&config.switch));
     let hz = dpdk::hz(&ports.eal);
     let control = Arc::new(control(&config, hz));
     let hosts = hosts(&config, hz);
@@ -123,7 +125,10 @@ pub fn run(mut config: Config, options: RunOptions, again: Again) -> Result<(), 
     api.serve(&runtime, &config, &current, &control, hz, reloads).map_err(RunError::Runtime)?;
 
     let (senders, receivers) = (0..config.switch.lcores).map(|_| mailbox()).unzip();
-    let workers = launch(&mut ports, &config, &counters, hosts, &control, hz, receivers)?;
+    let (router, ends) = router::prepare(&config, &ports)?.unzip();
+    let ends = ends.unwrap_or_default();
+    let workers = launch(&mut ports, &config, &counters, hosts, &control, hz, (receivers, ends))?;
+    let router = router.map(|router| router.start(control.clone())).transpose().map_err(RunError::Runtime)?;
     if let Some(notifier) = &notifier {
         runtime.spawn(notifier.clone().run(counters.clone()));
     }
@@ -148,7 +153,12 @@ pub fn run(mut config: Config, options: RunOptions, again: Again) -> Result<(), 
         notifier.stopping();
     }
     api.end(&runtime);
-    end(workers, &control)?;
+    let ended = end(workers, &control);
+    // After the lcores: they may still read its tables.
+    if let Some(router) = router {
+        router.end();
+    }
+    ended?;
     let switch_view = current.get();
     devices::refresh(&ports.ports, &switch_view);
     finish(ports, &Report::new(&switch_view, elapsed), &options)
@@ -232,7 +242,7 @@ fn launch(
     hosts: Vec<Hosts>,
     control: &Arc<LcoreControl>,
     hz: u64,
-    receivers: Vec<Receiver<LiveConfig>>,
+    (receivers, ends): (Vec<Receiver<LiveConfig>>, Vec<LcoreEnd>),
 ) -> Result<Running, RunError> {
     let (io, host_io) = ports.queues(config)?;
     let mut companions = hosts.into_iter().zip(host_io).map(|(hosts, io)| HostsOn { hosts, io });
@@ -250,8 +260,13 @@ fn launch(
         running.hosts = Some(ports.eal.launch(*lcore, move || run_companion(companion, &control, dpdk::now))?);
     }
     let parts = pipelines.into_iter().zip(io).zip(rests).zip(receivers).zip(lcores);
-    for ((((pipeline, io), resting), receiver), lcore) in parts {
+    let mut ends = ends.into_iter();
+    for ((((mut pipeline, io), resting), receiver), lcore) in parts {
         let companion = companions.next();
+        let route_tables = ends.next().map(|end| {
+            pipeline.attach_exceptions(end.exceptions);
+            end.tables
+        });
         let work = Work {
             pipeline,
             scratch: Box::default(),
@@ -261,6 +276,7 @@ fn launch(
             hz,
             resting,
             live_config: Some(receiver),
+            route_tables,
         };
         match ports.eal.launch(lcore, move || work.run(dpdk::now)) {
             Ok(worker) => running.switch.push(worker),

@@ -25,6 +25,7 @@ pub mod buckets;
 pub mod fixture;
 mod frames;
 pub mod groups;
+pub mod handle;
 mod interface;
 pub mod neighbours;
 mod respond;
@@ -39,6 +40,7 @@ use std::sync::Arc;
 
 use ipnet::IpNet;
 
+pub use self::handle::RouterHandle;
 pub use self::neighbours::State;
 pub use self::rib::{Source, UsedRoute};
 pub use self::view::{InterfaceView, NeighbourView, RouterView};

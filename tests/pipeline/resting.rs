@@ -79,6 +79,7 @@ fn run(bed: Bed, period: Option<u64>, ns: u64) -> Seen {
         hz: HZ,
         resting: Some(resting),
         live_config: None,
+        route_tables: None,
     };
     let look = || {
         let now = clock.fetch_add(STEP, Relaxed) + STEP;

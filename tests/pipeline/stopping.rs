@@ -44,6 +44,7 @@ fn stop_with_a_queue(rate: u64, frames: usize, companion: Option<Silent>) -> (us
         hz: HZ,
         resting: None,
         live_config: None,
+        route_tables: None,
     };
     let mut work = work.run(|| Ticks(now.replace(now.get() + 1000)));
     assert_eq!((work.pipeline.held_cells(), work.pipeline.held_frames(), work.io.held()), (0, 0, 0));
@@ -91,6 +92,7 @@ fn xon_is_sent_to_lossless_peers_at_start() {
         hz: HZ,
         resting: None,
         live_config: None,
+        route_tables: None,
     };
     let mut work = work.run(clock);
     let told: Vec<Vec<PfcFrame>> =

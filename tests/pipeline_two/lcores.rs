@@ -165,6 +165,7 @@ fn run_and_stop(
                 hz: HZ,
                 resting: None,
                 live_config: None,
+                route_tables: None,
             };
             std::thread::spawn(move || work.run(move || Ticks(HZ + start.elapsed().as_nanos() as u64)))
         })
@@ -280,6 +281,7 @@ fn rests_of_the_first(frame: Option<Vec<u8>>) -> usize {
         hz: HZ,
         resting,
         live_config: None,
+        route_tables: None,
     };
     let look = || {
         let now = clock.fetch_add(100, Ordering::Relaxed);

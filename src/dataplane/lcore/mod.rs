@@ -17,6 +17,7 @@ use crate::dataplane::lcore::live_config::LiveConfig;
 use crate::dataplane::lcore::shutdown::Shutdown;
 use crate::dataplane::telemetry::counters::GAP_BUCKETS;
 use crate::io::Ports;
+use crate::route::RouteTable;
 use crate::sets::{MAX_PORTS, PortSet};
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use crate::units::{Nanos, Ticks};
@@ -128,6 +129,12 @@ impl LcoreControl {
         self.link_changes.fetch_add(1, Ordering::Release);
     }
 
+    /// Ports that have a link.
+    #[must_use]
+    pub fn links(&self) -> PortSet {
+        PortSet::from_bits(self.links.load(Ordering::Relaxed))
+    }
+
     /// Ends the shutdown for lcore `number`, which will not start or has panicked: the others must not wait for it.
     pub fn give_up(&self, number: usize) {
         self.shutdown.give_up(number);
@@ -187,6 +194,8 @@ pub struct Work<I: Ports, C: Companion> {
     pub resting: Option<Resting<I>>,
     /// Source of new settings; `None`: the settings never change.
     pub live_config: Option<Receiver<LiveConfig>>,
+    /// Source of routing tables; `None`: the switch only bridges.
+    pub route_tables: Option<Receiver<Arc<RouteTable>>>,
 }
 
 impl<I: Ports, C: Companion> Work<I, C> {
@@ -219,6 +228,9 @@ impl<I: Ports, C: Companion> Work<I, C> {
             }
             if let Some(receiver) = &mut self.live_config {
                 receiver.receive(|live_config| self.pipeline.apply(live_config));
+            }
+            if let Some(receiver) = &mut self.route_tables {
+                receiver.receive(|table| self.pipeline.set_routes(table));
             }
             let asked = self.control.stations[self.pipeline.lcore].asked();
             if asked != showing.shown {
