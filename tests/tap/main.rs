@@ -33,6 +33,7 @@ mod program;
 mod quiet;
 mod ready;
 mod rig;
+mod routed;
 mod script;
 mod stuck;
 mod survival;

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpStream, UdpSocket};
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::Command;
@@ -107,6 +107,19 @@ impl Namespace {
         stream.read_to_string(&mut answer).ok()?;
         let (head, body) = answer.split_once("\r\n\r\n")?;
         head.starts_with("HTTP/1.1 200 ").then(|| body.to_owned())
+    }
+
+    /// Sends `count` datagrams from UDP port `source` to `destination`.
+    #[track_caller]
+    pub fn send_udp(&self, source: u16, destination: &str, count: usize) {
+        let (namespace, destination) = (format!("/run/netns/{}", self.name), destination.to_owned());
+        let send = move || {
+            let namespace = File::open(namespace)?;
+            move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))?;
+            let socket = UdpSocket::bind(("0.0.0.0", source))?;
+            (0..count).try_for_each(|_| socket.send_to(b"datagram", &destination).map(drop))
+        };
+        std::thread::spawn(send).join().expect("it does not panic").expect("datagrams that leave");
     }
 
     /// Removes the namespace now, with everything in it.
