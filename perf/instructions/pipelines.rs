@@ -62,6 +62,7 @@ impl Bench {
         for (port, station) in (0..PORTS).flat_map(|port| (0..flows).map(move |station| (port, station))) {
             let vlan = match spec.ports[port].vlan {
                 VlanMode::Access(vlan) => vlan,
+                VlanMode::Routed(vlan) => vlan,
                 VlanMode::Trunk { .. } => VLAN,
             };
             let owner = usize::from(spec.ports[port].lcore);

@@ -7,6 +7,7 @@ use std::fmt;
 
 use super::model::{Config, PortDevice};
 use super::restart_only;
+use super::routing_settings;
 use super::words;
 use crate::config::sections::policy::policy_name;
 use crate::config::yaml::exact::Exact;
@@ -113,6 +114,9 @@ fn settings(config: &Config) -> Settings {
     let mut list = List { settings: Settings::new(), port: None };
     of_program(config, &mut list);
     of_switch(&config.switch, &mut list);
+    for (is_live, key, value) in config.switch.routing.iter().flat_map(routing_settings::of) {
+        list.put(is_live, key, value.clone(), value);
+    }
     for (port, device) in config.switch.ports.iter().zip(&config.devices) {
         list.port = Some(port.name.clone());
         of_port(port, device, &config.switch, &mut list);

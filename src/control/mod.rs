@@ -133,7 +133,8 @@ pub fn run(mut config: Config, options: RunOptions, again: Again) -> Result<(), 
         runtime.spawn(notifier.clone().run(counters.clone()));
     }
     let start = Instant::now();
-    let reloader = Reloader::new(config, again, senders, hz, current.clone());
+    let mut reloader = Reloader::new(config, again, senders, hz, current.clone());
+    reloader.router = router.as_ref().map(|router| router.handle.clone());
     let watch = Watch {
         current: &current,
         ports: &ports,
@@ -176,6 +177,7 @@ fn use_own_addresses(config: &mut Config, ports: &setup::Ports) {
             port.mac = ports.own_address(index).unwrap_or(port.mac);
         }
     }
+    config.follow_ports();
 }
 
 /// The switch by `config` on `ports`, for its observers.

@@ -10,6 +10,7 @@ use crate::api::model::{Difference, Reload, ReloadOutcome};
 use crate::config::{Config, ConfigErrors, settings};
 use crate::dataplane::LiveConfig;
 use crate::dataplane::handoff::mailbox::Sender;
+use crate::router::RouterHandle;
 use crate::stats::Current;
 
 /// Longest time for lcores to apply new settings. It takes one poll each, unless an lcore rests or stalls.
@@ -30,6 +31,8 @@ pub(super) struct Reloader {
     senders: Vec<Sender<LiveConfig>>,
     hz: u64,
     current: Arc<Current>,
+    /// The router's thread; `None`: the switch only bridges.
+    pub router: Option<RouterHandle>,
 }
 
 impl Reloader {
@@ -41,7 +44,7 @@ impl Reloader {
         hz: u64,
         current: Arc<Current>,
     ) -> Self {
-        Self { running, again, senders, hz, current }
+        Self { running, again, senders, hz, current, router: None }
     }
 
     /// Returns the running configuration.
@@ -116,6 +119,7 @@ impl Reloader {
                 port.mac = own.mac;
             }
         }
+        wanted.follow_ports();
     }
 
     /// Sends the settings to every lcore, and waits until all have applied them.
@@ -141,6 +145,10 @@ impl Reloader {
             answer
                 .warnings
                 .push("an lcore has not polled since the reload; it applies the settings at its next poll".to_owned());
+        }
+        if let (Some(router), Some(routing)) = (&self.router, &wanted.switch.routing) {
+            let routing = routing.clone();
+            router.tell(move |router, now| router.configure(&routing, now));
         }
         self.current.tuned(wanted.switch.clone(), settings::fingerprint(&wanted));
         self.running = wanted;

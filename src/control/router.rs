@@ -12,7 +12,8 @@ use crate::dataplane::LcoreControl;
 use crate::dataplane::handoff::exception::{ExceptionLink, ExceptionPort, exception_channel};
 use crate::dataplane::handoff::mailbox::{Receiver, Sender, mailbox};
 use crate::dataplane::spec::SwitchSpec;
-use crate::route::{FibWriter, InjectTo, RouteTable, SoftFib};
+use crate::dpdk::RteFib;
+use crate::route::{FibWriter, InjectTo, RouteTable};
 use crate::router::handle::{Request, RouterHandle};
 use crate::router::{Outgoing, Router};
 use crate::sync::{AtomicBool, Ordering};
@@ -71,10 +72,11 @@ pub(super) struct Prepared {
 }
 
 /// Creates the router of `config` and the lcores' ends of it; `None` if the switch only bridges.
-pub(super) fn prepare(config: &Config, _ports: &setup::Ports) -> Result<Option<(Prepared, Vec<LcoreEnd>)>, RunError> {
+pub(super) fn prepare(config: &Config, ports: &setup::Ports) -> Result<Option<(Prepared, Vec<LcoreEnd>)>, RunError> {
     let Some(routing) = &config.switch.routing else { return Ok(None) };
     let (links, ends) = links(&config.switch);
-    let fibs: [Arc<dyn FibWriter>; 2] = [Arc::new(SoftFib::default()), Arc::new(SoftFib::default())];
+    let fib = |name| RteFib::create(&ports.eal, name, routing.fib);
+    let fibs: [Arc<dyn FibWriter>; 2] = [Arc::new(fib("fib0")?), Arc::new(fib("fib1")?)];
     Ok(Some((Prepared { router: Router::new(routing, fibs, Nanos(1)), links }, ends)))
 }
 

@@ -4,7 +4,7 @@ use crate::config::Config;
 use crate::config::model::{DeviceKind, HostsLcore, MemoryMode};
 use crate::config::sections::vdev;
 use crate::dataplane::telemetry::counters::Counter;
-use crate::dpdk::{self, Eal, EalOptions, EthIo, EthPort, Memory, Mempool, PortConfig, PortQueue, RingLink};
+use crate::dpdk::{self, Eal, EalOptions, EthIo, EthPort, Memory, Mempool, PortConfig, PortQueue, RingLink, RteFib};
 use crate::sets::{BURST, MAX_PORTS};
 use crate::stats::{BufferPool, PfcStanding};
 use crate::wire::MacAddr;
@@ -38,6 +38,8 @@ pub(super) struct PoolPlan {
     pub data: u32,
     pub control: u32,
     pub data_room: u16,
+    /// Memory in MiB of both forwarding tables.
+    pub fibs_mib: u32,
 }
 
 impl PoolPlan {
@@ -66,13 +68,14 @@ impl PoolPlan {
             // PFC has a ring full of them.
             control: devices + ports * CONTROL_BUFFERS_PER_PORT + lcores * POOL_CACHE,
             data_room: dpdk::HEADROOM as u16 + room,
+            fibs_mib: config.switch.routing.as_ref().map_or(0, |routing| 2 * RteFib::mib(routing.fib)),
         }
     }
 
-    /// Returns the memory in MiB of both pools and the rest, in hugepages if `huge`, else in ordinary pages.
+    /// Returns the memory in MiB of both pools, the forwarding tables and the rest, in hugepages if `huge`, else in ordinary pages.
     pub fn mib(&self, huge: bool) -> u32 {
         let pool = |count| Mempool::footprint(count, self.data_room, huge);
-        ((pool(self.data) + pool(self.control)) >> 20) as u32 + 1 + SPARE_MIB
+        ((pool(self.data) + pool(self.control)) >> 20) as u32 + 1 + SPARE_MIB + self.fibs_mib
     }
 }
 

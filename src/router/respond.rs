@@ -90,9 +90,10 @@ impl Router {
             IpAddr::V4(_) => frames::may_answer_v4(packet),
             IpAddr::V6(_) => frames::may_answer_v6(packet, error),
         };
-        // RFC 1812 section 4.3.2.4: the source is an address of the interface by which the packet came. One without an
-        // address uses that of another (RFC 5837 calls the interface unnumbered).
-        let interfaces = std::iter::once(usize::from(index)).chain(0..self.interfaces.len());
+        // RFC 1812 section 4.3.2.4: the source is an address of the interface "over which the ICMP message is
+        // transmitted". An interface without an address uses that of another.
+        let out = self.next_hop(source).first().map_or(index, |key| key.0);
+        let interfaces = [usize::from(out), usize::from(index)].into_iter().chain(0..self.interfaces.len());
         let own = interfaces.filter_map(|index| self.interfaces[index].routable(source)).next();
         let Some(own) = own.filter(|_| may_answer && !self.tables.is_own(source)) else { return };
         let bytes = match own {

@@ -296,6 +296,23 @@ fn remedy(reason: DropReason) -> &'static str {
              that long"
         }
         DropReason::PfcDestination => "the peer must send PFC to 01-80-C2-00-00-01; find out which station sent this",
+        DropReason::Ipv4Checksum => "the sender or a device on the path damages headers; find out which",
+        DropReason::Ipv4Options => "send without IPv4 options: this router forwards none of them",
+        DropReason::TtlExpired => "look for a routing loop, or for senders with a small time to live (`traceroute`)",
+        DropReason::Martian | DropReason::OwnSource => {
+            "find out which station sends from an address that is not its own"
+        }
+        DropReason::NoRoute => "add a route (`routing.routes`), or find out why it is missing",
+        DropReason::Blackhole => "the route drops on purpose: remove `drop: true` if it should not",
+        DropReason::NeighbourIncomplete => {
+            "the next hop did not answer ARP or neighbour discovery yet; check that it is up, or configure it \
+             (`routing.neighbours`)"
+        }
+        DropReason::FragmentationNeeded | DropReason::FragmentationUnsupported => {
+            "use the same `mtu` on every port of the path and on the hosts: this router fragments no packet"
+        }
+        DropReason::NotRoutable => "send only IP and ARP to the router's address, with at most one VLAN tag",
+        DropReason::PuntPoliced => "find out who floods the switch's own addresses",
         DropReason::NoBuffer => "this is a bug of Holdfast; report it with the configuration",
         _ => "",
     }

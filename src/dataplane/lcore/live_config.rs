@@ -22,7 +22,8 @@ use crate::units::Nanos;
 /// - the class of received frames, and the marks of sent ones;
 /// - thresholds and XON levels of groups;
 /// - limits, ECN and shares of queues;
-/// - watchdogs, and the time after which ports are stuck.
+/// - watchdogs, and the time after which ports are stuck;
+/// - routes, neighbours and addresses of the router, which its control plane applies.
 ///
 /// All other settings determine the switch's memory, its headroom, or the start parameters of devices.
 #[derive(Debug, Clone)]
@@ -67,6 +68,12 @@ fn overlaid(running: &SwitchSpec, wanted: &SwitchSpec) -> SwitchSpec {
     }
     for (queue, new) in spec.queues.iter_mut().zip(&wanted.queues) {
         (queue.discipline, queue.wred, queue.limit) = (new.discipline, new.wred, new.limit);
+    }
+    if let (Some(routing), Some(new)) = (&mut spec.routing, &wanted.routing) {
+        (routing.routes, routing.neighbours) = (new.routes.clone(), new.neighbours.clone());
+        for (interface, new) in routing.interfaces.iter_mut().zip(&new.interfaces) {
+            interface.addresses = new.addresses.clone();
+        }
     }
     spec
 }

@@ -1,0 +1,71 @@
+//! The settings of a router one by one, for the differences between two configurations.
+
+use crate::route::{Attachment, InterfaceSpec, NextHopSpec, RoutingSpec};
+
+/// One setting: whether it can change while the switch runs, its key, and its value.
+pub(super) type RoutingSetting = (bool, String, String);
+
+/// All settings of `routing`. Interfaces, hash and room need a restart; addresses, routes and neighbours do not.
+pub(super) fn of(routing: &RoutingSpec) -> Vec<RoutingSetting> {
+    let mut found = vec![
+        (
+            false,
+            "routing.hash".to_owned(),
+            format!("{{seed: {}, symmetric: {}}}", routing.hash_seed, routing.is_symmetric),
+        ),
+        (false, "routing.fib".to_owned(), format!("{{ipv4: {}, ipv6: {}}}", routing.fib.ipv4, routing.fib.ipv6)),
+    ];
+    let name = |index: u16| routing.interfaces.get(usize::from(index)).map_or("none", |interface| &interface.name);
+    for interface in &routing.interfaces {
+        let key = format!("routing.interfaces.{}", interface.name);
+        found.push((true, format!("{key}.addresses"), joined(&interface.addresses)));
+        found.push((false, key, of_interface(interface)));
+    }
+    for route in &routing.routes {
+        let hop = |hop: &NextHopSpec| {
+            format!("{{gateway: {}, interface: {}, weight: {}}}", hop.address, name(hop.interface), hop.weight)
+        };
+        let hops: Vec<String> = route.next_hops.iter().map(hop).collect();
+        let value = if hops.is_empty() { "drop".to_owned() } else { format!("[{}]", hops.join(", ")) };
+        found.push((true, format!("routing.routes.{}", route.prefix), value));
+    }
+    for neighbour in &routing.neighbours {
+        let key = format!("routing.neighbours.{}.{}", name(neighbour.interface), neighbour.address);
+        found.push((true, key, neighbour.mac.to_string()));
+    }
+    found
+}
+
+fn of_interface(interface: &InterfaceSpec) -> String {
+    let place = match interface.attachment {
+        Attachment::Port(_) => "port".to_owned(),
+        Attachment::Vlan => format!("vlan: {}", interface.vlan),
+    };
+    format!("{{{place}, mac: {}}}", interface.mac)
+}
+
+fn joined(addresses: &[impl ToString]) -> String {
+    format!("[{}]", addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::router::fixture;
+
+    #[test]
+    fn routes_and_addresses_are_live_and_interfaces_are_not() {
+        let mut routing = fixture::two_ports();
+        let hop = NextHopSpec { address: [10, 0, 1, 2].into(), interface: 1, weight: 2 };
+        routing.routes = vec![
+            crate::route::RouteSpec { prefix: "10.9.0.0/16".parse().unwrap(), next_hops: vec![hop] },
+            crate::route::RouteSpec { prefix: "10.8.0.0/16".parse().unwrap(), next_hops: vec![] },
+        ];
+        let found = of(&routing);
+        let get = |key: &str| found.iter().find(|found| found.1 == key).map(|found| (found.0, found.2.as_str()));
+        assert_eq!(get("routing.routes.10.9.0.0/16"), Some((true, "[{gateway: 10.0.1.2, interface: p2, weight: 2}]")));
+        assert_eq!(get("routing.routes.10.8.0.0/16"), Some((true, "drop")));
+        assert_eq!(get("routing.interfaces.p1.addresses"), Some((true, "[10.0.0.1/24, 2001:db8::1/64]")));
+        assert_eq!(get("routing.interfaces.p1"), Some((false, "{port, mac: 02:48:46:00:00:00}")));
+    }
+}
