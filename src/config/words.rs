@@ -51,11 +51,12 @@ pub fn action(action: WatchdogAction) -> &'static str {
     }
 }
 
-/// Formats the VLANs of a port: `10`, or `10,20-30 tagged, 1 native`.
+/// Formats the VLANs of a port: `10`, `10,20-30 tagged, 1 native`, or `routed, internal 4094`.
 #[must_use]
 pub fn vlans(mode: &VlanMode) -> String {
     let (tagged, native) = match mode {
         VlanMode::Access(vlan) => return vlan.to_string(),
+        VlanMode::Routed(vlan) => return format!("routed, internal {vlan}"),
         VlanMode::Trunk { tagged, native } => (tagged, native),
     };
     let native = native.map_or(String::new(), |native| format!(", {native} native"));

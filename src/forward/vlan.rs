@@ -10,6 +10,8 @@ pub const MAX_VLAN: u16 = 4094;
 pub enum VlanMode {
     /// One VLAN, untagged on the wire.
     Access(u16),
+    /// A routed port: its untagged frames are in an internal VLAN, which bridges nothing and no tag names.
+    Routed(u16),
     /// Tagged VLANs, and optionally one untagged VLAN.
     Trunk {
         /// VLANs that are tagged on the wire.
@@ -24,7 +26,7 @@ impl VlanMode {
     #[must_use]
     pub fn tagged(&self) -> &[u16] {
         match self {
-            VlanMode::Access(_) => &[],
+            VlanMode::Access(_) | VlanMode::Routed(_) => &[],
             VlanMode::Trunk { tagged, .. } => tagged,
         }
     }
@@ -33,7 +35,7 @@ impl VlanMode {
     #[must_use]
     pub fn untagged(&self) -> Option<u16> {
         match self {
-            VlanMode::Access(vlan) => Some(*vlan),
+            VlanMode::Access(vlan) | VlanMode::Routed(vlan) => Some(*vlan),
             VlanMode::Trunk { native, .. } => *native,
         }
     }
@@ -42,7 +44,8 @@ impl VlanMode {
     #[must_use]
     pub fn carries(&self, tag: Option<u16>) -> bool {
         match (self, tag) {
-            (VlanMode::Access(_), None) => true,
+            (VlanMode::Access(_) | VlanMode::Routed(_), None) => true,
+            (VlanMode::Routed(_), Some(_)) => false,
             (VlanMode::Access(vlan), Some(tag)) => *vlan == tag,
             (VlanMode::Trunk { native, .. }, None) => native.is_some(),
             (VlanMode::Trunk { tagged, native }, Some(tag)) => tagged.contains(&tag) || *native == Some(tag),
@@ -53,6 +56,7 @@ impl VlanMode {
 /// The ports of one VLAN.
 #[derive(Debug, Default, Clone, Copy)]
 struct Vlan {
+    /// Ports that carry the VLAN, except a routed port: only its untagged frames are in its internal VLAN.
     members: PortSet,
     /// The member ports at which frames of the VLAN leave untagged.
     untagged: PortSet,
@@ -79,7 +83,8 @@ impl VlanTable {
             let untagged = mode.untagged();
             for &vlan in mode.tagged().iter().chain(untagged.as_ref()) {
                 assert!((1..=MAX_VLAN).contains(&vlan), "VLAN id out of range");
-                table.vlans[usize::from(vlan)].members |= PortSet::only(port);
+                let is_member = !matches!(mode, VlanMode::Routed(_));
+                table.vlans[usize::from(vlan)].members |= PortSet::only_if(is_member, port);
             }
             if let Some(vlan) = untagged {
                 table.untagged[port] = vlan;
@@ -103,15 +108,17 @@ impl VlanTable {
     #[inline]
     #[must_use]
     pub fn ingress(&self, port: usize, tag: Option<u16>) -> Option<u16> {
-        let vlan = match tag {
-            Some(vlan) if vlan != 0 => vlan & 0xfff,
-            _ => self.untagged[port],
-        };
-        // VLAN 0 has no members, so an untagged frame on a port without a native VLAN returns `None` too.
-        (self.vlans[usize::from(vlan)].members.contains(port)).then_some(vlan)
+        match tag {
+            Some(vlan) if vlan != 0 => {
+                let vlan = vlan & 0xfff;
+                self.vlans[usize::from(vlan)].members.contains(port).then_some(vlan)
+            }
+            // Zero is no VLAN: the port has none for untagged frames.
+            _ => Some(self.untagged[port]).filter(|&vlan| vlan != 0),
+        }
     }
 
-    /// Ports that carry `vlan`.
+    /// Ports that bridge `vlan`. A routed port is not a member of its internal VLAN, so no frame is bridged to it.
     #[inline]
     #[must_use]
     pub fn members(&self, vlan: u16) -> PortSet {
@@ -144,6 +151,7 @@ mod tests {
             VlanMode::Access(10),
             VlanMode::Trunk { tagged: vec![10, 20], native: Some(30) },
             VlanMode::Trunk { tagged: vec![20], native: None },
+            VlanMode::Routed(4094),
         ])
     }
 
@@ -158,6 +166,20 @@ mod tests {
         assert_eq!(table.ingress(1, Some(20)), Some(20));
         assert_eq!(table.ingress(2, None), None, "a trunk without a native VLAN takes only tagged frames");
         assert_eq!(table.ingress(2, Some(4095)), None);
+    }
+
+    #[test]
+    fn routed_port_accepts_untagged_frames_only() {
+        let table = table();
+        assert_eq!(
+            [None, Some(0), Some(4094), Some(10)].map(|tag| table.ingress(3, tag)),
+            [Some(4094), Some(4094), None, None]
+        );
+        assert_eq!(table.ingress(1, Some(4094)), None);
+        assert_eq!((table.members(4094).bits(), table.untagged_at(4094).bits()), (0, 0b1000));
+        let mode = VlanMode::Routed(4094);
+        assert_eq!([None, Some(4094), Some(1)].map(|tag| mode.carries(tag)), [true, false, false]);
+        assert_eq!((mode.tagged(), mode.untagged()), (&[][..], Some(4094)));
     }
 
     #[test]
