@@ -30,7 +30,7 @@ use std::path::Path;
 pub use error::{ConfigError, ConfigErrors, Place};
 pub use model::{
     ApiConfig, BufferSummary, Config, DeviceKind, EalConfig, EcnOrder, HostsLcore, IdleConfig, IdleWait, LcoreConfig,
-    MemoryMode, PortDevice,
+    MemoryMode, PortDevice, RouterDefaults,
 };
 pub use overrides::Overrides;
 pub use sections::api::{MAX_SOCKET_PATH, Socket};
@@ -41,7 +41,7 @@ use self::checks::{paths, summary};
 use self::sections::classes::Class;
 use self::sections::ports::{Common, Context, Port};
 use self::sections::preset::Preset;
-use self::sections::{api, buffer, classes, hosts, lcores, maps, ports, stuck, system, watchdog};
+use self::sections::{api, buffer, classes, hosts, lcores, maps, ports, routing, stuck, system, watchdog};
 use self::yaml::count;
 use self::yaml::names::Unique;
 use self::yaml::read::{Item, Report};
@@ -65,6 +65,7 @@ const KEYS: &[&str] = &[
     "metrics",
     "api",
     "hosts",
+    "routing",
 ];
 
 /// Reads and checks a file.
@@ -137,11 +138,12 @@ pub(crate) fn build(root: &Item<'_>, overrides: &Overrides) -> Option<Config> {
     let context = Context { maps: &maps, watchdog, stuck_after, lcores: &lcores, overrides };
     let mut macs = Unique::new("MAC address");
     let ports = top.required("ports", "ports: [{name: p1, device: ring, speed: 10G}]");
-    let ports = ports::read(ports, &mut macs, &context);
+    let mut ports = ports::read(ports, &mut macs, &context);
+    let routing = routing::read(top.get("routing"), &mut ports, &mut macs);
     let eal = system::read_eal(top.get("eal"));
     let metrics = system::read_metrics(top.get("metrics"));
     let api = api::read(top.get("api"));
-    let fdb = system::read_fdb(top.get("fdb"), &ports);
+    let fdb = system::read_fdb(top.get("fdb"), &ports, routing.as_ref());
     let hosts = hosts::read(top.get("hosts"), &ports, &maps.classes, &mut macs, overrides.simulated);
     let buffer = buffer::read(top.get("buffer"), root, overrides);
     maps.check(&classes);
@@ -163,6 +165,7 @@ pub(crate) fn build(root: &Item<'_>, overrides: &Overrides) -> Option<Config> {
     ports::warn_of_lapses(&ports, &guarded, &common);
     let summary = summary::read(&buffer, &plan, &ports, &classes, &maps, &common);
 
+    let (routing, router_defaults) = routing.map(|routing| (routing.spec, routing.defaults)).unzip();
     let devices = ports.iter().map(|port| port.device.clone()).collect();
     let switch = SwitchSpec {
         queues: std::array::from_fn(|class| queue_spec(&classes[class], plan.queue_reserves[class], plan.buffer.cell)),
@@ -173,7 +176,7 @@ pub(crate) fn build(root: &Item<'_>, overrides: &Overrides) -> Option<Config> {
         poll_gap,
         lcores: lcores.count,
         floods_lossless: false,
-        routing: None,
+        routing,
     };
     let (source, lcores) = (report.source().to_owned(), lcores.config);
     Some(Config {
@@ -187,6 +190,7 @@ pub(crate) fn build(root: &Item<'_>, overrides: &Overrides) -> Option<Config> {
         metrics,
         api,
         hosts,
+        router_defaults: router_defaults.unwrap_or_default(),
         summary,
         warnings: Vec::new(),
     })

@@ -7,6 +7,7 @@ use crate::config::sections::api::Socket;
 use crate::dataplane::SwitchSpec;
 use crate::headroom::SmallPackets;
 use crate::hosts::HostSpec;
+use crate::route::{Attachment, RoutingSpec};
 use crate::units::{Bytes, Length, Nanos};
 
 /// A whole, validated configuration.
@@ -32,6 +33,8 @@ pub struct Config {
     pub api: ApiConfig,
     /// Virtual hosts.
     pub hosts: Vec<HostSpec>,
+    /// The router's settings that the configuration leaves to the ports.
+    pub router_defaults: RouterDefaults,
     /// The consequences of the division of the buffer.
     pub summary: BufferSummary,
     /// Warnings: settings that work, but probably not as intended. Each has file, line and key.
@@ -39,6 +42,25 @@ pub struct Config {
 }
 
 impl Config {
+    /// Derives the router's MAC addresses and the seed of its hash from the addresses of the ports, unless they are
+    /// written. A routed port has its own address; all VLAN interfaces have that of the first port.
+    pub fn follow_ports(&mut self) {
+        let (Some(routing), Some(first)) = (&mut self.switch.routing, self.switch.ports.first()) else { return };
+        let written = self.router_defaults.has_mac.iter().copied().chain(std::iter::repeat(false));
+        for (interface, has_mac) in routing.interfaces.iter_mut().zip(written) {
+            let port = match interface.attachment {
+                Attachment::Port(port) => self.switch.ports.get(usize::from(port)),
+                Attachment::Vlan => Some(first),
+            };
+            if let Some(port) = port.filter(|_| !has_mac) {
+                interface.mac = port.mac;
+            }
+        }
+        if !self.router_defaults.has_seed {
+            routing.hash_seed = RoutingSpec::default_seed(first.mac);
+        }
+    }
+
     /// How lcore `lcore` rests; `None` if it never does. By default an lcore that polls a lossless port never rests.
     #[must_use]
     pub fn idle_of(&self, lcore: usize) -> Option<&IdleConfig> {
@@ -51,6 +73,15 @@ impl Config {
         let mut ports = self.switch.ports.iter().filter(|port| usize::from(port.lcore) == lcore);
         ports.any(|port| port.pfc.is_on() && !port.lossless_groups().is_empty())
     }
+}
+
+/// Settings of the router that the configuration gives. All others follow the addresses of the ports.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct RouterDefaults {
+    /// Whether the MAC address is written, by interface.
+    pub has_mac: Vec<bool>,
+    /// Whether the seed of the flow hash is written.
+    pub has_seed: bool,
 }
 
 /// The API of a running switch.

@@ -166,6 +166,7 @@ fn use_own_addresses(config: &mut Config, ports: &setup::Ports) {
             port.mac = ports.own_address(index).unwrap_or(port.mac);
         }
     }
+    config.follow_ports();
 }
 
 /// The switch by `config` on `ports`, for its observers.

@@ -116,6 +116,7 @@ impl Reloader {
                 port.mac = own.mac;
             }
         }
+        wanted.follow_ports();
     }
 
     /// Sends the settings to every lcore, and waits until all have applied them.

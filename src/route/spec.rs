@@ -81,7 +81,8 @@ impl Default for FibSize {
     }
 }
 
-/// The plan of a router.
+/// The plan of a router. Interfaces, routes, next hops and neighbours are sorted, because their order in the
+/// configuration has no meaning: routed ports by number, then VLANs; the others by address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RoutingSpec {
     /// Interfaces by index.
@@ -96,4 +97,13 @@ pub struct RoutingSpec {
     pub is_symmetric: bool,
     /// Room of the forwarding table.
     pub fib: FibSize,
+}
+
+impl RoutingSpec {
+    /// The seed of the flow hash of a switch whose first port has the address `mac`. Switches need different seeds:
+    /// with equal ones, the second tier of a fabric would use only some of its links.
+    #[must_use]
+    pub const fn default_seed(mac: MacAddr) -> u64 {
+        mac.to_number()
+    }
 }

@@ -12,6 +12,7 @@ mod maps;
 mod policies;
 mod refusals;
 mod replay;
+mod routing;
 mod trace;
 mod warnings;
 

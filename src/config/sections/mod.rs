@@ -10,6 +10,7 @@ pub(super) mod maps;
 pub(crate) mod policy;
 pub(crate) mod ports;
 pub(super) mod preset;
+pub(super) mod routing;
 pub(super) mod stuck;
 pub(super) mod system;
 pub mod vdev;
