@@ -21,8 +21,6 @@ pub const HZ: u64 = 1_000_000_000;
 /// The lossless class of these tests, and a DSCP that maps to it.
 pub const LOSSLESS: usize = 3;
 pub const LOSSLESS_DSCP: u8 = 26;
-/// Bytes of the longest frame at an MTU of 1500, with two tags.
-const LONGEST: usize = 1522;
 /// Length of a frame that takes exactly one cell.
 pub const CELL: usize = 208;
 
@@ -155,10 +153,10 @@ impl Fleet {
         self.parts.iter_mut().for_each(|part| part.set_routes(table));
     }
 
-    /// Attaches a control plane to each lcore. Returns its ends, by lcore.
-    pub fn attach_exceptions(&mut self) -> Vec<ExceptionLink> {
+    /// Attaches a control plane for frames of at most `longest` bytes to each lcore. Returns its ends, by lcore.
+    pub fn attach_exceptions(&mut self, longest: usize) -> Vec<ExceptionLink> {
         let attach = |part: &mut Pipeline<MemPacket>| {
-            let (port, link) = exception_channel(LONGEST);
+            let (port, link) = exception_channel(longest);
             part.attach_exceptions(port);
             link
         };
