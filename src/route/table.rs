@@ -163,7 +163,7 @@ pub struct RouteTable {
     pub adjacencies: Box<[Adjacency]>,
     /// Own addresses, sorted: no received packet may have one as its source.
     pub own: Box<[IpAddr]>,
-    /// The same addresses, for a fast first check.
+    /// A filter over `own`, for a fast first check.
     pub own_filter: AddressFilter,
     /// The hash of flows.
     pub hash: FlowHash,

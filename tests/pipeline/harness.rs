@@ -4,11 +4,13 @@ use holdfast::dataplane::Scratch;
 use std::sync::Arc;
 
 use crate::LCORES;
+use holdfast::dataplane::handoff::exception::{ExceptionLink, exception_channel};
 use holdfast::dataplane::{Counters, DropReason, LiveConfig, Pipeline, PortSpec, QueueSpec, SwitchSpec};
 use holdfast::forward::FdbSpec;
 use holdfast::io::memory::{MemPacket, MemPorts};
 use holdfast::mmu::{BufferPlan, GroupProfile, HeadroomPolicy, QueueLimit, Threshold};
 use holdfast::qos::{ClassMap, QueueDiscipline};
+use holdfast::route::RouteTable;
 use holdfast::sets::ClassSet;
 use holdfast::units::{Alpha, BitRate, Bytes, Cells, Nanos, Ticks};
 use holdfast::wire::MacAddr;
@@ -140,6 +142,27 @@ impl Fleet {
         self.parts.iter_mut().for_each(|part| part.apply(live_config));
     }
 
+    /// Learns a station, as if it had sent a frame to the lcore that owns `port`.
+    pub fn learn(&mut self, vlan: u16, mac: MacAddr, port: usize) {
+        let owner = port % self.parts.len();
+        self.parts[owner].learn(vlan, mac, port, Ticks(self.now));
+    }
+
+    /// Replaces the routing tables of all lcores.
+    pub fn set_routes(&mut self, table: &Arc<RouteTable>) {
+        self.parts.iter_mut().for_each(|part| part.set_routes(table));
+    }
+
+    /// Attaches a control plane for frames of at most `longest` bytes to each lcore. Returns its ends, by lcore.
+    pub fn attach_exceptions(&mut self, longest: usize) -> Vec<ExceptionLink> {
+        let attach = |part: &mut Pipeline<MemPacket>| {
+            let (port, link) = exception_channel(longest);
+            part.attach_exceptions(port);
+            link
+        };
+        self.parts.iter_mut().map(attach).collect()
+    }
+
     pub fn clear_watermarks(&mut self) {
         self.parts.iter_mut().for_each(Pipeline::clear_watermarks);
     }
@@ -163,7 +186,7 @@ pub struct Bed {
 
 impl Bed {
     pub fn new(spec: &SwitchSpec) -> Self {
-        let counters = Arc::new(Counters::new(spec.ports.len(), usize::from(spec.lcores)));
+        let counters = Arc::new(Counters::of(spec));
         let switch = Fleet::new(spec, &counters);
         Self { io: MemPorts::new(spec.ports.len()), switch, counters, now: HZ }
     }

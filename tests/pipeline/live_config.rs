@@ -226,6 +226,7 @@ fn lcore_applies_live_config_between_two_polls() {
         hz: HZ,
         resting: None,
         live_config,
+        route_tables: None,
     };
     let work = work.run(clock);
     assert!(sender.borrow_mut().is_idle());

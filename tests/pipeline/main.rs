@@ -10,6 +10,7 @@ mod pfc;
 mod queues;
 mod resting;
 mod rounds;
+mod routing;
 mod shed;
 mod stopping;
 mod stuck;

@@ -16,6 +16,8 @@ mod live_config;
 mod pfc;
 #[path = "../pipeline/queues.rs"]
 mod queues;
+#[path = "../pipeline/routing/mod.rs"]
+mod routing;
 #[path = "../pipeline/stuck.rs"]
 mod stuck;
 #[path = "../pipeline/tags.rs"]

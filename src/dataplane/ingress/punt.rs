@@ -1,5 +1,5 @@
-//! Punt: packets that the router does not route. They are dropped, with an answer to their sender if one is due, or they
-//! go to the control plane because they are for the switch itself.
+//! Punt: packets that the router does not route. They are dropped, with an answer to their sender if one is due, or
+//! they go to the control plane because they are for the switch itself.
 
 use super::police::Policers;
 use crate::dataplane::frame::meta::{Forwarding, Meta};

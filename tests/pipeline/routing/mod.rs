@@ -1,0 +1,10 @@
+//! The route stage over ports in memory, with tables made by hand.
+
+mod bed;
+mod drops;
+mod ecmp;
+mod forward;
+mod inject;
+mod lossless;
+mod packet;
+mod punt;
