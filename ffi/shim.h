@@ -14,6 +14,8 @@
 #include <rte_errno.h>
 #include <rte_eth_ring.h>
 #include <rte_ethdev.h>
+#include <rte_fib.h>
+#include <rte_fib6.h>
 #include <rte_launch.h>
 #include <rte_lcore.h>
 #include <rte_log.h>
@@ -21,6 +23,8 @@
 #include <rte_mbuf.h>
 #include <rte_mempool.h>
 #include <rte_power_intrinsics.h>
+#include <rte_rib.h>
+#include <rte_rib6.h>
 #include <rte_ring.h>
 #include <rte_version.h>
 

@@ -1,4 +1,4 @@
-//! Safe wrappers of DPDK: the environment (EAL), buffers, ports, in-process links and lcores.
+//! Safe wrappers of DPDK: the environment (EAL), buffers, ports, in-process links, lcores and forwarding tables.
 //!
 //! This module and the crate `dpdk-sys` hold the `unsafe` code that calls DPDK. These rules make it sound:
 //!
@@ -26,6 +26,7 @@ mod device;
 mod driver;
 mod eal;
 mod error;
+mod fib;
 mod idle;
 mod interface;
 mod io;
@@ -44,6 +45,7 @@ mod tests;
 pub use clock::{hz, now};
 pub use eal::{Eal, EalOptions, Memory, version};
 pub use error::Error;
+pub use fib::RteFib;
 pub use idle::{Sleeper, Waiter};
 pub use io::EthIo;
 pub use lcore::{Lcore, Worker, allowed_cpus, pin_to};

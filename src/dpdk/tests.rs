@@ -13,7 +13,7 @@ use crate::sets::BURST;
 /// Environment variable set in a test that runs as its own process.
 const CHILD: &str = "HOLDFAST_DPDK_TEST_CHILD";
 
-fn eal() -> &'static Eal {
+pub(super) fn eal() -> &'static Eal {
     static EAL: OnceLock<Eal> = OnceLock::new();
     EAL.get_or_init(|| {
         let cpu = allowed_cpus()[0];
@@ -40,7 +40,7 @@ fn frame(length: usize, seed: u8) -> Vec<u8> {
 }
 
 /// Runs this test again as its own process. Returns true in that process.
-fn in_child(test: &str, as_nobody: bool) -> bool {
+pub(super) fn in_child(test: &str, as_nobody: bool) -> bool {
     if std::env::var_os(CHILD).is_some() {
         return true;
     }
