@@ -10,6 +10,7 @@ use crate::api::model::{Difference, Reload, ReloadOutcome};
 use crate::config::{Config, ConfigErrors, settings};
 use crate::dataplane::LiveConfig;
 use crate::dataplane::handoff::mailbox::Sender;
+use crate::router::RouterHandle;
 use crate::stats::Current;
 
 /// Longest time for lcores to apply new settings. It takes one poll each, unless an lcore rests or stalls.
@@ -30,6 +31,8 @@ pub(super) struct Reloader {
     senders: Vec<Sender<LiveConfig>>,
     hz: u64,
     current: Arc<Current>,
+    /// The router's thread, if the switch routes.
+    router: Option<RouterHandle>,
 }
 
 impl Reloader {
@@ -41,7 +44,13 @@ impl Reloader {
         hz: u64,
         current: Arc<Current>,
     ) -> Self {
-        Self { running, again, senders, hz, current }
+        Self { running, again, senders, hz, current, router: None }
+    }
+
+    /// Applies routing settings to `router` too.
+    pub fn with_router(mut self, router: Option<RouterHandle>) -> Self {
+        self.router = router;
+        self
     }
 
     /// Returns the running configuration.
@@ -141,6 +150,9 @@ impl Reloader {
             answer
                 .warnings
                 .push("an lcore has not polled since the reload; it applies the settings at its next poll".to_owned());
+        }
+        if let (Some(router), Some(routing)) = (&self.router, wanted.switch.routing.clone()) {
+            router.tell(move |router, now| router.configure(&routing, now));
         }
         self.current.tuned(wanted.switch.clone(), settings::fingerprint(&wanted));
         self.running = wanted;
