@@ -81,15 +81,18 @@ pub(super) fn wrong_method(request: &Request) -> Response {
     response
 }
 
+/// The only resource with parameters. It checks them itself.
+pub(super) const WITH_PARAMETERS: &str = "/v1/routes";
+
 /// Refuses query parameters: a client would believe that an ignored parameter filters the answer.
 pub(super) async fn refuse_parameters(request: Request, next: Next) -> Response {
     match request.uri().query() {
-        Some(_) => error(
+        Some(_) if request.uri().path() != WITH_PARAMETERS => error(
             StatusCode::BAD_REQUEST,
-            "no resource accepts parameters",
+            "only /v1/routes accepts parameters",
             "send the request without `?`, and filter the answer",
         ),
-        None => next.run(request).await,
+        _ => next.run(request).await,
     }
 }
 

@@ -166,12 +166,14 @@ impl Client {
         serde_json::from_value(answer).map_err(|error| wrong(&path, &error))
     }
 
-    /// Requests the resource `/v1/NAME` as JSON.
+    /// Requests the rows of `/v1/NAME` that the parameters `query` select, as JSON. An empty `query` selects all.
     ///
     /// # Errors
     /// The reason why there is no answer.
-    pub fn get_json(&self, name: &str) -> Result<Value, ClientError> {
-        self.get(name)
+    pub fn get_selected(&self, name: &str, query: &str) -> Result<Value, ClientError> {
+        let query = if query.is_empty() { String::new() } else { format!("?{query}") };
+        let (path, body) = self.ask(Method::GET, &format!("/v1/{name}{query}"))?;
+        part(&path, &body, name)
     }
 
     /// Resets all watermarks to the current use.

@@ -24,6 +24,7 @@ pub mod events;
 mod fdb;
 pub mod model;
 pub mod reloads;
+pub mod routing;
 pub mod server;
 pub mod socket;
 

@@ -7,14 +7,15 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use axum::Router;
 use axum::extract::{Request, State as Shared};
-use axum::http::{StatusCode, header};
+use axum::http::{StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use serde::Serialize;
 use tokio::net::UnixListener;
 
 use super::answer::{
-    Part, Refusal, error, json, part, read_only, refuse_long_headers, refuse_parameters, text, unknown, wrong_method,
+    Part, Refusal, WITH_PARAMETERS, error, json, part, read_only, refuse_long_headers, refuse_parameters, text,
+    unknown, wrong_method,
 };
 use super::events::EventLog;
 use super::fdb::{FdbReader, Silent, Source};
@@ -23,7 +24,9 @@ use super::model::{
     RunningConfig, Version, Watchdog, Why,
 };
 use super::reloads::Reloads;
+use super::routing;
 use crate::dataplane::LcoreControl;
+use crate::router::RouterHandle;
 use crate::stats::bounded::{Bounded, hang_up_after};
 use crate::stats::refusal::Refusals;
 use crate::stats::{Current, Snapshot};
@@ -48,6 +51,8 @@ pub struct Served {
     pub events: Arc<EventLog>,
     /// Whether requests may change the switch.
     pub writes: bool,
+    /// The router's thread; `None` if the switch does not route.
+    pub router: Option<RouterHandle>,
     /// The orders and requests to its lcores.
     pub control: Arc<LcoreControl>,
     /// Ticks per second of the lcores' clock.
@@ -74,6 +79,7 @@ impl Served {
             reloads: None,
             events: Arc::default(),
             writes: false,
+            router: None,
             control,
             hz,
             began: (Instant::now(), SystemTime::now()),
@@ -99,7 +105,7 @@ impl Served {
     }
 
     /// Nanoseconds since the switch began.
-    fn at_ns(&self) -> u64 {
+    pub(super) fn at_ns(&self) -> u64 {
         u64::try_from(self.began.0.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 
@@ -167,13 +173,28 @@ pub async fn serve(listener: UnixListener, served: Arc<Served>) -> io::Result<()
 
 /// The router for all requests.
 pub fn router(served: Arc<Served>) -> Router {
-    let mut router = Router::new()
-        .route("/v1", get(|| std::future::ready(json(StatusCode::OK, &Index { resources: paths() }))))
-        .route("/v1/state", get(|Shared(served): Shared<Arc<Served>>| async move { state(&served) }))
-        .route("/v1/fdb", get(|Shared(served): Shared<Arc<Served>>| async move { fdb(&served).await }))
-        .route("/v1/reload", get(|Shared(served): Shared<Arc<Served>>| async move { reload(&served, false).await }))
-        .route("/v1/reload", post(|Shared(served): Shared<Arc<Served>>| async move { reload(&served, true).await }))
-        .route("/v1/watermarks/clear", post(|Shared(served): Shared<Arc<Served>>| async move { clear(&served) }));
+    let mut router =
+        Router::new()
+            .route("/v1", get(|| std::future::ready(json(StatusCode::OK, &Index { resources: paths() }))))
+            .route("/v1/state", get(|Shared(served): Shared<Arc<Served>>| async move { state(&served) }))
+            .route("/v1/fdb", get(|Shared(served): Shared<Arc<Served>>| async move { fdb(&served).await }))
+            .route(
+                "/v1/interfaces",
+                get(|Shared(served): Shared<Arc<Served>>| async move { routing::interfaces(&served).await }),
+            )
+            .route(
+                "/v1/neighbours",
+                get(|Shared(served): Shared<Arc<Served>>| async move { routing::neighbours(&served).await }),
+            )
+            .route(
+                WITH_PARAMETERS,
+                get(|Shared(served): Shared<Arc<Served>>, uri: Uri| async move {
+                    routing::routes(&served, uri.query()).await
+                }),
+            )
+            .route("/v1/reload", get(|Shared(served): Shared<Arc<Served>>| async move { reload(&served, false).await }))
+            .route("/v1/reload", post(|Shared(served): Shared<Arc<Served>>| async move { reload(&served, true).await }))
+            .route("/v1/watermarks/clear", post(|Shared(served): Shared<Arc<Served>>| async move { clear(&served) }));
     for resource in VIEWS {
         let answer =
             move |Shared(served): Shared<Arc<Served>>| async move { served.look(|look| (resource.of)(&served, look)) };
@@ -198,7 +219,7 @@ fn paths() -> Vec<String> {
     ["state"]
         .into_iter()
         .chain(VIEWS.iter().map(|resource| resource.name))
-        .chain(["fdb", "reload"])
+        .chain(["fdb", "interfaces", "neighbours", "routes", "reload"])
         .map(|name| format!("/v1/{name}"))
         .collect()
 }

@@ -13,6 +13,7 @@ use crate::api::socket::Bound;
 use crate::api::{EventLog, Reloads, Served, Socket, server};
 use crate::config::Config;
 use crate::dataplane::LcoreControl;
+use crate::router::RouterHandle;
 use crate::stats::Current;
 
 /// The API before and while it is served. Dropping it removes the socket.
@@ -48,7 +49,7 @@ impl Api {
         &mut self,
         runtime: &Runtime,
         config: &Config,
-        current: &Arc<Current>,
+        (current, router): (&Arc<Current>, Option<RouterHandle>),
         control: &Arc<LcoreControl>,
         hz: u64,
         reloads: Reloads,
@@ -59,6 +60,7 @@ impl Api {
         self.goes_by(config);
         served.config = self.config.clone();
         served.reloads = Some(reloads);
+        served.router = router;
         served.events = self.events.clone();
         served.writes = config.api.writes;
         let _inside = runtime.enter();

@@ -122,19 +122,19 @@ pub fn run(mut config: Config, options: RunOptions, again: Again) -> Result<(), 
         serve(&runtime, listener, &current).map_err(RunError::Runtime)?;
     }
     let (reloads, asked) = Reloads::new();
-    api.serve(&runtime, &config, &current, &control, hz, reloads).map_err(RunError::Runtime)?;
-
-    let (senders, receivers) = (0..config.switch.lcores).map(|_| mailbox()).unzip();
     let (router, ends) = router::prepare(&config, &ports)?.unzip();
     let ends = ends.unwrap_or_default();
+    let handle = router.as_ref().map(router::Prepared::handle);
+    api.serve(&runtime, &config, (&current, handle.clone()), &control, hz, reloads).map_err(RunError::Runtime)?;
+
+    let (senders, receivers) = (0..config.switch.lcores).map(|_| mailbox()).unzip();
     let workers = launch(&mut ports, &config, &counters, hosts, &control, hz, (receivers, ends))?;
-    let router = router.map(|router| router.start(control.clone())).transpose().map_err(RunError::Runtime)?;
+    let router = router.map(|router| router.start(&control, &current)).transpose().map_err(RunError::Runtime)?;
     if let Some(notifier) = &notifier {
         runtime.spawn(notifier.clone().run(counters.clone()));
     }
     let start = Instant::now();
-    let mut reloader = Reloader::new(config, again, senders, hz, current.clone());
-    reloader.router = router.as_ref().map(|router| router.handle.clone());
+    let reloader = Reloader::new(config, again, senders, hz, current.clone()).with_router(handle);
     let watch = Watch {
         current: &current,
         ports: &ports,

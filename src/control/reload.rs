@@ -31,8 +31,8 @@ pub(super) struct Reloader {
     senders: Vec<Sender<LiveConfig>>,
     hz: u64,
     current: Arc<Current>,
-    /// The router's thread; `None`: the switch only bridges.
-    pub router: Option<RouterHandle>,
+    /// The router's thread, if the switch routes.
+    router: Option<RouterHandle>,
 }
 
 impl Reloader {
@@ -45,6 +45,12 @@ impl Reloader {
         current: Arc<Current>,
     ) -> Self {
         Self { running, again, senders, hz, current, router: None }
+    }
+
+    /// Applies routing settings to `router` too.
+    pub fn with_router(mut self, router: Option<RouterHandle>) -> Self {
+        self.router = router;
+        self
     }
 
     /// Returns the running configuration.
@@ -146,8 +152,7 @@ impl Reloader {
                 .warnings
                 .push("an lcore has not polled since the reload; it applies the settings at its next poll".to_owned());
         }
-        if let (Some(router), Some(routing)) = (&self.router, &wanted.switch.routing) {
-            let routing = routing.clone();
+        if let (Some(router), Some(routing)) = (&self.router, wanted.switch.routing.clone()) {
             router.tell(move |router, now| router.configure(&routing, now));
         }
         self.current.tuned(wanted.switch.clone(), settings::fingerprint(&wanted));

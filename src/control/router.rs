@@ -8,21 +8,22 @@ use std::time::{Duration, Instant};
 
 use super::{RunError, setup};
 use crate::config::Config;
-use crate::dataplane::LcoreControl;
 use crate::dataplane::handoff::exception::{ExceptionLink, ExceptionPort, exception_channel};
 use crate::dataplane::handoff::mailbox::{Receiver, Sender, mailbox};
 use crate::dataplane::spec::SwitchSpec;
+use crate::dataplane::{Counters, LcoreControl};
 use crate::dpdk::RteFib;
 use crate::route::{FibWriter, InjectTo, RouteTable};
 use crate::router::handle::{Request, RouterHandle};
-use crate::router::{Outgoing, Router};
+use crate::router::{Outgoing, Published, Router};
+use crate::stats::Current;
 use crate::sync::{AtomicBool, Ordering};
 use crate::units::Nanos;
 
 /// Sleep between two looks at the rings while frames come, and while none come.
 const BUSY: Duration = Duration::from_micros(200);
 const IDLE: Duration = Duration::from_millis(1);
-/// Time between two looks at the timers of neighbours.
+/// Time between two looks at the timers of neighbours, and between two states for observers.
 const TICK: Duration = Duration::from_millis(100);
 /// Shortest time between two updates of the tables: changes in between go together.
 const UPDATE: Duration = Duration::from_millis(10);
@@ -47,7 +48,6 @@ pub(super) struct RouterLinks {
 
 /// The running thread.
 pub(super) struct RouterThread {
-    pub handle: RouterHandle,
     stop: Arc<AtomicBool>,
     thread: JoinHandle<()>,
 }
@@ -69,6 +69,8 @@ pub(super) fn links(spec: &SwitchSpec) -> (RouterLinks, Vec<LcoreEnd>) {
 pub(super) struct Prepared {
     router: Router,
     links: RouterLinks,
+    handle: RouterHandle,
+    requests: Requests<Request>,
 }
 
 /// Creates the router of `config` and the lcores' ends of it; `None` if the switch only bridges.
@@ -77,20 +79,27 @@ pub(super) fn prepare(config: &Config, ports: &setup::Ports) -> Result<Option<(P
     let (links, ends) = links(&config.switch);
     let fib = |name| RteFib::create(&ports.eal, name, routing.fib);
     let fibs: [Arc<dyn FibWriter>; 2] = [Arc::new(fib("fib0")?), Arc::new(fib("fib1")?)];
-    Ok(Some((Prepared { router: Router::new(routing, fibs, Nanos(1)), links }, ends)))
+    let (handle, requests) = RouterHandle::new();
+    Ok(Some((Prepared { router: Router::new(routing, fibs, Nanos(1)), links, handle, requests }, ends)))
 }
 
 impl Prepared {
-    /// Starts the thread.
+    /// Access to the router. Requests wait for the start of the thread.
+    pub fn handle(&self) -> RouterHandle {
+        self.handle.clone()
+    }
+
+    /// Starts the thread, which publishes the router's state for the observers of `current`.
     ///
     /// # Errors
     /// If the system refuses a thread.
-    pub fn start(self, control: Arc<LcoreControl>) -> std::io::Result<RouterThread> {
-        let (handle, requests) = RouterHandle::new();
+    pub fn start(self, control: &Arc<LcoreControl>, current: &Current) -> std::io::Result<RouterThread> {
         let stop = Arc::new(AtomicBool::new(false));
-        let worker = Worker::new(self.router, self.links, requests, control, stop.clone());
+        let switch_view = current.get();
+        let published = (switch_view.router.clone().unwrap_or_default(), switch_view.counters.clone());
+        let worker = Worker::new(self.router, self.links, self.requests, control.clone(), (stop.clone(), published));
         let thread = std::thread::Builder::new().name("router".to_owned()).spawn(move || worker.run())?;
-        Ok(RouterThread { handle, stop, thread })
+        Ok(RouterThread { stop, thread })
     }
 }
 
@@ -119,6 +128,8 @@ struct Worker {
     is_underway: bool,
     updated: Instant,
     ticked: Instant,
+    /// The state for observers, and the counters of adjacencies.
+    published: (Arc<Published>, Arc<Counters>),
 }
 
 impl Worker {
@@ -127,7 +138,7 @@ impl Worker {
         links: RouterLinks,
         requests: Requests<Request>,
         control: Arc<LcoreControl>,
-        stop: Arc<AtomicBool>,
+        (stop, published): (Arc<AtomicBool>, (Arc<Published>, Arc<Counters>)),
     ) -> Self {
         let RouterLinks { links, tables, owners } = links;
         let now = Instant::now();
@@ -145,6 +156,7 @@ impl Worker {
             is_underway: false,
             updated: now,
             ticked: now,
+            published,
         }
     }
 
@@ -169,6 +181,8 @@ impl Worker {
         if self.ticked.elapsed() >= TICK {
             self.ticked = Instant::now();
             self.router.tick(now);
+            let (published, counters) = &self.published;
+            published.publish(&self.router, |adjacency| counters.adjacency_frames(adjacency));
         }
         for frame in self.router.take_output() {
             self.inject(&frame);

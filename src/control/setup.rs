@@ -72,7 +72,8 @@ impl PoolPlan {
         }
     }
 
-    /// Returns the memory in MiB of both pools, the forwarding tables and the rest, in hugepages if `huge`, else in ordinary pages.
+    /// Returns the memory in MiB of both pools, the forwarding tables and the rest, in hugepages if `huge`, else in
+    /// ordinary pages.
     pub fn mib(&self, huge: bool) -> u32 {
         let pool = |count| Mempool::footprint(count, self.data_room, huge);
         ((pool(self.data) + pool(self.control)) >> 20) as u32 + 1 + SPARE_MIB + self.fibs_mib

@@ -316,7 +316,7 @@ pub fn echo_reply_v4(packet: &[u8]) -> Option<Vec<u8>> {
         .then(|| icmpv4_packet(dst, src, packet[1] & !3, Icmpv4Type::EchoReply(echo), body))
 }
 
-/// As [`echo_reply_v4`], for IPv6.
+/// The answer to an ICMPv6 echo request, like [`echo_reply_v4`].
 pub fn echo_reply_v6(packet: &[u8]) -> Option<Vec<u8>> {
     let ipv6 = Ipv6::read(packet)?;
     let len = usize::from(u16::from_be_bytes([packet[4], packet[5]]));

@@ -162,6 +162,20 @@ impl Groups {
         (groups.into(), buckets.into())
     }
 
+    /// All sets with their groups.
+    pub fn all(&self) -> impl Iterator<Item = (GroupId, &HopSet)> {
+        self.slots.iter().enumerate().filter_map(|(slot, of)| match of {
+            Slot::Set(set) => Some((GroupId(GroupId::FIRST + slot as u32), set)),
+            _ => None,
+        })
+    }
+
+    /// Number of sets without a usable next hop.
+    #[must_use]
+    pub fn unresolved(&self) -> usize {
+        self.all().filter(|(_, set)| set.adjacencies.iter().all(Option::is_none)).count()
+    }
+
     /// Number of sets.
     #[must_use]
     pub fn sets(&self) -> usize {
@@ -174,6 +188,12 @@ fn living(adjacencies: &[Option<AdjacencyId>]) -> Vec<bool> {
 }
 
 impl HopSet {
+    /// Number of routes that use the set.
+    #[must_use]
+    pub fn uses(&self) -> usize {
+        self.uses
+    }
+
     fn write(&self, buckets: &mut Vec<AdjacencyId>) -> Group {
         let first = buckets.len() as u32;
         let found = self.buckets.members().map(|member| self.adjacencies.get(member?).copied().flatten());

@@ -28,6 +28,7 @@ pub mod groups;
 pub mod handle;
 mod interface;
 pub mod neighbours;
+pub mod published;
 mod respond;
 pub mod rib;
 mod tables;
@@ -42,6 +43,7 @@ use ipnet::IpNet;
 
 pub use self::handle::RouterHandle;
 pub use self::neighbours::State;
+pub use self::published::{Published, Summary};
 pub use self::rib::{Source, UsedRoute};
 pub use self::view::{InterfaceView, NeighbourView, RouterView};
 

@@ -327,8 +327,8 @@ impl Neighbours {
         }
     }
 
-    /// Forgets the learned neighbours of `interface`, whose link went down. Those that are next hops are asked for again
-    /// at once when it is up. Static ones stay.
+    /// Forgets the learned neighbours of `interface`, whose link went down. Those that are next hops are asked for
+    /// again at once when it is up. Static ones stay.
     pub fn interface_down(&mut self, interface: u16, now: Nanos, effect: &mut Effect) {
         let mut ended = Vec::new();
         for (&key, neighbour) in self.table.iter_mut().filter(|(key, _)| key.0 == interface) {

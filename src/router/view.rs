@@ -1,13 +1,14 @@
 //! The state of the router as tables and metrics show it.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use ipnet::IpNet;
 
 use super::neighbours::{NeighbourCounts, State};
-use super::rib::Source;
+use super::rib::{Source, UsedRoute};
 use super::{Router, RouterCounts};
-use crate::route::{AdjacencyId, FibMemory, GroupId};
+use crate::route::{AdjacencyId, FibMemory, GroupId, NextHopSpec};
 use crate::units::Nanos;
 use crate::wire::MacAddr;
 
@@ -20,6 +21,8 @@ pub struct RouterView {
     pub neighbours: [usize; State::TABLE.len()],
     /// Sets of next hops.
     pub groups: usize,
+    /// Sets without a usable next hop: the packets of their routes are dropped.
+    pub unresolved_groups: usize,
     /// One forwarding table; the switch has two.
     pub fib: FibMemory,
     /// Number of the last tables.
@@ -64,6 +67,8 @@ pub struct NeighbourView {
     pub age: Option<Nanos>,
     /// Number of its adjacency.
     pub adjacency: Option<AdjacencyId>,
+    /// Sets of next hops that it is a member of.
+    pub uses: u32,
 }
 
 /// A route in use.
@@ -88,7 +93,7 @@ pub struct HopView {
     pub address: IpAddr,
     /// Index of its interface.
     pub interface: u16,
-    /// Share of the flows.
+    /// Share of the flows; zero where no single route is meant.
     pub weight: u16,
     /// Whether packets go there now.
     pub is_usable: bool,
@@ -102,6 +107,7 @@ impl Router {
             routes: Source::TABLE.map(|(source, _)| self.rib.count(source)),
             neighbours: self.neighbours.by_state(),
             groups: self.groups.sets(),
+            unresolved_groups: self.groups.unresolved(),
             fib: self.tables.memory(),
             version: self.tables.version(),
             waiting: self.neighbours.waiting(),
@@ -137,31 +143,66 @@ impl Router {
             state: neighbour.state,
             age: (neighbour.confirmed.0 > 0).then(|| Nanos(now.0.saturating_sub(neighbour.confirmed.0))),
             adjacency: neighbour.adjacency,
+            uses: neighbour.uses,
         });
         views.collect()
     }
 
-    /// Up to `most` routes in use that `filter` selects, IPv4 first, by prefix.
+    /// Routes in use that `filter` selects, IPv4 first, by prefix. `most` limits their number; the second value counts
+    /// all that `filter` selects.
     #[must_use]
-    pub fn routes_view(&self, most: usize, filter: impl Fn(IpNet, Source) -> bool) -> Vec<RouteView> {
-        let used = self.rib.used().filter(|route| filter(route.prefix, route.source)).take(most);
-        let views = used.map(|route| {
-            let set = self.groups.set(route.group);
-            let hops = set.iter().flat_map(|set| set.hops.iter().zip(&set.adjacencies));
-            let hops = hops.map(|(hop, adjacency)| HopView {
-                address: hop.address,
-                interface: hop.interface,
-                weight: hop.weight,
-                is_usable: adjacency.is_some(),
-            });
-            RouteView {
-                prefix: route.prefix,
-                source: route.source,
-                next_hops: hops.collect(),
-                connected: self.groups.gleaned(route.group),
-                drops: [GroupId::BLACKHOLE, GroupId::MARTIAN].contains(&route.group),
+    pub fn routes_view(&self, most: usize, filter: impl Fn(IpNet, Source) -> bool) -> (Vec<RouteView>, usize) {
+        let (mut views, mut matched) = (Vec::new(), 0);
+        for route in self.rib.used().filter(|route| filter(route.prefix, route.source)) {
+            if matched < most {
+                views.push(self.route_view(&route));
             }
+            matched += 1;
+        }
+        (views, matched)
+    }
+
+    /// The route in use that covers `address`, by longest prefix.
+    #[must_use]
+    pub fn lookup_view(&self, address: IpAddr) -> Option<RouteView> {
+        self.rib.lookup(address).map(|route| self.route_view(&route))
+    }
+
+    fn route_view(&self, route: &UsedRoute) -> RouteView {
+        let set = self.groups.set(route.group);
+        let hops = set.iter().flat_map(|set| set.hops.iter().zip(&set.adjacencies));
+        let hops = hops.map(|(hop, adjacency)| HopView {
+            address: hop.address,
+            interface: hop.interface,
+            weight: hop.weight,
+            is_usable: adjacency.is_some(),
         });
-        views.collect()
+        RouteView {
+            prefix: route.prefix,
+            source: route.source,
+            next_hops: hops.collect(),
+            connected: self.groups.gleaned(route.group),
+            drops: [GroupId::BLACKHOLE, GroupId::MARTIAN].contains(&route.group),
+        }
+    }
+
+    /// Next hops of routes, by interface and address, without neighbours that are only their own next hop. `most`
+    /// limits their number; the second value counts the others.
+    #[must_use]
+    pub fn next_hops_view(&self, most: usize) -> (Vec<HopView>, usize) {
+        let mut found = BTreeMap::new();
+        for (id, set) in self.groups.all() {
+            let own = |hop: &NextHopSpec| self.rib.get(IpNet::from(hop.address), Source::Neighbour) == Some(id);
+            if set.uses() == 1 && set.hops.len() == 1 && set.hops.iter().all(own) {
+                continue;
+            }
+            for (hop, adjacency) in set.hops.iter().zip(&set.adjacencies) {
+                found.insert((hop.interface, hop.address), adjacency.is_some());
+            }
+        }
+        let more = found.len().saturating_sub(most);
+        let hops = found.into_iter().take(most);
+        let hops = hops.map(|((interface, address), is_usable)| HopView { address, interface, weight: 0, is_usable });
+        (hops.collect(), more)
     }
 }

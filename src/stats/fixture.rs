@@ -12,6 +12,8 @@ use crate::hosts::{FlowKind, FlowPattern, FlowSpec, FlowTarget, HostSpec, Hosts}
 use crate::mmu::{BufferPlan, GroupProfile, HeadroomPolicy, QueueLimit, Threshold};
 use crate::pfc::{PfcMode, WatchdogAction, WatchdogSpec};
 use crate::qos::{ClassMap, QueueDiscipline};
+use crate::route::{FibWriter, NextHopSpec, SoftFib};
+use crate::router::{self, Router, Source};
 use crate::sets::{CLASSES, ClassSet};
 use crate::units::{Alpha, BitRate, Bytes, Cells, Nanos};
 use crate::wire::MacAddr;
@@ -95,6 +97,26 @@ pub fn slow(rate: BitRate) -> SwitchView {
     switch_view.pfc = vec![PfcStanding::Proven; 2];
     switch_view.hosts = Some(Hosts::new(&hosts, 1_000_000_000).counters());
     switch_view
+}
+
+/// The switch before any traffic, with a router of two ports. A static route has two next hops, one of them usable.
+pub fn routing() -> (SwitchView, Router) {
+    let mut spec = quiet().spec;
+    spec.routing = Some(router::fixture::two_ports());
+    let routing = spec.routing.as_ref().expect("it was set");
+    let fibs: [Arc<dyn FibWriter>; 2] = [Arc::new(SoftFib::default()), Arc::new(SoftFib::default())];
+    let now = Nanos(1_000_000_000);
+    let mut router = Router::new(routing, fibs, now);
+    let hop = |interface: u16, weight| NextHopSpec { address: [10, 0, interface as u8, 2].into(), interface, weight };
+    router.set_route(Source::Static, "10.9.0.0/16".parse().unwrap(), &[hop(0, 1), hop(1, 3)], now);
+    router.set_route(Source::Static, "10.8.0.0/16".parse().unwrap(), &[], now);
+    router.confirm_neighbour(0, [10, 0, 0, 2].into(), MacAddr([2, 0, 0, 0, 0, 9]), now);
+    router.update();
+    router.settle();
+    let counters = Arc::new(Counters::of(&spec));
+    let switch_view = SwitchView { version: "0.0.0", ..SwitchView::new(spec, counters) };
+    switch_view.router.as_ref().unwrap().publish(&router, |id| switch_view.counters.adjacency_frames(id));
+    (switch_view, router)
 }
 
 /// The switch after ten seconds of traffic and a drain: no loss in class 3, some in class 0.

@@ -12,6 +12,7 @@ use crate::dataplane::{Counters, PortSpec, SwitchSpec};
 use crate::headroom::{HeadroomInput, LEFT_BEHIND, SmallPackets};
 use crate::hosts::HostCounters;
 use crate::qos::only_class;
+use crate::router::Published;
 use crate::sets::{CLASSES, ClassSet};
 use crate::units::{Length, Nanos};
 
@@ -81,6 +82,8 @@ pub struct SwitchView {
     pub watermarks: Arc<Watermarks>,
     /// Health checks of the lcores.
     pub health: Arc<Health>,
+    /// State of the router; `None` if the switch does not route.
+    pub router: Option<Arc<Published>>,
     /// Counters of the virtual hosts, if there are any.
     pub hosts: Option<Arc<HostCounters>>,
     /// A number that changes with any setting of the configuration ([`crate::config::settings::fingerprint`]); zero
@@ -122,6 +125,7 @@ impl SwitchView {
             pools: Arc::default(),
             watermarks: Arc::default(),
             health: Arc::default(),
+            router: spec.routing.as_ref().map(|_| Arc::default()),
             hosts: None,
             config_hash: 0,
             spec,

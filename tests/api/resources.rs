@@ -21,7 +21,7 @@ fn resources(switch: &Switch) -> Vec<String> {
 fn each_resource_has_only_its_own_key_and_time_and_is_part_of_state() {
     let switch = Switch::start(&[]);
     let state = switch.get("state");
-    let own = ["events", "config", "fdb", "why", "reload"];
+    let own = ["events", "config", "fdb", "interfaces", "neighbours", "routes", "why", "reload"];
     let names = resources(&switch);
     for name in &names {
         let answer = switch.get(name);
@@ -88,7 +88,8 @@ fn wrong_request_gets_error_status_and_remedy() {
         ("GET /", 404, "there is no /", "GET one of /v1/state"),
         ("DELETE /v1/ports", 405, "DELETE is not supported for /v1/ports", "use GET"),
         ("GET /v1/watermarks/clear", 405, "GET is not supported for /v1/watermarks/clear", "use POST"),
-        ("GET /v1/ports?port=p1", 400, "no resource accepts parameters", "without `?`"),
+        ("GET /v1/ports?port=p1", 400, "only /v1/routes accepts parameters", "without `?`"),
+        ("GET /v1/routes?x=1", 400, "routes have no parameter `x`", "use address, prefix"),
         ("POST /v1/watermarks/clear", 403, "this switch's API is read-only", "`api: {writes: true}`"),
     ] {
         let (got, body) = switch.ask(request);

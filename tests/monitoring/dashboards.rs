@@ -61,7 +61,17 @@ fn dashboards_match_their_sources() {
 fn dashboard_uids_are_unique_and_links_resolve() {
     let dashboards = dashboards();
     let uids: Vec<&str> = dashboards.iter().map(|(_, dashboard)| dashboard["uid"].as_str().expect("a uid")).collect();
-    assert_eq!(uids, ["holdfast-buffer", "holdfast-lcores", "holdfast-overview", "holdfast-pfc-ecn", "holdfast-port"]);
+    assert_eq!(
+        uids,
+        [
+            "holdfast-buffer",
+            "holdfast-lcores",
+            "holdfast-overview",
+            "holdfast-pfc-ecn",
+            "holdfast-port",
+            "holdfast-routing"
+        ]
+    );
     for (path, dashboard) in &dashboards {
         let text = dashboard.to_string();
         for link in text.match_indices("\"/d/").map(|(start, _)| &text[start + 4..]) {

@@ -19,6 +19,7 @@ mod pfc;
 mod port;
 mod queue;
 mod reload;
+mod routing;
 mod watchdog;
 mod why;
 
@@ -36,6 +37,7 @@ pub use pfc::{Pfc, PfcPriority};
 pub use port::{Port, PortClass};
 pub use queue::Queue;
 pub use reload::{Difference, Reload, ReloadOutcome};
+pub use routing::{Interface, Interfaces, Neighbour, Neighbours, NextHop, Route, Routes};
 pub use watchdog::{Watchdog, WatchdogQueue};
 pub use why::{Explained, Reason, Why, age};
 

@@ -296,23 +296,26 @@ fn remedy(reason: DropReason) -> &'static str {
              that long"
         }
         DropReason::PfcDestination => "the peer must send PFC to 01-80-C2-00-00-01; find out which station sent this",
-        DropReason::Ipv4Checksum => "the sender or a device on the path damages headers; find out which",
-        DropReason::Ipv4Options => "send without IPv4 options: this router forwards none of them",
-        DropReason::TtlExpired => "look for a routing loop, or for senders with a small time to live (`traceroute`)",
-        DropReason::Martian | DropReason::OwnSource => {
-            "find out which station sends from an address that is not its own"
-        }
-        DropReason::NoRoute => "add a route (`routing.routes`), or find out why it is missing",
-        DropReason::Blackhole => "the route drops on purpose: remove `drop: true` if it should not",
+        DropReason::NoRoute => "add a static route, or find out why the daemon has none (`show routes ADDRESS`)",
         DropReason::NeighbourIncomplete => {
-            "the next hop did not answer ARP or neighbour discovery yet; check that it is up, or configure it \
-             (`routing.neighbours`)"
+            "check that the next hop answers ARP or neighbour discovery (`show neighbours`), or configure \
+             its MAC address; a lossless frame does not wait for the answer"
         }
+        DropReason::Blackhole => "a route without next hops covers this destination (`show routes ADDRESS`)",
         DropReason::FragmentationNeeded | DropReason::FragmentationUnsupported => {
-            "use the same `mtu` on every port of the path and on the hosts: this router fragments no packet"
+            "use the same MTU on every interface of the path (`show interfaces`), and let senders obey ICMP errors"
         }
-        DropReason::NotRoutable => "send only IP and ARP to the router's address, with at most one VLAN tag",
-        DropReason::PuntPoliced => "find out who floods the switch's own addresses",
+        DropReason::TtlExpired => {
+            "look for a routing loop (`show routes ADDRESS` on each router); traceroute causes this too"
+        }
+        DropReason::Martian => "find out which host sends packets with invalid addresses",
+        DropReason::OwnSource => "another host has an address of the switch, or a loop returns its frames",
+        DropReason::Ipv4Checksum => "the sender or a device in between corrupts headers; check its checksum offload",
+        DropReason::Ipv4Options => "send packets without IPv4 options",
+        DropReason::NotRoutable => "send frames to the router's MAC address only as IP or ARP",
+        DropReason::PuntPoliced => {
+            "find out which host floods the switch with this protocol (`holdfast_punt_policed_frames_total`)"
+        }
         DropReason::NoBuffer => "this is a bug of Holdfast; report it with the configuration",
         _ => "",
     }

@@ -7,6 +7,7 @@ mod flow_control;
 mod lcores;
 mod ports;
 mod rest;
+mod routing;
 mod watch;
 
 use std::io::IsTerminal;
@@ -24,11 +25,22 @@ use super::asked::{Asked, check_port, class, failed, nothing_named};
 use super::{Failure, print};
 
 #[derive(Debug, clap::Args)]
-#[command(override_usage = "holdfast show [OPTIONS] <WHAT>")]
+#[command(override_usage = "holdfast show [OPTIONS] <WHAT> [ROUTE]")]
 pub struct Args {
     /// Part of the state to show
     #[arg(value_enum)]
     what: Option<What>,
+    /// For routes: the address that the route covers, or the prefix that contains the routes
+    route: Option<String>,
+    /// For routes: only those of this source: local, neighbour, connected, static or kernel
+    #[arg(long)]
+    source: Option<String>,
+    /// For routes: only ipv4 or ipv6
+    #[arg(long)]
+    family: Option<String>,
+    /// For routes: at most so many [default: 1000]
+    #[arg(long, value_name = "NUMBER")]
+    limit: Option<u32>,
     /// Only this port
     #[arg(long, value_name = "NAME")]
     port: Option<String>,
@@ -78,6 +90,12 @@ enum What {
     Ecn,
     /// The forwarding database
     Fdb,
+    /// Interfaces of the router: addresses, links
+    Interfaces,
+    /// Neighbours of the router: MAC addresses, states
+    Neighbours,
+    /// Routes in use: next hops and their state
+    Routes,
     /// The PFC watchdog: storms
     Watchdog,
     /// Dataplane lcores: polls, gaps between them, rests
@@ -141,8 +159,9 @@ pub fn show(args: &Args) -> Result<(), Failure> {
     let what = args.what.ok_or_else(|| nothing_named::<What>("show"))?;
     let client = args.switch.client().map_err(failed)?;
     check_port(&client, args.port.as_deref())?;
+    let query = query(args, what)?;
     let filter = Filter { port: args.port.clone(), class: args.class };
-    let look = || look(&client, what, &filter);
+    let look = || look(&client, (what, &query), &filter);
     let render = |looks: &Looks<'_>| render(what, args.json, looks);
     let Some(period) = args.watch else {
         let seen = look().map_err(failed)?;
@@ -166,6 +185,25 @@ pub fn show(args: &Args) -> Result<(), Failure> {
     }
 }
 
+/// The parameters of the request for routes.
+fn query(args: &Args, what: What) -> Result<String, Failure> {
+    let kind = |of: &str| if of.contains('/') { "prefix" } else { "address" };
+    let route = args.route.as_ref().map(|of| format!("{}={of}", kind(of)));
+    let named = |name: &str, value: &Option<String>| value.as_ref().map(|value| format!("{name}={value}"));
+    let limit = args.limit.map(|limit| format!("limit={limit}"));
+    let all = [route, named("source", &args.source), named("family", &args.family), limit];
+    let all: Vec<String> = all.into_iter().flatten().collect();
+    if all.is_empty() || what == What::Routes {
+        let is_plain = |text: &String| text.chars().all(|c| c.is_ascii_alphanumeric() || "=.:/_-".contains(c));
+        if let Some(wrong) = all.iter().find(|text| !is_plain(text)) {
+            return Err(Failure::usage(format!("`{wrong}` selects no routes; write e.g. 10.1.2.3 or 10.1.0.0/16")));
+        }
+        return Ok(all.join("&"));
+    }
+    let what = what.name();
+    Err(Failure::usage(format!("`show {what}` has no address, --source, --family or --limit; only `show routes` has")))
+}
+
 /// Reads once more after a moment. A switch that ends first closes the connection; the second attempt then finds no
 /// socket.
 fn look_again(look: impl Fn() -> Result<Seen, ClientError>) -> Result<Seen, ClientError> {
@@ -173,8 +211,8 @@ fn look_again(look: impl Fn() -> Result<Seen, ClientError>) -> Result<Seen, Clie
     look()
 }
 
-fn look(client: &Client, what: What, filter: &Filter) -> Result<Seen, ClientError> {
-    let mut json = client.get_json(&what.name())?;
+fn look(client: &Client, (what, query): (What, &str), filter: &Filter) -> Result<Seen, ClientError> {
+    let mut json = client.get_selected(&what.name(), query)?;
     filter.apply(&mut json, &what.name());
     // The answer of another version is shown as far as it can be parsed.
     let state = serde_json::from_value(json.clone()).unwrap_or_default();
@@ -194,6 +232,9 @@ fn render(what: What, json: bool, looks: &Looks<'_>) -> String {
         What::Drops => flow_control::drops(looks),
         What::Ecn => flow_control::ecn(looks),
         What::Fdb => ports::fdb(looks),
+        What::Interfaces => routing::interfaces(looks),
+        What::Neighbours => routing::neighbours(looks),
+        What::Routes => routing::routes(looks),
         What::Watchdog => flow_control::watchdog(looks),
         What::Lcores => lcores::lcores(looks),
         What::Config => rest::config(looks),

@@ -103,10 +103,13 @@ impl<P: Packet> Pipeline<P> {
     fn send_copies<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, packet: P, meta: &Meta) {
         let mut egresses = self.forwarder.flooded_to(port, meta, self.links.up);
         if egresses.contains(ROUTER_PORT) {
-            self.punt_flooded(port, &packet, meta);
+            let punted = self.punt_flooded(port, &packet, meta);
             egresses.remove(ROUTER_PORT);
             if egresses.is_empty() {
-                return self.trash.add(io, packet);
+                return match punted {
+                    Ok(()) => self.trash.add(io, packet),
+                    Err(reason) => self.drop_frame(io, packet, port, meta.class(), reason),
+                };
             }
         }
         let Some(last) = egresses.highest() else { unreachable!("a flood leaves by some port") };
@@ -121,13 +124,12 @@ impl<P: Packet> Pipeline<P> {
 
     /// Gives the router its copy of a flooded frame.
     #[cold]
-    fn punt_flooded(&mut self, port: usize, packet: &P, meta: &Meta) {
+    fn punt_flooded(&mut self, port: usize, packet: &P, meta: &Meta) -> Result<(), DropReason> {
         let Self { router, forwarder, links, telemetry, lcore, now, .. } = self;
         let counters = &telemetry.counters.lcores[*lcore];
-        if let Some(router) = router {
-            let from = RouteContext { port, up: links.up, forwarder, counters, now: *now };
-            router.punter.flooded(from, packet.bytes(), meta);
-        }
+        let Some(router) = router else { return Err(DropReason::NoMember) };
+        let from = RouteContext { port, up: links.up, forwarder, counters, now: *now };
+        router.punter.flooded(from, packet.bytes(), meta)
     }
 
     /// Rewrites and sends a frame of ingress `port` by `egress`.

@@ -98,12 +98,14 @@ impl Punter {
         };
     }
 
-    /// Punts the copy of a flooded frame that the router gets as a member of the VLAN, if it may concern the router.
+    /// Punts the copy of a flooded frame that the router gets as a member of the VLAN.
+    ///
+    /// # Errors
+    /// The reason why the router does not get it: it has no use for the frame, or the frame is policed.
     #[cold]
-    pub fn flooded(&mut self, from: RouteContext<'_>, bytes: &[u8], meta: &Meta) {
-        if let Some(cause) = cause_of(bytes, meta) {
-            self.punt(from, bytes, meta, cause);
-        }
+    pub fn flooded(&mut self, from: RouteContext<'_>, bytes: &[u8], meta: &Meta) -> Result<(), DropReason> {
+        let cause = cause_of(bytes, meta).ok_or(DropReason::NoMember)?;
+        if self.punt(from, bytes, meta, cause) { Ok(()) } else { Err(DropReason::PuntPoliced) }
     }
 
     /// Gives the control plane a copy of a frame. Returns false if the frame is beyond the rate of its cause, or every

@@ -6,8 +6,8 @@ use crossbeam_utils::CachePadded;
 use super::decision_log::DecisionLog;
 use super::drops::PerReason;
 use crate::dataplane::spec::SwitchSpec;
-use crate::route::PuntCause;
 use crate::route::table::MAX_ADJACENCIES;
+use crate::route::{AdjacencyId, PuntCause};
 use crate::sets::CLASSES;
 use crate::sync::{AtomicU64, Ordering};
 
@@ -200,7 +200,7 @@ pub struct LcoreCounters {
     pub punt_policed: [Counter; PuntCause::COUNT],
     /// Frames not given to it because every buffer was in use.
     pub punt_full: Counter,
-    /// Frames of the control plane that were admitted to a queue.
+    /// Frames of the control plane that were offered to a queue, one for each port.
     pub injected_frames: Counter,
     /// Frames of the control plane without a port or a buffer.
     pub inject_drops: Counter,
@@ -236,6 +236,14 @@ impl Counters {
             lcores: (0..lcores).map(|_| CachePadded::default()).collect(),
             decisions: (0..ports).map(|_| CachePadded::default()).collect(),
         }
+    }
+
+    /// Frames routed by an adjacency.
+    #[must_use]
+    pub fn adjacency_frames(&self, adjacency: AdjacencyId) -> u64 {
+        let of =
+            |lcore: &CachePadded<LcoreCounters>| lcore.adjacency_frames.get(usize::from(adjacency.0)).map(Counter::get);
+        self.lcores.iter().filter_map(of).sum()
     }
 
     /// Creates the counters of the switch of `spec`: with those of adjacencies if it routes.

@@ -90,6 +90,12 @@ impl DropReason {
                 | Self::Shed
         )
     }
+
+    /// Whether only a switch that routes drops frames for this reason.
+    #[must_use]
+    pub fn is_of_routing(self) -> bool {
+        self as usize >= Self::Ipv4Checksum as usize
+    }
 }
 
 /// One value for each drop reason, indexed by `reason as usize`. The standard library has defaults for at most 32.

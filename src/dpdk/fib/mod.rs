@@ -1,8 +1,8 @@
 //! The forwarding table in DPDK: rte_fib (DIR24_8) for IPv4 and rte_fib6 (a trie) for IPv6, with next hops of 4 bytes.
 //!
 //! DPDK 22.11 keeps the prefixes of a family in a tree, the RIB, and derives from it the tables that look-ups read. A
-//! first table has an entry for each value of the first 24 bits of an address. Tables of 256 entries, the tbl8s, resolve
-//! the next bits, eight at a time.
+//! first table has an entry for each value of the first 24 bits of an address. Tables of 256 entries, the tbl8s,
+//! resolve the next bits, eight at a time.
 //!
 //! # Defects of DPDK 22.11
 //!
@@ -72,8 +72,8 @@ struct Writers {
     v6: Writer<V6>,
 }
 
-// SAFETY: DPDK's tables belong to no thread. Writers are behind a lock. A look-up only reads; the contract of `FibWriter`
-// is that none runs during a write. An IPv4 look-up that breaks it still reads inside the tables.
+// SAFETY: DPDK's tables belong to no thread. Writers are behind a lock. A look-up only reads; the contract of
+// `FibWriter` is that none runs during a write. An IPv4 look-up that breaks it still reads inside the tables.
 unsafe impl Send for RteFib {}
 // SAFETY: as above.
 unsafe impl Sync for RteFib {}

@@ -8,8 +8,8 @@ pub(super) const MAX_ROUTES: u32 = 1 << 22;
 /// Prefixes beyond the size: the guard of `V4`.
 const SPARE_ROUTES: u32 = 2;
 
-/// Tbl8s beyond the reserved ones. IPv4 wants two free ones to take one. IPv6 takes one in passing for a prefix of whole
-/// bytes, and one for each end of a range.
+/// Tbl8s beyond the reserved ones. IPv4 wants two free ones to take one. IPv6 takes one in passing for a prefix of
+/// whole bytes, and one for each end of a range.
 const SPARE_TBL8S: u32 = 64;
 
 /// Bytes of a tbl8: 256 next hops.
@@ -36,8 +36,8 @@ pub(super) struct Layout {
 impl Layout {
     /// Returns the room for IPv4 and for IPv6.
     ///
-    /// IPv4: a tbl8 serves all prefixes of more than 24 bits in a /24. Small tables have one for each prefix, large ones
-    /// 4,096 and one for each sixteenth prefix.
+    /// IPv4: a tbl8 serves all prefixes of more than 24 bits in a /24. Small tables have one for each prefix, large
+    /// ones 4,096 and one for each sixteenth prefix.
     ///
     /// IPv6: a prefix needs up to 13 tbl8s, which it shares with its neighbours. Small tables have 13 for each prefix.
     /// Large ones have 8,192 and three for each two prefixes: a /48 or /64 needs about one, a host with a random

@@ -12,7 +12,8 @@ use super::prefix::Prefix;
 use super::size::Layout;
 use crate::route::GroupId;
 
-/// The next hop of a prefix that is in the RIB and not yet in the tables: the largest that fits 31 bits. No group has it.
+/// The next hop of a prefix that is in the RIB and not yet in the tables: the largest that fits 31 bits. No group has
+/// it.
 pub(super) const UNWRITTEN: u32 = i32::MAX as u32;
 
 /// A table of one family. `Writer` ensures that it has room for each prefix that is set.
@@ -76,8 +77,8 @@ impl V4 {
 
     fn set_one(&mut self, prefix: Prefix, group: GroupId) {
         let mut node = self.find(prefix);
-        // SAFETY: the table and its RIB exist while `self` does, and only this thread writes them. The node is null only
-        // if the RIB has no room, and then it is not used.
+        // SAFETY: the table and its RIB exist while `self` does, and only this thread writes them. The node is null
+        // only if the RIB has no room, and then it is not used.
         unsafe {
             if node.is_null() {
                 node = dpdk_sys::rte_rib_insert(self.rib.as_ptr(), address4(prefix), prefix.len);
@@ -183,8 +184,8 @@ impl Table for V6 {
     fn set(&mut self, prefix: Prefix, group: GroupId) {
         let address = prefix.address.to_be_bytes();
         let mut node = self.find(prefix);
-        // SAFETY: the table and its RIB exist while `self` does, and only this thread writes them. The node is null only
-        // if the RIB has no room, and then it is not used. DPDK reads the address only during the calls.
+        // SAFETY: the table and its RIB exist while `self` does, and only this thread writes them. The node is null
+        // only if the RIB has no room, and then it is not used. DPDK reads the address only during the calls.
         unsafe {
             if node.is_null() {
                 node = dpdk_sys::rte_rib6_insert(self.rib.as_ptr(), address.as_ptr().cast(), prefix.len);
@@ -201,8 +202,8 @@ impl Table for V6 {
 
     fn delete(&mut self, prefix: Prefix) {
         let address = prefix.address.to_be_bytes();
-        // SAFETY: the table exists while `self` does, and only this thread writes it. DPDK reads the address only during
-        // the call.
+        // SAFETY: the table exists while `self` does, and only this thread writes it. DPDK reads the address only
+        // during the call.
         let status = unsafe { dpdk_sys::rte_fib6_delete(self.fib.as_ptr(), address.as_ptr().cast(), prefix.len) };
         assert_eq!(status, 0, "DPDK did not remove {prefix:x?}");
     }

@@ -10,8 +10,8 @@ const FIRST: u8 = 3;
 
 /// The tbl8s that prefixes need, each named by the bytes of the address that lead to it.
 ///
-/// A prefix of more than 24 bits needs the tbl8s of its first three, four and further bytes, up to the one with its last
-/// bits. DPDK frees a tbl8 whose entries are equal, so it may have fewer.
+/// A prefix of more than 24 bits needs the tbl8s of its first three, four and further bytes, up to the one with its
+/// last bits. DPDK frees a tbl8 whose entries are equal, so it may have fewer.
 #[derive(Debug, Default)]
 pub(super) struct Tbl8s {
     users: HashMap<(u8, u128), u32>,

@@ -3,12 +3,13 @@
 //! Conventions
 //! - Counters end in `_total`. Sizes are in bytes (whole cells), times in seconds. Labels: `port` by name, `tc` for a
 //!   traffic class, `priority` for a priority group or PFC priority, `queue` for an egress queue.
-//! - Every series exists from the first scrape on, so that `rate()` includes the first event. 30 reasons, 9 rows and 64
-//!   ports would be 17,000 series for drops alone. So only drops for want of buffer, and other losses of lossless
+//! - Every series exists from the first scrape on, so that `rate()` includes the first event. 42 reasons, 9 rows and 64
+//!   ports would be 24,000 series for drops alone. So only drops for want of buffer, and other losses of lossless
 //!   frames that could have been forwarded, are split by traffic class. All other reasons are the fault of the frame or
 //!   of the configuration, and have `tc="any"`: about 70 series for each port. Summing over `tc` is right for each
 //!   reason.
-//! - A feature that is not configured (a watchdog, a shared headroom pool, insurance) has no series at all.
+//! - A feature that is not configured (a watchdog, a shared headroom pool, insurance, routing) has no series at all.
+//! - Next hops have series of their own up to a fixed number, since routes come from outside.
 //! - `lcore` is the number of an lcore. State that lcores share, such as pools, is one series.
 //! - Limits (alpha, eta, reserve) are gauges, and the configuration has a hash, so that a change is visible.
 
@@ -19,6 +20,7 @@ mod family;
 mod flows;
 mod lcore;
 mod port;
+mod routing;
 mod watchdog;
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -75,6 +77,7 @@ fn collect(families: &mut Families, switch_view: &SwitchView, snapshot: &Snapsho
     device::devices(families, switch_view, snapshot);
     device::pools(families, switch_view);
     lcore::lcores(families, switch_view, snapshot, ever);
+    routing::routing(families, switch_view);
     if let Some(hosts) = &switch_view.hosts {
         flows::flows(families, hosts);
     }

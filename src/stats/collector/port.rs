@@ -133,13 +133,16 @@ pub(super) fn drops(families: &mut Families, switch_view: &SwitchView, snapshot:
             let count = |row: usize| port.drops[row][*reason as usize];
             let mut rest = count(CLASSES);
             for (class, number) in NUMBERS.iter().enumerate() {
-                if can_occur(*reason, switch_view.is_lossless(class)) || (reason.is_congestion() && count(class) > 0) {
+                let has_series = can_occur(*reason, switch_view.is_lossless(class))
+                    && (switch_view.spec.routing.is_some() || !reason.is_of_routing());
+                if has_series || (reason.is_congestion() && count(class) > 0) {
                     family.add(&[("port", name), ("tc", number), ("reason", label)], count(class));
                 } else {
                     rest += count(class);
                 }
             }
-            if !reason.is_congestion() || rest > 0 {
+            let is_usual = !reason.is_congestion() && (switch_view.spec.routing.is_some() || !reason.is_of_routing());
+            if is_usual || rest > 0 {
                 family.add(&[("port", name), ("tc", "any"), ("reason", label)], rest);
             }
         }
@@ -154,6 +157,8 @@ fn can_occur(reason: DropReason, lossless: bool) -> bool {
         DropReason::HeadroomFull | DropReason::HeadroomPoolEmpty | DropReason::Watchdog => lossless,
         DropReason::EgressDown | DropReason::EgressMtu | DropReason::EgressStuck => lossless,
         DropReason::LosslessUnknown | DropReason::LosslessGroup => lossless,
+        DropReason::NoRoute | DropReason::NeighbourIncomplete | DropReason::Blackhole => lossless,
+        DropReason::FragmentationNeeded | DropReason::FragmentationUnsupported => lossless,
         DropReason::NoBuffer => true,
         _ => reason.is_congestion() && !lossless,
     }

@@ -1,6 +1,6 @@
 //! Tests of the exposition with a strict parser.
 
-use super::super::fixture::{quiet, run, trouble};
+use super::super::fixture::{quiet, routing, run, trouble};
 use super::*;
 use crate::dataplane::telemetry::counters::Counter;
 use crate::mmu::{HeadroomPolicy, QueueLimit, Threshold};
@@ -245,4 +245,72 @@ fn no_drop_is_left_out_or_counted_twice() {
 fn the_hash_of_the_configuration_is_a_label() {
     let switch_view = quiet().tuned(quiet().spec, 0x0123_4567_89ab_cdef);
     assert!(read(&scrape(switch_view)).contains_key("holdfast_config_info{hash=\"0123456789abcdef\"}"));
+}
+
+#[test]
+fn switch_that_routes_has_series_of_routes_neighbours_and_next_hops() {
+    let (switch_view, router) = routing();
+    let lcore = &switch_view.counters.lcores[0];
+    lcore.routed_frames.add(500);
+    lcore.adjacency_frames[0].add(400);
+    lcore.punted[crate::route::PuntCause::Arp as usize].add(3);
+    lcore.punt_policed[crate::route::PuntCause::Bgp as usize].add(7);
+    switch_view.router.as_ref().unwrap().publish(&router, |id| switch_view.counters.adjacency_frames(id));
+    let series = read(&scrape(switch_view));
+    for (key, value) in [
+        (r#"holdfast_routes{family="ipv4",source="static"}"#, 2.0),
+        (r#"holdfast_routes{family="ipv6",source="kernel"}"#, 0.0),
+        (r#"holdfast_fib_size_prefixes{family="ipv4"}"#, 65_536.0),
+        (r#"holdfast_neighbours{state="reachable"}"#, 1.0),
+        (r#"holdfast_neighbours{state="incomplete"}"#, 1.0),
+        ("holdfast_next_hop_groups", 2.0),
+        ("holdfast_next_hop_groups_unresolved", 0.0),
+        ("holdfast_route_tables_total", 1.0),
+        ("holdfast_fib_refused_total", 0.0),
+        ("holdfast_next_hops_omitted", 0.0),
+        (r#"holdfast_interface_up{interface="p2"}"#, 1.0),
+        (r#"holdfast_next_hop_usable{address="10.0.0.2",interface="p1"}"#, 1.0),
+        (r#"holdfast_next_hop_usable{address="10.0.1.2",interface="p2"}"#, 0.0),
+        (r#"holdfast_next_hop_frames_total{address="10.0.0.2",interface="p1"}"#, 400.0),
+        (r#"holdfast_routed_frames_total{lcore="0"}"#, 500.0),
+        (r#"holdfast_punted_frames_total{cause="arp",lcore="0"}"#, 3.0),
+        (r#"holdfast_punt_policed_frames_total{cause="bgp",lcore="0"}"#, 7.0),
+        (r#"holdfast_port_dropped_frames_total{port="p1",reason="no_route",tc="3"}"#, 0.0),
+    ] {
+        assert_eq!(series.get(key), Some(&value), "{key}");
+    }
+}
+
+#[test]
+fn switch_that_bridges_has_no_series_of_routing() {
+    let series = read(&scrape(run()));
+    for word in ["route", "neighbour", "fib_", "next_hop", "punt", "ttl_expired"] {
+        assert!(!series.keys().any(|key| key.contains(word)), "{word}");
+    }
+}
+
+#[test]
+fn metrics_of_routing_are_those_of_their_page_and_dashboard() {
+    let served: BTreeSet<String> = {
+        let (switch_view, _) = routing();
+        let names = |text: String| -> BTreeSet<String> {
+            text.lines().filter_map(|line| Some(line.strip_prefix("# TYPE ")?.split(' ').next()?.to_owned())).collect()
+        };
+        let plain = names(scrape(quiet()));
+        names(scrape(switch_view)).into_iter().filter(|name| !plain.contains(name)).collect()
+    };
+    let read = |path: &str| {
+        std::fs::read_to_string(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).expect("a page")
+    };
+    let page = read("docs/metrics.md");
+    let section = page.split("\n## ").find(|section| section.starts_with("Routing\n")).expect("a section");
+    let rows =
+        section.lines().filter_map(|line| Some(line.strip_prefix("| `holdfast_")?.split('`').next()?.to_owned()));
+    let documented: BTreeSet<String> = rows.map(|name| format!("holdfast_{name}")).collect();
+    assert_eq!(documented, served);
+    let dashboard = read("conf/grafana/dashboards/routing.json");
+    let words = dashboard.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+    let named = words.filter(|word| word.starts_with("holdfast_") && !word.starts_with("holdfast_port_"));
+    let named: BTreeSet<String> = named.map(str::to_owned).collect();
+    assert!(named.len() > 20 && named.is_subset(&served), "{:?}", named.difference(&served).collect::<Vec<_>>());
 }

@@ -288,8 +288,8 @@ impl RoutingBed {
     }
 }
 
-/// A packet that arrives at `port`, with a tag of VLAN `tag`, to the router there. It goes to next hop `hop` by IPv4, or
-/// by IPv6 if `is_v6`.
+/// A packet that arrives at `port`, with a tag of VLAN `tag`, to the router there. It goes to next hop `hop` by IPv4,
+/// or by IPv6 if `is_v6`.
 pub fn packet_at(port: usize, tag: Option<u16>, hop: usize, is_v6: bool) -> Packet {
     let macs = (mac(100 + port), own_mac(interface_at(port, tag)));
     let (src, dst) = if is_v6 {

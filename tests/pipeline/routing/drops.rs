@@ -12,7 +12,8 @@ use crate::harness::*;
 /// A frame at a port, the reason for its drop, and the cause of its punted copy.
 type Case = (&'static str, usize, Vec<u8>, DropReason, Option<PuntCause>);
 
-/// Asserts that each frame is dropped once, at its ingress port and for its reason, and that nothing else happens to it.
+/// Asserts that each frame is dropped once, at its ingress port and for its reason, and that nothing else happens to
+/// it.
 fn check(bed: &mut RoutingBed, cases: Vec<Case>) {
     for (name, port, frame, reason, cause) in cases {
         let before = bed.all_drops();

@@ -1,0 +1,166 @@
+//! Metrics of routing: routes, forwarding table, neighbours, next hops, and frames to and from the control plane.
+
+use super::family::Families;
+use crate::dataplane::telemetry::counters::LcoreCounters;
+use crate::route::{PuntCause, RoutingSpec};
+use crate::router::neighbours::State;
+use crate::router::{Source, Summary};
+use crate::stats::switch_view::SwitchView;
+
+const FAMILIES: [&str; 2] = ["ipv4", "ipv6"];
+
+type Row<T> = (&'static str, &'static str, fn(&T) -> u64);
+
+const COUNTERS: [Row<Summary>; 11] = [
+    (
+        "holdfast_route_tables_total",
+        "Tables made for the lcores, one for each change of routes or neighbours.",
+        |router| router.view.version,
+    ),
+    ("holdfast_fib_refused_total", "Prefixes that the forwarding table had no room for.", |router| {
+        router.view.counts.fib_refused
+    }),
+    ("holdfast_neighbour_flaps_total", "Usable neighbours that were lost, or whose MAC address changed.", |router| {
+        router.view.neighbour_counts.flaps
+    }),
+    ("holdfast_neighbours_refused_total", "Neighbours refused because the table of neighbours was full.", |router| {
+        router.view.neighbour_counts.refused
+    }),
+    (
+        "holdfast_unresolved_packets_total",
+        "Packets dropped while their neighbour was asked for: too many waited, or it did not answer.",
+        |router| router.view.neighbour_counts.unresolved_packets,
+    ),
+    ("holdfast_address_conflicts_total", "Messages by which others claimed an address of the switch.", |router| {
+        router.view.counts.conflicts
+    }),
+    (
+        "holdfast_next_hop_groups_refused_total",
+        "Routes refused because there were too many next-hop groups.",
+        |router| router.view.counts.groups_refused,
+    ),
+    ("holdfast_next_hop_buckets_moved_total", "Buckets of next-hop groups that changed their next hop.", |router| {
+        router.view.counts.buckets_moved
+    }),
+    ("holdfast_icmp_errors_sent_total", "ICMP errors sent.", |router| router.view.counts.icmp_errors),
+    ("holdfast_echo_replies_sent_total", "Echo requests answered.", |router| router.view.counts.echo_replies),
+    (
+        "holdfast_router_output_dropped_frames_total",
+        "Frames of the control plane not sent because too many waited.",
+        |router| router.view.counts.output_drops,
+    ),
+];
+
+const GAUGES: [Row<Summary>; 4] = [
+    ("holdfast_fib_bytes", "Memory of both forwarding tables.", |router| 2 * router.view.fib.bytes),
+    ("holdfast_resolution_waiting_packets", "Packets that wait for a neighbour's MAC address.", |router| {
+        router.view.waiting as u64
+    }),
+    ("holdfast_next_hop_groups", "Sets of next hops that routes share.", |router| router.view.groups as u64),
+    (
+        "holdfast_next_hop_groups_unresolved",
+        "Sets without a usable next hop: the packets of their routes are dropped.",
+        |router| router.view.unresolved_groups as u64,
+    ),
+];
+
+const LCORE_COUNTERS: [Row<LcoreCounters>; 5] = [
+    ("holdfast_routed_frames_total", "Frames routed.", |lcore| lcore.routed_frames.get()),
+    ("holdfast_routed_fragments_total", "Routed frames that were fragments.", |lcore| lcore.routed_fragments.get()),
+    ("holdfast_punt_full_frames_total", "Frames not given to the control plane: every buffer was in use.", |lcore| {
+        lcore.punt_full.get()
+    }),
+    ("holdfast_injected_frames_total", "Frames of the control plane admitted to a queue.", |lcore| {
+        lcore.injected_frames.get()
+    }),
+    ("holdfast_inject_dropped_frames_total", "Frames of the control plane without a port or a buffer.", |lcore| {
+        lcore.inject_drops.get()
+    }),
+];
+
+/// Everything of a switch that routes; nothing for one that only bridges.
+pub(super) fn routing(families: &mut Families, switch_view: &SwitchView) {
+    let (Some(published), Some(spec)) = (&switch_view.router, &switch_view.spec.routing) else { return };
+    let router = &published.get();
+    routes(families, router, spec);
+    for (name, help, of) in COUNTERS {
+        families.counter(name, help).add(&[], of(router));
+    }
+    for (name, help, of) in GAUGES {
+        families.gauge(name, help).add(&[], of(router));
+    }
+    let family = families.gauge("holdfast_neighbours", "Neighbours, by state.");
+    for ((_, label), count) in State::TABLE.iter().zip(router.view.neighbours) {
+        family.add(&[("state", label)], count as u64);
+    }
+    interfaces(families, router, spec);
+    next_hops(families, router, spec);
+    exceptions(families, switch_view);
+}
+
+/// Routes, and the room of the forwarding table.
+fn routes(families: &mut Families, router: &Summary, spec: &RoutingSpec) {
+    let family = families.gauge("holdfast_routes", "Routes known, in use or not, by source.");
+    for ((_, source), counts) in Source::TABLE.iter().zip(router.view.routes) {
+        for (label, count) in FAMILIES.iter().zip(counts) {
+            family.add(&[("source", source), ("family", label)], count as u64);
+        }
+    }
+    let family = families.gauge("holdfast_fib_prefixes", "Prefixes in the forwarding table.");
+    for (label, count) in FAMILIES.iter().zip([router.view.fib.ipv4_routes, router.view.fib.ipv6_routes]) {
+        family.add(&[("family", label)], count as u64);
+    }
+    let family = families.gauge("holdfast_fib_size_prefixes", "Prefixes that the forwarding table has room for.");
+    for (label, size) in FAMILIES.iter().zip([spec.fib.ipv4, spec.fib.ipv6]) {
+        family.add(&[("family", label)], size.into());
+    }
+}
+
+fn interfaces(families: &mut Families, router: &Summary, spec: &RoutingSpec) {
+    let family = families.gauge("holdfast_interface_up", "1 while one of the interface's ports has a link.");
+    for (index, interface) in spec.interfaces.iter().enumerate() {
+        let is_up = router.interfaces_up.get(index).copied().unwrap_or(false);
+        family.add(&[("interface", &interface.name)], u64::from(is_up));
+    }
+}
+
+/// State and use of the next hops of routes: their shares show how even the flows are spread.
+fn next_hops(families: &mut Families, router: &Summary, spec: &RoutingSpec) {
+    let name = |interface: u16| spec.interfaces.get(usize::from(interface)).map_or("?", |known| known.name.as_str());
+    let addresses: Vec<String> = router.next_hops.iter().map(|hop| hop.address.to_string()).collect();
+    let hops = || addresses.iter().zip(&router.next_hops);
+    let family = families.gauge("holdfast_next_hop_usable", "1 while routes send packets to the next hop.");
+    for (address, hop) in hops() {
+        family.add(&[("interface", name(hop.interface)), ("address", address)], u64::from(hop.is_usable));
+    }
+    let family = families.counter("holdfast_next_hop_frames_total", "Frames routed to the next hop.");
+    for (address, hop) in hops() {
+        family.add(&[("interface", name(hop.interface)), ("address", address)], hop.frames);
+    }
+    let help = "Next hops beyond the first 256, which have no series of their own.";
+    families.gauge("holdfast_next_hops_omitted", help).add(&[], router.more_next_hops as u64);
+}
+
+/// Routed frames, and frames to and from the control plane.
+fn exceptions(families: &mut Families, switch_view: &SwitchView) {
+    let lcores: Vec<_> =
+        switch_view.counters.lcores.iter().enumerate().map(|(number, lcore)| (number.to_string(), lcore)).collect();
+    for (name, help, of) in LCORE_COUNTERS {
+        let family = families.counter(name, help);
+        lcores.iter().for_each(|(number, lcore)| family.add(&[("lcore", number)], of(lcore)));
+    }
+    let help = "Frames given to the control plane, by cause.";
+    let family = families.counter("holdfast_punted_frames_total", help);
+    for (number, lcore) in &lcores {
+        for ((_, cause, _), count) in PuntCause::TABLE.iter().zip(&lcore.punted) {
+            family.add(&[("lcore", number), ("cause", cause)], count.get());
+        }
+    }
+    let help = "Frames not given to the control plane because they exceeded the rate of their cause.";
+    let family = families.counter("holdfast_punt_policed_frames_total", help);
+    for (number, lcore) in &lcores {
+        for ((_, cause, _), count) in PuntCause::TABLE.iter().zip(&lcore.punt_policed) {
+            family.add(&[("lcore", number), ("cause", cause)], count.get());
+        }
+    }
+}
