@@ -6,6 +6,7 @@ use holdfast::config::{self, Config, ConfigErrors, EcnOrder};
 use serde_json::{Value, json};
 
 use super::plan::describe;
+use super::routing;
 use super::{Failure, print, print_json};
 
 #[derive(Debug, clap::Args)]
@@ -53,6 +54,7 @@ fn summary(config: &Config) -> Value {
         "small_packets_percent": config.summary.small_packets.percent(),
         "small_packets_cost_bytes": config.summary.small_packets_cost.map(|cost| cost.0),
         "ecn": config.summary.ecn.iter().map(order).collect::<Vec<_>>(),
+        "routing": routing::to_json(config),
     })
 }
 

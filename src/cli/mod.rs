@@ -11,6 +11,7 @@ mod plan;
 mod privileges;
 mod reload;
 mod replay;
+mod routing;
 mod run;
 mod show;
 mod sim;

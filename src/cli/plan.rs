@@ -12,6 +12,8 @@ use holdfast::stats::table::Align::{Left, Right};
 use holdfast::stats::table::Table;
 use holdfast::units::{Bytes, Cells};
 
+use super::routing;
+
 /// The plan: ports, buffer, classes, hosts and warnings, as tables.
 pub fn describe(config: &Config) -> String {
     let mut text = String::new();
@@ -37,6 +39,9 @@ fn write_plan(config: &Config, out: &mut impl Write) -> fmt::Result {
     writeln!(out)?;
     if !config.hosts.is_empty() {
         writeln!(out, "{}", hosts(config))?;
+    }
+    if let Some(text) = routing::describe(config) {
+        writeln!(out, "{text}")?;
     }
     writeln!(out, "forwarding database: {} entries, {} static", switch.fdb.capacity, switch.fdb.entries.len())?;
     config.warnings.iter().try_for_each(|warning| writeln!(out, "warning: {warning}"))

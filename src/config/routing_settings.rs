@@ -1,25 +1,25 @@
 //! The settings of a router one by one, for the differences between two configurations.
 
+use super::model::RouterDefaults;
 use crate::route::{Attachment, InterfaceSpec, NextHopSpec, RoutingSpec};
 
 /// One setting: whether it can change while the switch runs, its key, and its value.
 pub(super) type RoutingSetting = (bool, String, String);
 
-/// All settings of `routing`. Interfaces, hash and room need a restart; addresses, routes and neighbours do not.
-pub(super) fn of(routing: &RoutingSpec) -> Vec<RoutingSetting> {
+/// All settings of `routing`. Interfaces, hash and room need a restart; addresses, routes and neighbours do not. Values
+/// that follow the ports are not settings.
+pub(super) fn of(routing: &RoutingSpec, defaults: &RouterDefaults) -> Vec<RoutingSetting> {
+    let seed = if defaults.has_seed { routing.hash_seed.to_string() } else { "from the first port".to_owned() };
     let mut found = vec![
-        (
-            false,
-            "routing.hash".to_owned(),
-            format!("{{seed: {}, symmetric: {}}}", routing.hash_seed, routing.is_symmetric),
-        ),
+        (false, "routing.hash".to_owned(), format!("{{seed: {seed}, symmetric: {}}}", routing.is_symmetric)),
         (false, "routing.fib".to_owned(), format!("{{ipv4: {}, ipv6: {}}}", routing.fib.ipv4, routing.fib.ipv6)),
     ];
     let name = |index: u16| routing.interfaces.get(usize::from(index)).map_or("none", |interface| &interface.name);
-    for interface in &routing.interfaces {
+    let has_macs = defaults.has_mac.iter().copied().chain(std::iter::repeat(false));
+    for (interface, has_mac) in routing.interfaces.iter().zip(has_macs) {
         let key = format!("routing.interfaces.{}", interface.name);
         found.push((true, format!("{key}.addresses"), joined(&interface.addresses)));
-        found.push((false, key, of_interface(interface)));
+        found.push((false, key, of_interface(interface, has_mac)));
     }
     for route in &routing.routes {
         let hop = |hop: &NextHopSpec| {
@@ -36,12 +36,13 @@ pub(super) fn of(routing: &RoutingSpec) -> Vec<RoutingSetting> {
     found
 }
 
-fn of_interface(interface: &InterfaceSpec) -> String {
+fn of_interface(interface: &InterfaceSpec, has_mac: bool) -> String {
     let place = match interface.attachment {
         Attachment::Port(_) => "port".to_owned(),
         Attachment::Vlan => format!("vlan: {}", interface.vlan),
     };
-    format!("{{{place}, mac: {}}}", interface.mac)
+    let mac = if has_mac { interface.mac.to_string() } else { "of the port".to_owned() };
+    format!("{{{place}, mac: {mac}}}")
 }
 
 fn joined(addresses: &[impl ToString]) -> String {
@@ -61,11 +62,14 @@ mod tests {
             crate::route::RouteSpec { prefix: "10.9.0.0/16".parse().unwrap(), next_hops: vec![hop] },
             crate::route::RouteSpec { prefix: "10.8.0.0/16".parse().unwrap(), next_hops: vec![] },
         ];
-        let found = of(&routing);
+        let defaults = RouterDefaults { has_mac: vec![false, true], has_seed: false };
+        let found = of(&routing, &defaults);
         let get = |key: &str| found.iter().find(|found| found.1 == key).map(|found| (found.0, found.2.as_str()));
         assert_eq!(get("routing.routes.10.9.0.0/16"), Some((true, "[{gateway: 10.0.1.2, interface: p2, weight: 2}]")));
         assert_eq!(get("routing.routes.10.8.0.0/16"), Some((true, "drop")));
         assert_eq!(get("routing.interfaces.p1.addresses"), Some((true, "[10.0.0.1/24, 2001:db8::1/64]")));
-        assert_eq!(get("routing.interfaces.p1"), Some((false, "{port, mac: 02:48:46:00:00:00}")));
+        assert_eq!(get("routing.interfaces.p1"), Some((false, "{port, mac: of the port}")));
+        assert_eq!(get("routing.interfaces.p2"), Some((false, "{port, mac: 02:48:46:00:00:01}")));
+        assert_eq!(get("routing.hash"), Some((false, "{seed: from the first port, symmetric: false}")));
     }
 }

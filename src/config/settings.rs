@@ -114,7 +114,9 @@ fn settings(config: &Config) -> Settings {
     let mut list = List { settings: Settings::new(), port: None };
     of_program(config, &mut list);
     of_switch(&config.switch, &mut list);
-    for (is_live, key, value) in config.switch.routing.iter().flat_map(routing_settings::of) {
+    let routing = config.switch.routing.iter();
+    let routing = routing.flat_map(|routing| routing_settings::of(routing, &config.router_defaults));
+    for (is_live, key, value) in routing {
         list.put(is_live, key, value.clone(), value);
     }
     for (port, device) in config.switch.ports.iter().zip(&config.devices) {

@@ -229,3 +229,83 @@ fn the_least_change_is_a_difference() {
         assert!(!text.contains('('), "change {index}: {text}");
     }
 }
+
+const ROUTING: &str = "
+routing:
+  interfaces: [{port: a, addresses: [10.0.1.1/31]}, {vlan: 1, addresses: [10.0.2.1/24]}]
+  routes: [{to: 0.0.0.0/0, via: [10.0.1.0]}]
+";
+
+/// Each case: the text that is replaced, the new text, and the differences.
+#[test]
+fn each_change_of_routing_is_named_and_only_live_ones_can_be_made() {
+    let base = config(ROUTING);
+    let cases: [(&str, &str, &[&str]); 8] = [
+        (
+            "[10.0.1.0]",
+            "[10.0.1.0, {gateway: 10.0.2.9, weight: 2}]",
+            &["live routing.routes.0.0.0.0/0: [{gateway: 10.0.1.0, interface: a, weight: 1}] -> [{gateway: 10.0.1.0, \
+               interface: a, weight: 1}, {gateway: 10.0.2.9, interface: vlan1, weight: 2}]"],
+        ),
+        (
+            "[{to: 0.0.0.0/0, via: [10.0.1.0]}]",
+            "[{to: 10.9.0.0/16, drop: true}]",
+            &[
+                "live routing.routes.0.0.0.0/0: [{gateway: 10.0.1.0, interface: a, weight: 1}] -> none",
+                "live routing.routes.10.9.0.0/16: none -> drop",
+            ],
+        ),
+        (
+            "  routes",
+            "  neighbours: [{address: 10.0.1.0, mac: '02:00:00:00:00:01'}]\n  routes",
+            &["live routing.neighbours.a.10.0.1.0: none -> 02:00:00:00:00:01"],
+        ),
+        (
+            "[10.0.2.1/24]",
+            "[10.0.2.2/24]",
+            &["live routing.interfaces.vlan1.addresses: [10.0.2.1/24] -> [10.0.2.2/24]"],
+        ),
+        (
+            "{vlan: 1, ",
+            "{vlan: 1, mac: '02:00:00:00:00:01', ",
+            &["restart routing.interfaces.vlan1: {vlan: 1, mac: of the port} -> {vlan: 1, mac: 02:00:00:00:00:01}"],
+        ),
+        (
+            "  routes",
+            "  hash: {seed: 7}\n  routes",
+            &["restart routing.hash: {seed: from the first port, symmetric: false} -> {seed: 7, symmetric: false}"],
+        ),
+        (
+            "  routes",
+            "  fib: {ipv4: 2048}\n  routes",
+            &["restart routing.fib: {ipv4: 65536, ipv6: 16384} -> {ipv4: 2048, ipv6: 16384}"],
+        ),
+        (
+            ", {vlan: 1, addresses: [10.0.2.1/24]}",
+            "",
+            &[
+                "restart routing.interfaces.vlan1: {vlan: 1, mac: of the port} -> none",
+                "live routing.interfaces.vlan1.addresses: [10.0.2.1/24] -> none",
+            ],
+        ),
+    ];
+    for (from, to, expected) in cases {
+        let wanted = config(&ROUTING.replacen(from, to, 1));
+        let found = lines(&base, &wanted);
+        assert_eq!(found, expected, "{to}");
+        let is_live = found.iter().all(|line| line.starts_with("live"));
+        assert_eq!(LiveConfig::between(&base.switch, &wanted.switch, 1_000_000_000).is_some(), is_live, "{to}");
+    }
+    let bridge = lines(&base, &config(""));
+    assert!(bridge.contains(&"restart a: vlan: routed, internal 4094 -> 1".to_owned()), "{bridge:?}");
+}
+
+/// A NIC's own address is known only at start.
+#[test]
+fn fingerprint_of_a_router_does_not_depend_on_the_address_of_a_nic() {
+    let mut config = config(ROUTING);
+    let base = fingerprint(&config);
+    config.switch.ports[0].mac = crate::wire::MacAddr::local(9, 9);
+    config.follow_ports();
+    assert_eq!(fingerprint(&config), base);
+}

@@ -14,6 +14,23 @@ const FRAGMENT: u16 = 0x3fff;
 /// The don't-fragment flag in the word at byte 6.
 const DONT_FRAGMENT: u16 = 0x4000;
 
+/// Upper half of the link-local IPv4 addresses, 169.254.0.0/16 (RFC 3927).
+const LINK_LOCAL_V4: u32 = 0xa9fe;
+
+/// Whether an IPv4 address is valid on its link only.
+#[inline]
+#[must_use]
+pub fn is_link_local_v4(address: u32) -> bool {
+    address >> 16 == LINK_LOCAL_V4
+}
+
+/// Whether an IPv6 address is valid on its link only: in fe80::/10 (RFC 4291).
+#[inline]
+#[must_use]
+pub fn is_link_local_v6(address: [u8; 16]) -> bool {
+    (address[0] == 0xfe) & (address[1] & 0xc0 == 0x80)
+}
+
 /// The fields of an IPv4 header that a router needs.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Ipv4 {

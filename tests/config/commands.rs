@@ -6,7 +6,7 @@ use assert_cmd::Command;
 
 use super::*;
 
-fn holdfast(args: &[&str]) -> (i32, String, String) {
+pub fn holdfast(args: &[&str]) -> (i32, String, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_holdfast")).args(args).output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     (output.status.code().unwrap_or(-1), text(output.stdout), text(output.stderr))

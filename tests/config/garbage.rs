@@ -55,6 +55,14 @@ const PIECES: &[&str] = &[
     "reserve",
     "queue_reserve",
     "queue_limit",
+    "routing",
+    "interfaces",
+    "addresses",
+    "10.0.1.1/31",
+    "routes",
+    "0.0.0.0/0",
+    "via",
+    "10.0.1.0",
     "watchdog",
     "stuck_after",
     "detection",
@@ -116,6 +124,16 @@ maps: {tc_to_group: {4: 3, 7: 6}, tc_to_queue: {4: 3, 7: 6}, pfc_to_queue: {4: 3
 watchdog: {detection: 1s, restoration: 100ms, action: forward}
 stuck_after: 1s
 lcores: {count: 2, backlog_xoff: off}
+routing:
+  interfaces:
+    - {vlan: 9, mac: 02:00:00:00:00:09, addresses: [10.10.0.1/24, \"fd00:10::1/64\"]}
+    - {port: p3, addresses: [10.0.1.1/31, \"fe80::1/64\"]}
+  routes:
+    - {to: 0.0.0.0/0, via: [10.0.1.0, {gateway: \"fe80::2\", port: p3, weight: 2}]}
+    - {to: 10.9.0.0/16, drop: true}
+  neighbours: [{vlan: 9, address: 10.10.0.2, mac: 02:00:00:00:00:01}]
+  hash: {seed: 7, symmetric: true}
+  fib: {ipv4: 2048, ipv6: 1024}
 ";
 
 /// A change to a text. Positions are fractions of the text in units of 2^-16.

@@ -565,3 +565,29 @@ fn simulated_switch_routes_at_ports_without_device() {
     let config = overrides.parse("x.yaml", text).unwrap_or_else(|errors| panic!("{errors}"));
     assert_eq!(routing(&config).interfaces[0].vlan, 4094);
 }
+
+#[test]
+fn check_shows_interfaces_and_counts_of_routes() {
+    let path = conf_dir().join("router.yaml");
+    let (code, stdout, stderr) = commands::holdfast(&["check", path.to_str().unwrap()]);
+    assert_eq!((code, stderr.as_str()), (0, ""));
+    let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    let lines: Vec<String> = stdout.lines().map(words).collect();
+    for line in [
+        "spine1 spine1 internal 4094 9000 of port spine1 10.0.1.1/31, fd00:1::1/127",
+        "vlan10 host1, host2 10 9000 of port host1 10.10.0.1/24, fd00:10::1/64",
+        "routing: 3 routes (4 next hops, 1 drop), 0 static neighbours; room for 65536 IPv4 and 16384 IPv6 prefixes",
+    ] {
+        assert!(lines.iter().any(|found| found == line), "{line} is missing:\n{stdout}");
+    }
+    assert!(!stdout.contains("warning"), "{stdout}");
+    let (_, json, _) = commands::holdfast(&["check", path.to_str().unwrap(), "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let routing = &json["outlook"]["routing"];
+    assert_eq!((&routing["routes"], &routing["next_hops"]), (&3.into(), &4.into()));
+    assert_eq!(
+        (&routing["interfaces"][1]["vlan"], &routing["interfaces"][1]["is_internal"]),
+        (&4093.into(), &true.into())
+    );
+    assert_eq!(routing["interfaces"][2]["addresses"][0], "10.10.0.1/24");
+}

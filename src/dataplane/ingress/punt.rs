@@ -10,7 +10,7 @@ use crate::dataplane::telemetry::drops::DropReason;
 use crate::route::{Action, PuntCause};
 use crate::sets::PortSet;
 use crate::units::Ticks;
-use crate::wire::ip::{Ipv4, Ipv6};
+use crate::wire::ip::{self, Ipv4, Ipv6};
 use crate::wire::parse::{ETHERTYPE_ARP, ETHERTYPE_LLDP, ICMP, ICMPV6, L3, TCP, UDP};
 
 /// The surroundings of a burst in the route stage.
@@ -75,7 +75,11 @@ impl Punter {
 
     /// Decides the forwarding of a packet that is not routed, and punts it if it must be.
     #[cold]
-    pub fn except(&mut self, from: RouteContext<'_>, bytes: &[u8], meta: &mut Meta, exception: Exception) {
+    pub fn except(&mut self, from: RouteContext<'_>, bytes: &[u8], meta: &mut Meta, mut exception: Exception) {
+        if exception == Exception::Resolve {
+            // A packet that is to be dropped all the same must not wait before.
+            exception = unsendable(bytes, meta).unwrap_or(exception);
+        }
         meta.forwarding = match exception {
             Exception::Drop(reason) => Forwarding::Drop(reason),
             Exception::Answer(reason, cause) => {
@@ -124,6 +128,19 @@ impl Punter {
         (if is_punted { &from.counters.punted[cause as usize] } else { &from.counters.punt_full }).add(1);
         is_punted
     }
+}
+
+/// The fate of a packet that the router would not send even if it knew the next hop; `None` if it would.
+fn unsendable(bytes: &[u8], meta: &Meta) -> Option<Exception> {
+    let packet = bytes.get(usize::from(meta.desc.l3_offset())..)?;
+    let (hops, is_link_local) = match meta.class_bits.l3() {
+        L3::V4 => Ipv4::read(packet).map(|ipv4| (ipv4.ttl, ip::is_link_local_v4(ipv4.src)))?,
+        _ => Ipv6::read(packet).map(|ipv6| (ipv6.hop_limit, ip::is_link_local_v6(ipv6.src)))?,
+    };
+    if hops <= 1 {
+        return Some(Exception::Answer(DropReason::TtlExpired, PuntCause::TimeExceeded));
+    }
+    is_link_local.then_some(Exception::Drop(DropReason::Martian))
 }
 
 /// Ports of protocols with a policer of their own: BGP (RFC 4271), single-hop and multihop BFD (RFC 5881, RFC 5883),

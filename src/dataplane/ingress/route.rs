@@ -315,22 +315,13 @@ impl Router {
 #[inline]
 fn is_odd_v4(src: u32) -> bool {
     let network = src >> 24;
-    (network.wrapping_sub(1) >= 223) | (network == 127) | (src >> 16 == LINK_LOCAL_V4)
+    (network.wrapping_sub(1) >= 223) | (network == 127) | ip::is_link_local_v4(src)
 }
-
-/// Upper half of the link-local addresses, 169.254.0.0/16 (RFC 3927).
-const LINK_LOCAL_V4: u32 = 0xa9fe;
 
 /// Whether a source address needs a closer look: multicast, link-local, and all that begin with 64 zero bits.
 #[inline]
 fn is_odd_v6(src: [u8; 16]) -> bool {
-    (src[0] == 0xff) | is_link_local_v6(src) | (src[..8] == [0; 8])
-}
-
-/// Whether an address is in fe80::/10.
-#[inline]
-fn is_link_local_v6(address: [u8; 16]) -> bool {
-    (address[0] == 0xfe) & (address[1] & 0xc0 == 0x80)
+    (src[0] == 0xff) | ip::is_link_local_v6(src) | (src[..8] == [0; 8])
 }
 
 impl RoutedBurst {
@@ -383,7 +374,7 @@ impl NextHops<'_, '_> {
             return Err(Exception::Answer(reason, PuntCause::TooBig));
         }
         // RFC 3927 section 2.6.2: a router "MUST NOT forward" packets with a link-local source.
-        if u32::from(source) << 8 | u32::from(source_low) == LINK_LOCAL_V4 {
+        if ip::is_link_local_v4(u32::from_be_bytes([source, source_low, 0, 0])) {
             return Err(Exception::Drop(DropReason::Martian));
         }
         self.rewrite(frame, meta, adjacency, egress);
@@ -410,7 +401,7 @@ impl NextHops<'_, '_> {
         }
         // RFC 4291 section 2.5.6: "Routers must not forward any packets with Link-Local source or destination addresses
         // to other links."
-        if is_link_local_v6(ipv6.src) {
+        if ip::is_link_local_v6(ipv6.src) {
             return Err(Exception::Drop(DropReason::Martian));
         }
         self.rewrite(frame, meta, adjacency, egress);

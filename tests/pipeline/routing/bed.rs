@@ -80,7 +80,7 @@ pub fn routing_spec() -> SwitchSpec {
     let mut spec = spec(PORTS);
     let modes = [4094, 4093, 10, 0, 20, 10];
     for (port, vlan) in spec.ports.iter_mut().zip(modes) {
-        port.vlan = VlanMode::Access(vlan);
+        port.vlan = if vlan > 4000 { VlanMode::Routed(vlan) } else { VlanMode::Access(vlan) };
     }
     spec.ports[3].vlan = VlanMode::Trunk { tagged: vec![10, 20], native: None };
     let interface = |index: usize| InterfaceSpec {
@@ -88,7 +88,7 @@ pub fn routing_spec() -> SwitchSpec {
         attachment: if index < 2 { Attachment::Port(index as u8) } else { Attachment::Vlan },
         vlan: VLANS[index],
         mac: own_mac(index),
-        ports: (0..PORTS).filter(|&port| spec.ports[port].vlan.carries(Some(VLANS[index]))).collect::<PortSet>(),
+        ports: (0..PORTS).filter(|&port| carries(&spec.ports[port].vlan, VLANS[index])).collect::<PortSet>(),
         addresses: ["24", "64"]
             .iter()
             .zip(own_addresses(index))
@@ -105,6 +105,10 @@ pub fn routing_spec() -> SwitchSpec {
         fib: FibSize::default(),
     });
     spec
+}
+
+fn carries(mode: &VlanMode, vlan: u16) -> bool {
+    mode.untagged() == Some(vlan) || mode.tagged().contains(&vlan)
 }
 
 /// The router's addresses on an interface.

@@ -235,3 +235,19 @@ fn packet_is_dropped_by_empty_tables() {
     ];
     check(&mut RoutingBed::with(&routing_spec(), Tables::empty()), cases);
 }
+
+/// A packet that would not be sent even if its next hop were known does not wait for it.
+#[test]
+fn packet_that_may_not_be_forwarded_does_not_wait_for_its_next_hop() {
+    let mut cases = Vec::new();
+    for hop in [201, 202, 6] {
+        for is_v6 in [false, true] {
+            let frame = Packet { ttl: 1, ..packet_at(0, None, hop, is_v6) }.frame();
+            cases.push(("expired", 0, frame, DropReason::TtlExpired, Some(PuntCause::TimeExceeded)));
+            let src = if is_v6 { "fe80::77" } else { "169.254.3.4" }.parse().unwrap();
+            let frame = Packet { src, ..packet_at(0, None, hop, is_v6) }.frame();
+            cases.push(("link-local", 0, frame, DropReason::Martian, None));
+        }
+    }
+    check(&mut RoutingBed::new(), cases);
+}
