@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(90);
 /// Returns a query as Grafana sends it with all values selected.
 fn expand(expression: &str) -> String {
     let mut expanded = expression.replace("$__rate_interval", "20s");
-    for variable in ["$instance", "$port", "$class", "$lcore"] {
+    for variable in ["$instance", "$port", "$class", "$lcore", "$interface"] {
         expanded = expanded.replace(variable, ".*");
     }
     assert!(!expanded.contains('$'), "{expanded}: what is that variable?");

@@ -113,7 +113,7 @@ fn add(table: &mut Table, route: &Route) {
     let mut head = [route.prefix.clone(), route.source.clone()];
     if route.next_hops.is_empty() {
         let interface = route.interface.clone().unwrap_or_else(|| NONE.to_owned());
-        let state = if route.action == "forward" { "UNUSABLE" } else { &route.action };
+        let state = if route.action == "forward" { "UNUSABLE" } else { route.action.as_str() };
         table.row(head.into_iter().chain([NONE.to_owned(), interface, NONE.to_owned(), state.to_owned()]));
         return;
     }

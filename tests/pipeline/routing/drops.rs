@@ -195,7 +195,7 @@ fn frame_to_the_router_that_is_no_packet_is_dropped_as_not_routable() {
         ("MPLS", 0, with_payload(macs, 0x8847, &[0; 46]), DropReason::NotRoutable, None),
         ("two customer tags", 3, two_tags(3, 10, CUSTOMER), DropReason::NotRoutable, None),
         ("service and customer tag", 3, two_tags(3, 20, SERVICE), DropReason::NotRoutable, None),
-        ("two tags to a routed port", 0, two_tags(0, 4094, CUSTOMER), DropReason::NotRoutable, None),
+        ("tags to a routed port", 0, two_tags(0, 4094, CUSTOMER), DropReason::VlanNotAllowed, None),
     ];
     check(&mut RoutingBed::new(), cases);
 }
