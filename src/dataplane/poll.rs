@@ -123,7 +123,8 @@ impl<P: Packet> Pipeline<P> {
             }
             _ => self.forwarder.forward(from, metas, (burst.len(), arrived.data), lookup),
         };
-        let egresses = if egresses.ports.contains(ROUTER_PORT) {
+        // A switch that only bridges may have a device at the router's number.
+        let egresses = if egresses.ports.contains(ROUTER_PORT) && self.router.is_some() {
             self.route(port, burst, metas, (&mut arrived, egresses), now)
         } else {
             egresses

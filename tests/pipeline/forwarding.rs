@@ -295,3 +295,19 @@ fn shutdown_sends_xon_and_releases_all_cells_and_buffers() {
     assert_eq!((last.enabled, last.quanta[LOSSLESS].0), (ClassSet::only(LOSSLESS), 0), "XON for every XOFF");
     assert_eq!((bed.switch.held_cells(), bed.io.held()), (0, 0));
 }
+
+/// The number of the router's port belongs to a device where the switch only bridges.
+#[test]
+fn last_of_64_ports_bridges_like_any_other() {
+    let mut bed = Bed::learned(&spec(64));
+    bed.io.inject(63, &frame(63, 0, 0, 100));
+    bed.io.inject(0, &frame(0, 63, LOSSLESS_DSCP, 100));
+    bed.io.inject(0, &frame(0, 99, 0, 100));
+    bed.run(1_000_000);
+    let sent = [0, 1, 63].map(|port| bed.data(port).len());
+    assert_eq!(sent, [1, 1, 2], "the unknown station gets a copy at each port");
+    for port in 1..63 {
+        bed.io.sent_all(port);
+    }
+    bed.assert_empty();
+}

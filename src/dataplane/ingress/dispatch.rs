@@ -102,7 +102,7 @@ impl<P: Packet> Pipeline<P> {
     #[cold]
     fn send_copies<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, packet: P, meta: &Meta) {
         let mut egresses = self.forwarder.flooded_to(port, meta, self.links.up);
-        if egresses.contains(ROUTER_PORT) {
+        if self.router.is_some() && egresses.contains(ROUTER_PORT) {
             let punted = self.punt_flooded(port, &packet, meta);
             egresses.remove(ROUTER_PORT);
             if egresses.is_empty() {

@@ -27,6 +27,8 @@ pub(crate) struct Forwarder {
     pub cache: FlowCache,
     /// The router's stations in bridged VLANs. No other station may use their addresses.
     own: Box<[Station]>,
+    /// The router's port; none if the switch only bridges, since a device may have its number then.
+    router: PortSet,
     /// Whether lossless frames may be flooded; for simulation only.
     floods_lossless: bool,
     /// Rings of updates to and from the other lcores.
@@ -108,6 +110,7 @@ impl Forwarder {
             vlans: vlans(spec),
             fdb: fdb(spec, hz),
             own: own_stations(spec),
+            router: PortSet::only_if(spec.routing.is_some(), ROUTER_PORT),
             cache: FlowCache::default(),
             floods_lossless: spec.floods_lossless,
             updates,
@@ -303,7 +306,7 @@ impl Forwarder {
     /// The ports to which a frame from `port` is flooded: those of its VLAN that are `up`, except `port`. The router
     /// gets frames to groups, but none to unknown stations, because its own stations are known.
     pub fn flooded_to(&self, port: usize, meta: &Meta, up: PortSet) -> PortSet {
-        let router = PortSet::only_if(!meta.dst.mac().is_group(), ROUTER_PORT);
+        let router = if meta.dst.mac().is_group() { PortSet::EMPTY } else { self.router };
         self.vlans.members(meta.vlan()) & (up - PortSet::only(port) - router)
     }
 
