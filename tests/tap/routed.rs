@@ -140,8 +140,11 @@ fn flows_spread_over_both_ways_and_each_keeps_its_own() {
     }
     let mut rig = start(TAP_ROUTER);
     let filter = "udp and dst host 10.99.0.1";
-    // The first packet resolves both next hops.
-    wait_for("next hops", PATIENCE, || ping(&rig, 0, ANYCAST).contains("1 received").then_some(()));
+    wait_for("both next hops", PATIENCE, || {
+        let metrics = rig.metrics();
+        let usable = |address| metrics.sum("holdfast_next_hop_usable", &[("address", address)]) >= 1.0;
+        (usable(V4[2]) && usable(V4[3])).then_some(())
+    });
     let captures = [2, 3].map(|host| Capture::start(&rig.hosts[host], filter));
     for port in 0..32 {
         rig.hosts[0].inside.send_udp(49_152 + port, &format!("{ANYCAST}:4791"), 3);

@@ -10,7 +10,7 @@ use ipnet::IpNet;
 use super::{Layout, RteFib};
 use crate::dpdk::tests::eal;
 use crate::dpdk::{Eal, EalOptions, Error, Memory};
-use crate::route::{Fib, FibFull, FibSize, FibWriter, GroupId};
+use crate::route::{Fib, FibFull, FibSize, FibWriter, GroupId, SoftFib};
 use crate::sets::BURST;
 
 /// A table for some thousand prefixes of each family.
@@ -166,5 +166,40 @@ fn dropped_table_returns_its_memory() {
                 .unwrap();
         }
         expect(&fib, &[("10.0.15.255", round + 4), ("10.0.16.0", 0)]);
+    }
+}
+
+/// Hosts and networks whose addresses differ in the last bytes only, as those of one interface do: they share tables.
+#[test]
+fn neighbouring_hosts_come_and_go_as_in_the_oracle() {
+    let (fib, oracle) = (fib("near", SMALL), SoftFib::default());
+    let v4 = (0..8)
+        .map(|host| format!("10.48.3.{host}/32"))
+        .chain(["10.48.3.0/24", "10.48.3.0/29", "10.0.0.0/8"].map(str::to_owned));
+    let v6 = (0..8)
+        .map(|host| format!("fd48:3::{host}/128"))
+        .chain(["fd48:3::/64", "fd48:3::/124", "fd48::/16", "fe80::/10", "ff00::/8"].map(str::to_owned));
+    let prefixes: Vec<IpNet> = v4.chain(v6).map(|text| net(&text)).collect();
+    let addresses: Vec<String> = (0..10)
+        .flat_map(|host| [format!("10.48.3.{host}"), format!("fd48:3::{host}"), format!("fd48:4::{host}")])
+        .collect();
+    let mut random = 1_u64;
+    for step in 0..20_000 {
+        random = random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        let prefix = prefixes[(random >> 33) as usize % prefixes.len()];
+        match random >> 60 {
+            0..8 => {
+                let group = GroupId(1 + (random >> 50 & 7) as u32);
+                fib.set(prefix, group).unwrap();
+                oracle.set(prefix, group).unwrap();
+            }
+            _ => {
+                fib.remove(prefix);
+                oracle.remove(prefix);
+            }
+        }
+        for address in &addresses {
+            assert_eq!(group(&fib, address), group(&oracle, address), "{address} after step {step}, {prefix}");
+        }
     }
 }
