@@ -59,10 +59,10 @@ fn ipv6_flows_spread_evenly_by_port_and_by_label() {
 fn another_seed_spreads_the_flows_of_one_member() {
     let (first, second) = (FlowHash::new(1, false), FlowHash::new(2, false));
     for buckets in [2, 4, 8] {
-        let seen = roce().filter(|&(src, dst, ports)| first.v4(src, dst, 17, ports) as usize % buckets == 0);
+        let seen = roce().filter(|&(src, dst, ports)| (first.v4(src, dst, 17, ports) as usize).is_multiple_of(buckets));
         let found = chi_square(seen.map(|(src, dst, ports)| second.v4(src, dst, 17, ports)), buckets);
         assert!(found < bound(buckets), "{buckets} buckets: chi-square {found:.1}");
-        let same = roce().filter(|&(src, dst, ports)| first.v4(src, dst, 17, ports) as usize % buckets == 0);
+        let same = roce().filter(|&(src, dst, ports)| (first.v4(src, dst, 17, ports) as usize).is_multiple_of(buckets));
         let polarised = chi_square(same.map(|(src, dst, ports)| first.v4(src, dst, 17, ports)), buckets);
         assert!(polarised > bound(buckets), "an equal seed polarises: chi-square {polarised:.1}");
     }

@@ -32,7 +32,7 @@ impl Buckets {
 
     /// Number of buckets.
     #[must_use]
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.members.len()
     }
 
@@ -111,7 +111,7 @@ mod tests {
         buckets.assign(&[1, 1], &[true, true]);
         buckets.assign(&[1, 1], &[false, false]);
         assert!(buckets.members().all(|member| member.is_none()));
-        assert_eq!(Buckets::new(&[7]).len(), 1);
+        assert_eq!(Buckets::new(&[7]).count(), 1);
     }
 
     proptest! {
@@ -123,7 +123,7 @@ mod tests {
             let mut buckets = Buckets::new(&weights);
             for change in changes {
                 let alive: Vec<bool> = (0..weights.len()).map(|member| change >> member & 1 == 1).collect();
-                let wanted = shares(buckets.len(), &weights, &alive);
+                let wanted = shares(buckets.count(), &weights, &alive);
                 let before = counts(&buckets, weights.len());
                 let empty = buckets.members().filter(Option::is_none).count();
                 let surplus: usize = before.iter().zip(&wanted).map(|(before, wanted)| before.saturating_sub(*wanted)).sum();

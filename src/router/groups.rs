@@ -200,7 +200,7 @@ impl HopSet {
         match found.collect::<Option<Vec<_>>>() {
             Some(found) => {
                 buckets.extend(found);
-                Group { first, mask: (self.buckets.len() - 1) as u16, action: Action::Forward }
+                Group { first, mask: (self.buckets.count() - 1) as u16, action: Action::Forward }
             }
             // Buckets are assigned all or none.
             None => Group::without_buckets(Action::Incomplete(self.hops.first().map_or(0, |hop| hop.interface))),

@@ -79,8 +79,31 @@ fn every_host_reaches_every_other(rig: &Rig) {
 /// The own address of the interface, and those behind other ports.
 fn own_addresses_answer(rig: &Rig) {
     for address in ["10.48.0.254", "fd48::fe", "10.48.2.1", "fd48:3::1"] {
-        rig.hosts[0].reach(address, 3);
+        let replies = rig.hosts[0].ping(address, 3);
+        assert!(replies > 0, "no answer from {address}; {}", state(rig));
     }
+}
+
+/// Returns the neighbours of host 0 and the counters of the router, for a failure.
+fn state(rig: &Rig) -> String {
+    let neighbours = rig.hosts[0].inside.run(&["ip", "neigh"]);
+    let metrics = rig.metrics();
+    let counters = [
+        "icmp_errors_sent_total",
+        "echo_replies_sent_total",
+        "injected_frames_total",
+        "inject_dropped_frames_total",
+        "unresolved_packets_total",
+        "neighbour_flaps_total",
+    ];
+    let counters = counters.map(|name| format!("{name} {}", metrics.sum(&format!("holdfast_{name}"), &[])));
+    let punted = ["icmp", "neighbour_discovery", "time_exceeded", "resolve", "local"].map(|cause| {
+        let sum = |name| metrics.sum(name, &[("cause", cause)]);
+        format!("{cause} {} policed {}", sum("holdfast_punted_frames_total"), sum("holdfast_punt_policed_frames_total"))
+    });
+    let states = ["reachable", "probing", "incomplete", "failed"]
+        .map(|state| format!("{state} {}", metrics.sum("holdfast_neighbours", &[("state", state)])));
+    format!("host 0 knows\n{neighbours}the router has {counters:?}, punted {punted:?}, neighbours {states:?}")
 }
 
 /// Returns the output of one ping with `options`, which may fail.
@@ -94,7 +117,7 @@ fn expired_packets_are_answered(rig: &Rig) {
         [("-t 1 10.48.2.2", "10.48.0.254", "Time to live exceeded"), ("-t 1 fd48:2::2", "fd48::fe", "Time exceeded")]
     {
         let said = ping(rig, 0, options);
-        assert!(said.contains(own) && said.contains(words), "{said}");
+        assert!(said.contains(own) && said.contains(words), "{said}; {}", state(rig));
     }
     let said = ping(rig, 0, "-t 2 10.48.2.2");
     assert!(said.contains("1 received") && said.contains("ttl=63"), "{said}");

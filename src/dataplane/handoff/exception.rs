@@ -30,6 +30,7 @@ pub struct ExceptionLink {
     injected: Producer<Box<InjectFrame>>,
     spent: Consumer<Box<InjectFrame>>,
     /// Empty buffers for frames to inject.
+    #[allow(clippy::vec_box, reason = "the boxes travel through rings")]
     idle: Vec<Box<InjectFrame>>,
 }
 

@@ -48,7 +48,7 @@ impl<P: Packet> Pipeline<P> {
                 known.map_or(members, |port| members & PortSet::only(port))
             }
         };
-        let egresses = egresses & self.links.up - PortSet::only(ROUTER_PORT);
+        let egresses = egresses & (self.links.up - PortSet::only(ROUTER_PORT));
         if egresses.is_empty() {
             self.telemetry.counters.lcores[self.lcore].inject_drops.add(1);
         }
