@@ -100,7 +100,7 @@ fn routes(memory: crate::route::FibMemory) -> (usize, usize) {
     (memory.ipv4_routes, memory.ipv6_routes)
 }
 
-/// Lengths of a prefix at an edge of the address space are drawn from all lengths.
+/// Draws a prefix of any length at an edge of the address space, or one that ends there.
 fn edge(bits: u64, rng: &mut Rng) -> (u128, u8) {
     let length = rng.below(bits + 1) as u8;
     let near = u128::from(rng.below(3)) << (128 - bits);
