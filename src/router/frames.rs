@@ -187,9 +187,9 @@ pub fn read_discovery(packet: &[u8]) -> Option<Discovery> {
         return None;
     }
     let (header, body) = Icmpv6Header::from_slice(payload).ok()?;
-    let is_request = match header.icmp_type {
-        Icmpv6Type::NeighborSolicitation => true,
-        Icmpv6Type::NeighborAdvertisement(_) => false,
+    let (is_request, is_solicited) = match header.icmp_type {
+        Icmpv6Type::NeighborSolicitation => (true, false),
+        Icmpv6Type::NeighborAdvertisement(header) => (false, header.solicited),
         _ => return None,
     };
     // Reserved fields may have any value, so the checksum is that of the bytes.
@@ -201,6 +201,11 @@ pub fn read_discovery(packet: &[u8]) -> Option<Discovery> {
         return None;
     }
     let mac = link_address(&body[16..], if is_request { 1 } else { 2 })?;
+    // RFC 4861 section 7.2.4: the answer to a question that went to the neighbour alone may omit its MAC address. Linux
+    // does so.
+    if !is_request && mac.is_none() && !is_solicited {
+        return None;
+    }
     let sender = Ipv6Addr::from(ipv6.src);
     let sender = if is_request { sender } else { target };
     Some(Discovery { sender: sender.into(), mac, target: target.into(), is_request })

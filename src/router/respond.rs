@@ -44,7 +44,9 @@ impl Router {
         let asks_here = message.is_request && is_own(message.target);
         let (own_mac, link) = (interface.mac, interface.is_on_link(message.sender));
         let key = (index, message.sender);
-        if let Some(mac) = message.mac
+        // An answer without a MAC address confirms the one that was asked.
+        let known = self.neighbours.get(key).map(|neighbour| neighbour.mac).filter(|mac| !mac.is_zero());
+        if let Some(mac) = message.mac.or(known.filter(|_| !message.is_request))
             && link
             // RFC 826: an existing entry is updated by any message, a new one is made by a message to this host.
             && (asks_here || self.neighbours.is_known(key))
@@ -54,7 +56,7 @@ impl Router {
             self.apply(effect, now);
         }
         if asks_here && self.answers {
-            let bytes = match (message.target, message.sender, message.mac) {
+            let bytes = match (message.target, message.sender, message.mac.or(known)) {
                 (IpAddr::V4(own), IpAddr::V4(asker), Some(mac)) => frames::arp_reply((own_mac, own), (mac, asker)),
                 // RFC 4861 section 7.2.4: the answer to a solicitation from the unspecified address goes to all nodes.
                 (IpAddr::V6(own), IpAddr::V6(asker), mac) => {

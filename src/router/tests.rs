@@ -173,6 +173,40 @@ fn solicitation_for_an_own_address_is_answered() {
     assert_eq!(router.neighbours_view(seconds(1))[0].address, IpAddr::from(asker));
 }
 
+/// Linux answers a question that went to it alone without its MAC address (RFC 4861 section 7.2.4).
+#[test]
+fn advertisement_without_mac_address_confirms_a_probed_neighbour() {
+    let mut router = router();
+    let (host, own): (std::net::Ipv6Addr, std::net::Ipv6Addr) =
+        ("2001:db8:0::9".parse().unwrap(), "2001:db8:0::1".parse().unwrap());
+    let request = frames::solicitation((HOST, host), own, None);
+    router.receive(&punt(0, PuntCause::NeighbourDiscovery, request), seconds(1));
+    let answer = |solicited| {
+        let header = etherparse::icmpv6::NeighborAdvertisementHeader { router: false, solicited, r#override: false };
+        let kind = etherparse::Icmpv6Type::NeighborAdvertisement(header);
+        let packet = frames::icmpv6_packet(host, own, 255, kind, &host.octets());
+        punt(0, PuntCause::NeighbourDiscovery, frames::ip_frame(MacAddr::local(0, 0), HOST, &packet))
+    };
+    let state = |router: &Router| router.neighbours_view(seconds(60)).first().map(|neighbour| neighbour.state);
+    for solicited in [true, false] {
+        router.tick(seconds(50));
+        assert_eq!(state(&router), Some(State::Probing));
+        router.receive(&answer(solicited), seconds(50));
+        assert_eq!(state(&router), Some(if solicited { State::Reachable } else { State::Probing }));
+        if solicited {
+            for second in 51..100 {
+                router.tick(seconds(second));
+                if state(&router) == Some(State::Probing) {
+                    break;
+                }
+            }
+        }
+    }
+    let stranger = Router::neighbours_view(&router, seconds(60)).len();
+    router.receive(&punt(1, PuntCause::NeighbourDiscovery, answer(true).bytes), seconds(60));
+    assert_eq!(router.neighbours_view(seconds(60)).len(), stranger, "it teaches no new neighbour");
+}
+
 #[test]
 fn conflict_of_addresses_is_counted_and_not_learned() {
     let mut router = router();
