@@ -196,6 +196,7 @@ fn frame_to_the_router_that_is_no_packet_is_dropped_as_not_routable() {
         ("two customer tags", 3, two_tags(3, 10, CUSTOMER), DropReason::NotRoutable, None),
         ("service and customer tag", 3, two_tags(3, 20, SERVICE), DropReason::NotRoutable, None),
         ("tags to a routed port", 0, two_tags(0, 4094, CUSTOMER), DropReason::VlanNotAllowed, None),
+        ("priority tag and customer tag", 0, two_tags(0, 0, CUSTOMER), DropReason::NotRoutable, None),
     ];
     check(&mut RoutingBed::new(), cases);
 }
