@@ -92,7 +92,9 @@ impl BridgedPorts {
         if cached.version == version {
             return Some(usize::from(cached.port));
         }
-        let port = forwarder.fdb.lookup(adjacency.station).filter(|&port| port != ROUTER_PORT)?;
+        // A static entry may name a port outside of the VLAN.
+        let members = forwarder.vlans.members(adjacency.station.vlan()) - PortSet::only(ROUTER_PORT);
+        let port = forwarder.fdb.lookup(adjacency.station).filter(|&port| members.contains(port))?;
         *cached = CachedPort { version, port: port as u8 };
         Some(port)
     }
