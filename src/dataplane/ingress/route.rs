@@ -444,14 +444,13 @@ impl NextHops<'_, '_> {
         self.routed.egresses.ports.insert(egress);
     }
 
-    /// Notes the ports at which a tag comes or goes, and gives a tag that stays its new VLAN and PCP: the class of the
-    /// packet, since its DSCP survives and its PCP would be that of another network.
+    /// Notes the ports at which a tag comes or goes, and replaces a tag that stays: the new one is a customer tag with
+    /// the class of the packet as its PCP. TPID, PCP and DEI that came are those of another network.
     #[inline]
     fn retag(&mut self, frame: &mut impl Packet, meta: &Meta) {
         let untagged = self.from.forwarder.vlans.untagged_at(meta.vlan());
         if meta.class_bits.tags() > 0 {
-            vlan_tag::set_id(frame, meta.vlan());
-            vlan_tag::set_pcp(frame, meta.class_bits.class());
+            vlan_tag::replace(frame, u16::from(meta.class_bits.class()) << 13 | meta.vlan());
             self.routed.retagged_at |= untagged;
         } else {
             self.routed.retagged_at |= !untagged;
