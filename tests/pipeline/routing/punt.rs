@@ -249,3 +249,16 @@ fn switch_without_control_plane_drops_frames_for_itself() {
     assert_eq!(reasons.map(|reason| bed.drops(0, reason)), [1; 3]);
     bed.assert_empty();
 }
+
+/// Each dropped frame has a reason, also where only the router could have used it.
+#[test]
+fn broadcast_of_no_use_to_the_router_is_dropped_with_a_reason() {
+    let mut bed = RoutingBed::new();
+    bed.receive(0, &with_payload((mac(0), MacAddr::BROADCAST), 0x88b5, &[0; 46]));
+    assert_eq!(bed.all_drops(), [(0, DropReason::NoMember, 1)]);
+    // In a VLAN it has other members to go to.
+    bed.receive(2, &with_payload((mac(2), MacAddr::BROADCAST), 0x88b5, &[0; 46]));
+    assert_eq!((bed.sent().len(), bed.all_drops()), (2, vec![(0, DropReason::NoMember, 1)]));
+    assert_eq!(bed.punted(), []);
+    bed.assert_empty();
+}
