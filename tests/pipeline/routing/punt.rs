@@ -262,3 +262,22 @@ fn broadcast_of_no_use_to_the_router_is_dropped_with_a_reason() {
     assert_eq!(bed.punted(), []);
     bed.assert_empty();
 }
+
+#[test]
+fn lldp_is_punted_at_every_port() {
+    let mut spec = routing_spec();
+    spec.ports[5].vlan = holdfast::forward::VlanMode::Access(30);
+    // Its frames have no mark, so they have the class of the port.
+    spec.ports[4].port_class = LOSSLESS as u8;
+    let mut bed = RoutingBed::with(&spec, Tables::default());
+    for port in 0..PORTS {
+        // Port 3 carries no untagged frame, and the router has no interface in the VLAN of port 5.
+        let frame = with_payload((mac(port), LLDP_MAC), LLDP, &[2, 7, 4]);
+        bed.receive(port, &frame);
+        let [copy] = &bed.punted()[..] else { panic!("port {port}: one frame is punted") };
+        assert_eq!((copy.cause, usize::from(copy.port), &copy.bytes), (PuntCause::Lldp, port, &frame));
+        assert_eq!((copy.l3_offset, copy.vlan), (14, [4094, 4093, 10, 0, 20, 30][port]));
+    }
+    assert_eq!((bed.sent(), bed.all_drops()), (vec![], vec![]));
+    bed.assert_empty();
+}
