@@ -4,6 +4,7 @@ mod bed;
 mod drops;
 mod ecmp;
 mod forward;
+mod fuzz;
 mod inject;
 mod lossless;
 mod packet;
