@@ -9,3 +9,4 @@ mod inject;
 mod lossless;
 mod packet;
 mod punt;
+mod reference;
