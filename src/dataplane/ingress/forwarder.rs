@@ -14,6 +14,7 @@ use crate::forward::flow_cache::CacheLookup;
 use crate::forward::{Fdb, FlowCache, VlanTable};
 use crate::route::{Attachment, ROUTER_PORT};
 use crate::sets::{BURST, FrameSet, MAX_PORTS, PortSet};
+use crate::wire::MacAddr;
 
 /// Updates that a ring holds. An update that finds no room is sent again with the station's next frame.
 const UPDATES: usize = 1024;
@@ -253,6 +254,10 @@ impl Forwarder {
         if src.is_group() || src.is_zero() {
             return Forwarding::Drop(DropReason::SourceInvalid);
         }
+        // IEEE 802.1AB, in substance: LLDP belongs to a link and to no VLAN. So it is neither filtered nor learned from.
+        if self.is_lldp(meta) {
+            return Forwarding::Flood;
+        }
         // IEEE 802.1Q clause 8.6.2: ingress filtering, always enabled here.
         if vlan == 0 {
             return Forwarding::Drop(DropReason::VlanNotAllowed);
@@ -303,9 +308,17 @@ impl Forwarder {
         if to.is_empty() { Forwarding::Drop(DropReason::NoMember) } else { Forwarding::Flood }
     }
 
+    /// Whether a frame is LLDP for the router, by its destination.
+    fn is_lldp(&self, meta: &Meta) -> bool {
+        !self.router.is_empty() && meta.dst.mac() == MacAddr::LLDP
+    }
+
     /// The ports to which a frame from `port` is flooded: those of its VLAN that are `up`, except `port`. The router
-    /// gets frames to groups, but none to unknown stations, because its own stations are known.
+    /// gets frames to groups, but none to unknown stations, because its own stations are known. LLDP is for it alone.
     pub fn flooded_to(&self, port: usize, meta: &Meta, up: PortSet) -> PortSet {
+        if self.is_lldp(meta) {
+            return self.router;
+        }
         let router = if meta.dst.mac().is_group() { PortSet::EMPTY } else { self.router };
         self.vlans.members(meta.vlan()) & (up - PortSet::only(port) - router)
     }

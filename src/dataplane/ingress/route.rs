@@ -10,7 +10,6 @@ use super::forwarder::{Egresses, Forwarder, IngressContext};
 use super::punt::{Exception, Punter, RouteContext};
 use crate::dataplane::frame::meta::{Forwarding, Meta};
 use crate::dataplane::spec::SwitchSpec;
-use crate::dataplane::telemetry::counters::LcoreCounters;
 use crate::dataplane::telemetry::drops::DropReason;
 use crate::forward::fdb::Station;
 use crate::io::{Burst, Packet};
@@ -36,6 +35,8 @@ pub(crate) struct Router {
     /// Packets of the burst that is being routed.
     v4: Batch<u32>,
     v6: Batch<[u8; 16]>,
+    /// IPv4 packets of the burst that are fragments.
+    fragments: FrameSet,
     pub punter: Punter,
 }
 
@@ -91,7 +92,9 @@ impl BridgedPorts {
         if cached.version == version {
             return Some(usize::from(cached.port));
         }
-        let port = forwarder.fdb.lookup(adjacency.station).filter(|&port| port != ROUTER_PORT)?;
+        // A static entry may name a port outside of the VLAN.
+        let members = forwarder.vlans.members(adjacency.station.vlan()) - PortSet::only(ROUTER_PORT);
+        let port = forwarder.fdb.lookup(adjacency.station).filter(|&port| members.contains(port))?;
         *cached = CachedPort { version, port: port as u8 };
         Some(port)
     }
@@ -121,6 +124,7 @@ impl Router {
             bridged: BridgedPorts(vec![BridgedPorts::EMPTY; MAX_ADJACENCIES].into()),
             v4: Batch::new(0),
             v6: Batch::new([0; 16]),
+            fragments: FrameSet::EMPTY,
             punter: Punter::new(hz),
         });
         for interface in &routing.interfaces {
@@ -192,17 +196,18 @@ impl Router {
     ) -> RoutedBurst {
         let egresses = Egresses { ports: PortSet::EMPTY, are_single: true };
         let mut routed = RoutedBurst { egresses, retagged_at: PortSet::EMPTY, is_whole: true, frames: 0 };
-        (self.v4.len, self.v6.len) = (0, 0);
+        (self.v4.len, self.v6.len, self.fragments) = (0, 0, FrameSet::EMPTY);
         for index in data.iter() {
             let meta = &mut metas[index % BURST];
             if meta.forwarding != Forwarding::Send(ROUTER_PORT as u8) {
                 routed.keep(meta.forwarding);
-            } else if let Err(exception) = self.read(from.counters, &burst[index], meta, index) {
+            } else if let Err(exception) = self.read(&burst[index], meta, index) {
+                self.fragments.remove(index);
                 routed.except();
                 self.punter.except(from, burst[index].bytes(), meta, exception);
             }
         }
-        let Self { table, bridged, v4, v6, punter, .. } = self;
+        let Self { table, bridged, v4, v6, fragments, punter, .. } = self;
         let mut hop = NextHops { table, bridged, from, routed: &mut routed };
         if v4.len > 0 {
             let len = v4.len.min(BURST);
@@ -210,6 +215,7 @@ impl Router {
             for (index, group) in v4.found() {
                 let (packet, meta) = (&mut burst[index], &mut metas[index]);
                 if let Err(exception) = hop.send_v4(packet, meta, group) {
+                    fragments.remove(index);
                     hop.routed.except();
                     punter.except(from, packet.bytes(), meta, exception);
                 }
@@ -227,18 +233,15 @@ impl Router {
             }
         }
         from.counters.routed_frames.add(routed.frames);
+        if !fragments.is_empty() {
+            from.counters.routed_fragments.add(fragments.len() as u64);
+        }
         routed
     }
 
     /// Checks the header of the packet at `index`, and notes its destination.
     #[inline]
-    fn read(
-        &mut self,
-        counters: &LcoreCounters,
-        frame: &impl Packet,
-        meta: &Meta,
-        index: usize,
-    ) -> Result<(), Exception> {
+    fn read(&mut self, frame: &impl Packet, meta: &Meta, index: usize) -> Result<(), Exception> {
         let packet = frame.bytes().get(usize::from(meta.desc.l3_offset())..).unwrap_or_default();
         // No place of a second tag is known to the rewrite stage.
         if meta.class_bits.tags() > 1 {
@@ -249,7 +252,7 @@ impl Router {
                 let Some(header) = packet.first_chunk() else { return Err(Exception::Drop(DropReason::NotRoutable)) };
                 let Some(ipv4) = Ipv4::read(packet) else { return Err(Exception::Drop(DropReason::NotRoutable)) };
                 if ipv4.has_options() | ipv4.is_fragment() {
-                    self.read_unusual(counters, ipv4)?;
+                    self.read_unusual(ipv4, index)?;
                 }
                 if !ip::has_right_checksum(header) {
                     return Err(Exception::Drop(DropReason::Ipv4Checksum));
@@ -271,16 +274,16 @@ impl Router {
         Ok(())
     }
 
-    /// Counts fragments, and refuses options.
+    /// Notes fragments, and refuses options.
     ///
     /// RFC 7126 section 1: "routers, security gateways, and firewalls" often drop packets with options, which cost far
     /// more than others. This router drops all of them.
     #[cold]
-    fn read_unusual(&self, counters: &LcoreCounters, ipv4: Ipv4) -> Result<(), Exception> {
+    fn read_unusual(&mut self, ipv4: Ipv4, index: usize) -> Result<(), Exception> {
         if ipv4.has_options() {
             return Err(Exception::Drop(DropReason::Ipv4Options));
         }
-        counters.routed_fragments.add(1);
+        self.fragments.insert(index);
         Ok(())
     }
 
@@ -441,14 +444,13 @@ impl NextHops<'_, '_> {
         self.routed.egresses.ports.insert(egress);
     }
 
-    /// Notes the ports at which a tag comes or goes, and gives a tag that stays its new VLAN and PCP: the class of the
-    /// packet, since its DSCP survives and its PCP would be that of another network.
+    /// Notes the ports at which a tag comes or goes, and replaces a tag that stays: the new one is a customer tag with
+    /// the class of the packet as its PCP. TPID, PCP and DEI that came are those of another network.
     #[inline]
     fn retag(&mut self, frame: &mut impl Packet, meta: &Meta) {
         let untagged = self.from.forwarder.vlans.untagged_at(meta.vlan());
         if meta.class_bits.tags() > 0 {
-            vlan_tag::set_id(frame, meta.vlan());
-            vlan_tag::set_pcp(frame, meta.class_bits.class());
+            vlan_tag::replace(frame, u16::from(meta.class_bits.class()) << 13 | meta.vlan());
             self.routed.retagged_at |= untagged;
         } else {
             self.routed.retagged_at |= !untagged;
