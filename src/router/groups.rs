@@ -195,13 +195,9 @@ impl HopSet {
     }
 
     fn write(&self, buckets: &mut Vec<AdjacencyId>) -> Group {
-        let first = buckets.len() as u32;
         let found = self.buckets.members().map(|member| self.adjacencies.get(member?).copied().flatten());
         match found.collect::<Option<Vec<_>>>() {
-            Some(found) => {
-                buckets.extend(found);
-                Group { first, mask: (self.buckets.count() - 1) as u16, action: Action::Forward }
-            }
+            Some(found) => Group::of(&found, buckets),
             // Buckets are assigned all or none.
             None => Group::without_buckets(Action::Incomplete(self.hops.first().map_or(0, |hop| hop.interface))),
         }

@@ -209,7 +209,7 @@ fn packets_follow_a_next_hop_that_moves_to_another_port() {
     bed.assert_empty();
 }
 
-/// Between bridged ports a service tag stays as it is. A router starts a new link layer, whose VLANs have customer tags.
+/// Between bridged ports a service tag stays. A router starts a new link layer, whose VLANs have customer tags.
 #[test]
 fn service_tag_is_replaced_by_a_customer_tag() {
     let mut bed = RoutingBed::new();

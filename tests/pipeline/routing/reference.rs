@@ -275,4 +275,33 @@ proptest! {
         }
         bed.assert_empty();
     }
+
+    /// Usual bursts are routed as a whole, all others packet by packet.
+    #[test]
+    fn burst_has_the_fates_of_its_packets_alone(
+        routes in routes(),
+        arrivals in prop::collection::vec(arrival(), 1..8),
+        is_up in prop::bool::weighted(0.8),
+    ) {
+        let (mut together, mut alone) = (bed_of(&routes, is_up), bed_of(&routes, is_up));
+        for arrival in &arrivals {
+            together.io.inject(arrival.port, &arrival.frame());
+            alone.receive(arrival.port, &arrival.frame());
+        }
+        together.run(10_000);
+        let sent = |bed: &mut RoutingBed| {
+            let mut sent = bed.sent();
+            sent.sort_unstable();
+            sent
+        };
+        prop_assert_eq!(sent(&mut together), sent(&mut alone));
+        prop_assert_eq!(together.all_drops(), alone.all_drops());
+        let causes = |bed: &mut RoutingBed| {
+            let mut causes: Vec<_> = bed.punted().iter().map(|copy| (copy.port, copy.cause as usize)).collect();
+            causes.sort_unstable();
+            causes
+        };
+        prop_assert_eq!(causes(&mut together), causes(&mut alone));
+        together.assert_empty();
+    }
 }
