@@ -175,7 +175,8 @@ impl Generator {
             dst = Networks::own_mac(port).to_number();
             let destination = networks.address(to, station);
             frame[30..34].copy_from_slice(&destination.to_be_bytes());
-            frame[24..26].copy_from_slice(&checksum(&frame[14..34]).to_be_bytes());
+            let checksum = checksum(&frame[14..34]);
+            frame[24..26].copy_from_slice(&checksum.to_be_bytes());
         }
         frame[..8].copy_from_slice(&(dst << 16 | src >> 32).to_be_bytes());
         frame[8..16].copy_from_slice(&(src << 32 | u64::from(rest)).to_be_bytes());
