@@ -31,8 +31,12 @@ impl Buckets {
     }
 
     /// Begins with the assignment of the group `before`, whose members have another `place` here, or none. The lower
-    /// bits of a flow's hash select its bucket in both groups.
+    /// bits of a flow's hash select its bucket in both groups. There are at least as many buckets as before, since
+    /// otherwise flows of different members would share one. One member needs one bucket.
     pub fn inherit(&mut self, before: &Self, place: impl Fn(usize) -> Option<usize>) {
+        if self.members.len() > 1 && before.members.len() > self.members.len() {
+            self.members = vec![NONE; before.members.len()].into();
+        }
         for (bucket, member) in self.members.iter_mut().enumerate() {
             let old = before.members[bucket & (before.members.len() - 1)];
             *member = place(usize::from(old)).map_or(NONE, |place| place as u8);

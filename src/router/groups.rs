@@ -76,7 +76,7 @@ impl Groups {
     /// are too many groups. The second value tells whether the group is new.
     ///
     /// A new group begins with the buckets of `before`, the group that the route had. So flows whose next hop both
-    /// groups have keep it, as far as shares allow.
+    /// groups have keep it, as far as shares allow. A group that other routes already use keeps its own buckets.
     pub fn acquire(&mut self, hops: &[NextHopSpec], before: Option<GroupId>) -> Option<(GroupId, bool)> {
         let mut hops: Vec<NextHopSpec> = hops.iter().take(MAX_MEMBERS).copied().collect();
         hops.sort_unstable_by_key(|hop| (hop.interface, hop.address, hop.weight));
@@ -239,32 +239,42 @@ mod tests {
         assert_eq!(action(&groups), Action::Incomplete(0));
     }
 
+    /// The next hop of each of 4,096 flows.
+    fn paths(groups: &Groups, id: GroupId) -> Vec<u16> {
+        let (table, buckets) = groups.tables();
+        let group = table[id.0 as usize];
+        let hop = |flow: u32| match group.mask {
+            0 => group.only_adjacency(),
+            mask => buckets[(group.first + (flow & u32::from(mask))) as usize],
+        };
+        (0..4096).map(|flow| hop(flow).0).collect()
+    }
+
     #[test]
     fn route_that_loses_a_next_hop_and_gets_it_back_moves_only_the_flows_of_that_hop() {
-        let mut groups = Groups::new(0);
         let adjacency = |hop: &NextHopSpec| match hop.address {
             std::net::IpAddr::V4(address) => Some(AdjacencyId(address.octets()[3].into())),
             std::net::IpAddr::V6(_) => None,
         };
-        let four = [hop(1, 1), hop(2, 1), hop(3, 1), hop(4, 1)];
-        let mut path = |hops: &[NextHopSpec], before| {
-            let (id, is_new) = groups.acquire(hops, before).unwrap();
-            groups.refresh(adjacency);
-            let (table, buckets) = groups.tables();
-            let Group { first, mask, .. } = table[id.0 as usize];
-            let path: Vec<u16> = (0..=usize::from(mask)).map(|bucket| buckets[first as usize + bucket].0).collect();
-            if let Some(before) = before {
-                groups.release(before);
-            }
-            assert!(is_new);
-            (id, path)
-        };
-        let (whole, before) = path(&four, None);
-        let (cut, without) = path(&[four[0], four[2], four[3]], Some(whole));
-        assert!(before.iter().zip(&without).all(|(before, without)| before == without || *before == 2));
-        let (_, after) = path(&four, Some(cut));
-        assert!(without.iter().zip(&after).all(|(without, after)| without == after || *after == 2));
-        assert_eq!(after.iter().filter(|&&hop| hop == 2).count(), after.len() / 4);
+        for (count, lost) in (2..=9_u8).flat_map(|count| (1..=count).map(move |lost| (count, lost))) {
+            let mut groups = Groups::new(0);
+            let mut path = |hops: &[NextHopSpec], before| {
+                let (id, is_new) = groups.acquire(hops, before).unwrap();
+                groups.refresh(adjacency);
+                before.map(|before| groups.release(before));
+                assert!(is_new);
+                (id, paths(&groups, id))
+            };
+            let all: Vec<_> = (1..=count).map(|last| hop(last, 1)).collect();
+            let others: Vec<_> = (1..=count).filter(|&last| last != lost).map(|last| hop(last, 1)).collect();
+            let (whole, before) = path(&all, None);
+            let (cut, without) = path(&others, Some(whole));
+            let moved = before.iter().zip(&without).filter(|(before, without)| before != without);
+            assert!(moved.clone().all(|(&before, _)| before == u16::from(lost)), "{lost} of {count}");
+            assert!(moved.count() > 0, "{lost} of {count}");
+            let (_, after) = path(&all, Some(cut));
+            assert_eq!(after, before, "{lost} of {count}");
+        }
     }
 
     #[test]
