@@ -123,7 +123,7 @@ impl Flow {
             Order::Duplicate => {
                 // The frame was received before: neither its bytes nor its latency count again.
                 outcome.duplicate_frames += 1;
-                return Err(Disorder);
+                return Err(Disorder::Twice);
             }
         }
         outcome.received_frames += 1;
@@ -138,7 +138,7 @@ impl Flow {
             cnp = self.receiver.as_mut().is_some_and(|receiver| receiver.marked(now));
             outcome.cnps += u64::from(cnp);
         }
-        if order == Order::Ahead { Ok(cnp) } else { Err(Disorder) }
+        if order == Order::Ahead { Ok(cnp) } else { Err(Disorder::Late) }
     }
 
     /// Counts a frame of a message. A message is complete when its last frame arrives, if all others came before.
@@ -182,6 +182,11 @@ fn cnp_priority(flow: &FlowNode, scenario: &Scenario) -> usize {
     usize::from(spec.classes.tc_to_group[usize::from(class & 7)] & 7)
 }
 
-/// A frame arrived after a later one, or twice.
+/// A frame that is out of order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Disorder;
+pub enum Disorder {
+    /// It arrived after a later one.
+    Late,
+    /// It arrived twice.
+    Twice,
+}

@@ -68,13 +68,18 @@ impl Garbage {
         let cables = Cables::new(scenario);
         let spec = |PortRef { switch, port }| &scenario.switches[switch].config.switch.ports[port];
         let vlan = |host: usize| cables.port_of(host).and_then(|port| spec(port).vlan.untagged());
+        // Routers know only the hosts at their own switch by MAC address.
+        let switch = |host: usize| cables.port_of(host).filter(|_| scenario.routed.is_some()).map(|port| port.switch);
         let others = scenario.hosts.iter().enumerate().filter(|(other, node)| *other != host && node.known);
         Self {
             rng: Rng::new(scenario.seed, GARBAGE_STREAM + fault as u64),
             rate,
             next_ps: 0,
             from: scenario.hosts[host].mac,
-            to: others.filter(|(other, _)| vlan(*other) == vlan(host)).map(|(_, node)| node.mac).collect(),
+            to: others
+                .filter(|&(other, _)| vlan(other) == vlan(host) && switch(other) == switch(host))
+                .map(|(_, node)| node.mac)
+                .collect(),
             mtu: cables.port_of(host).map_or(0, |port| spec(port).mtu.into()),
         }
     }

@@ -37,22 +37,23 @@ impl SimRouter {
         router
     }
 
-    /// Follows a change of links: only the ports `up` have one, and `routes` are the shortest paths now.
-    fn reroute(&mut self, up: PortSet, routes: Vec<RouteSpec>, fleet: &mut [Pipeline<SimPacket>], now: Nanos) {
+    /// Follows a change of links: only the ports `up` have one, and `routes` are the shortest paths now. Returns
+    /// whether the lcores route otherwise than before.
+    fn reroute(&mut self, up: PortSet, routes: Vec<RouteSpec>, fleet: &mut [Pipeline<SimPacket>], now: Nanos) -> bool {
         self.router.set_links(up, now);
         self.router.configure(&RoutingSpec { routes, ..self.plan.clone() }, now);
-        self.publish(fleet);
+        self.publish(fleet)
     }
 
-    /// Gives the lcores the tables with all changes.
-    fn publish(&mut self, fleet: &mut [Pipeline<SimPacket>]) {
+    /// Gives the lcores the tables with all changes. Returns whether there are any.
+    fn publish(&mut self, fleet: &mut [Pipeline<SimPacket>]) -> bool {
         // Neighbours are static, so the announcements of the router's own addresses would change nothing.
         drop(self.router.take_output());
-        if let Some(table) = self.router.update() {
-            fleet.iter_mut().for_each(|pipeline| pipeline.set_routes(&table));
-            self.router.settle();
-            self.table = Some(table);
-        }
+        let Some(table) = self.router.update() else { return false };
+        fleet.iter_mut().for_each(|pipeline| pipeline.set_routes(&table));
+        self.router.settle();
+        self.table = Some(table);
+        true
     }
 
     /// Returns the results of the next hops behind routed ports.
@@ -83,8 +84,9 @@ impl Engine<'_> {
                 End::Port(PortRef { switch: of, port }) if of == switch => Some(port),
                 _ => None,
             });
-            router.reroute(ends.collect(), fabric.routes(switch, &is_up), &mut node.fleet, now);
+            if router.reroute(ends.collect(), fabric.routes(switch, &is_up), &mut node.fleet, now) {
+                self.rerouted_ps = Some(self.now);
+            }
         }
-        self.rerouted_ps = Some(self.now);
     }
 }

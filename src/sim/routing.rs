@@ -241,4 +241,29 @@ impl<'a> Fabric<'a> {
         }
         ports
     }
+
+    /// Returns the pairs of egress ports that a routed frame may take one after the other, from a host at `from` to the
+    /// host at `home`, while all links are up.
+    #[must_use]
+    pub fn egress_pairs(&self, from: PortRef, home: PortRef) -> Vec<(PortRef, PortRef)> {
+        let away = self.distances(home.switch, &|_| true);
+        let egresses = |switch: usize| -> Vec<(PortRef, usize)> {
+            if switch == home.switch {
+                return vec![(home, switch)];
+            }
+            let nearer = self.uplinks[switch].iter().filter(|uplink| away[uplink.peer.switch] < away[switch]);
+            nearer.map(|uplink| (PortRef { switch, port: uplink.port }, uplink.peer.switch)).collect()
+        };
+        let (mut pairs, mut reached, mut next) = (Vec::new(), vec![from.switch], 0);
+        while let Some(&switch) = reached.get(next) {
+            for (port, peer) in egresses(switch).into_iter().filter(|&(_, peer)| peer != switch) {
+                pairs.extend(egresses(peer).into_iter().map(|(following, _)| (port, following)));
+                if !reached.contains(&peer) {
+                    reached.push(peer);
+                }
+            }
+            next += 1;
+        }
+        pairs
+    }
 }

@@ -2,6 +2,7 @@
 
 use super::engine::Engine;
 use super::events::Event;
+use super::flow::Disorder;
 use super::frame::{Cargo, FrameKind, SimPacket};
 use super::spec::Learning;
 use crate::io::Packet;
@@ -119,7 +120,7 @@ impl Engine<'_> {
             }
             Err(_) if self.checks.may_disorder => {}
             // It was under way when routes changed, so a later frame may have had a shorter path.
-            Err(_) if self.rerouted_ps.is_some_and(|changed| packet.cargo.born_ps <= changed) => {}
+            Err(Disorder::Late) if self.rerouted_ps.is_some_and(|changed| packet.cargo.born_ps <= changed) => {}
             Err(_) => {
                 let (name, sequence) = (flow.spec.name.clone(), packet.cargo.sequence);
                 self.watch

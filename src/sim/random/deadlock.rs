@@ -8,14 +8,27 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::sim::routes::Cables;
+use crate::sim::routing::Fabric;
 use crate::sim::spec::{End, PortRef, Scenario};
 
 /// Whether the lossless flows of `scenario` can deadlock. All lossless classes count as one, because a pause may stop
 /// all of them.
 #[must_use]
 pub fn can_deadlock(scenario: &Scenario) -> bool {
-    let cables = Cables::new(scenario);
-    let mut waits: BTreeMap<PortRef, BTreeSet<PortRef>> = BTreeMap::new();
+    let mut waits: Waits = BTreeMap::new();
+    for (before, after) in if scenario.routed.is_some() { routed_pairs(scenario) } else { bridged_pairs(scenario) } {
+        waits.entry(after).or_default();
+        waits.entry(before).or_default().insert(after);
+    }
+    has_circle(waits)
+}
+
+/// The ports that each port waits for.
+type Waits = BTreeMap<PortRef, BTreeSet<PortRef>>;
+
+/// Pairs of ports that bridged lossless frames take one after the other.
+fn bridged_pairs(scenario: &Scenario) -> Vec<(PortRef, PortRef)> {
+    let (cables, mut pairs) = (Cables::new(scenario), Vec::new());
     for flow in scenario.flows.iter().filter(|flow| flow.lossless) {
         let toward = cables.toward(flow.to);
         let (mut at, mut before) = (cables.port_of(flow.from).map(|port| port.switch), None);
@@ -24,17 +37,22 @@ pub fn can_deadlock(scenario: &Scenario) -> bool {
                 Some(End::Port(next)) => Some(next.switch),
                 Some(End::Host(_)) | None => None,
             };
-            waits.entry(port).or_default();
-            if let Some(before) = before.replace(port) {
-                waits.entry(before).or_default().insert(port);
-            }
+            pairs.extend(before.replace(port).map(|before| (before, port)));
         }
     }
-    has_circle(waits)
+    pairs
+}
+
+/// Pairs of ports that routed lossless frames may take one after the other.
+fn routed_pairs(scenario: &Scenario) -> Vec<(PortRef, PortRef)> {
+    let (cables, fabric) = (Cables::new(scenario), Fabric::new(scenario));
+    let flows = scenario.flows.iter().filter(|flow| flow.lossless);
+    let ends = flows.filter_map(|flow| Some((cables.port_of(flow.from)?, cables.port_of(flow.to)?)));
+    ends.flat_map(|(from, to)| fabric.egress_pairs(from, to)).collect()
 }
 
 /// Removes ports that wait for no other port. The remainder is empty, or it is a circle with the ports that lead to it.
-fn has_circle(mut waits: BTreeMap<PortRef, BTreeSet<PortRef>>) -> bool {
+fn has_circle(mut waits: Waits) -> bool {
     loop {
         let free: Vec<PortRef> = waits.iter().filter(|(_, on)| on.is_empty()).map(|(port, _)| *port).collect();
         if free.is_empty() {
