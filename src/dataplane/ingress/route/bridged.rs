@@ -19,17 +19,25 @@ struct CachedPort {
     port: u8,
 }
 
+impl CachedPort {
+    const EMPTY: Self = Self { stamp: u64::MAX, port: 0 };
+}
+
 /// Lowest bit of the number of the tables in a stamp. A database has fewer versions in its life.
 const EPOCH: u32 = 48;
 
 impl BridgedPorts {
     pub fn new() -> Self {
-        Self { ports: vec![CachedPort { stamp: u64::MAX, port: 0 }; MAX_ADJACENCIES].into(), epoch: 0 }
+        Self { ports: vec![CachedPort::EMPTY; MAX_ADJACENCIES].into(), epoch: 0 }
     }
 
     /// Forgets all answers: an adjacency may have another station now.
     pub fn forget(&mut self) {
         self.epoch = self.epoch.wrapping_add(1 << EPOCH);
+        // The numbers begin again, and an old answer must not look like a new one.
+        if self.epoch == 0 {
+            self.ports.fill(CachedPort::EMPTY);
+        }
     }
 
     /// The port that leads to the station of `adjacency`; `None` if the database does not know it. The router never
@@ -46,5 +54,20 @@ impl BridgedPorts {
         let port = forwarder.fdb.lookup(adjacency.station).filter(|&port| members.contains(port))?;
         *cached = CachedPort { stamp, port: port as u8 };
         Some(port)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_empty_when_the_numbers_of_tables_begin_again() {
+        let mut bridged = BridgedPorts::new();
+        bridged.ports[3] = CachedPort { stamp: 7, port: 2 };
+        (0..0xffff).for_each(|_| bridged.forget());
+        assert_eq!(bridged.ports[3].stamp, 7);
+        bridged.forget();
+        assert_eq!((bridged.epoch, bridged.ports[3].stamp), (0, u64::MAX));
     }
 }
