@@ -77,7 +77,7 @@ impl Lab {
             let drain = point.drain_mb(port).map(|drain| format!(",drain={drain}")).unwrap_or_default();
             format!(
                 "net_hfgen{port},index={port},ports={PORTS},size={},flows={},posted={},classes={},pattern={},pfc={},\
-                 routed={},                 speed={speed_mb},load={load}{drain},stats={}",
+                 routed={},speed={speed_mb},load={load}{drain},stats={}",
                 point.size,
                 point.flows,
                 point.posted,

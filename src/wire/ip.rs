@@ -152,8 +152,9 @@ fn ports(protocol: u8, packet: &[u8], offset: usize) -> u32 {
 #[inline]
 #[must_use]
 pub fn has_right_checksum(header: &Ipv4Header) -> bool {
-    // The sum is the same in either byte order (RFC 1071 section 2) and over words of any size: a carry is added at the
-    // end. It is all 1 bits if the plain sum is a multiple of 0xffff and not zero, as that of a header with a version.
+    // RFC 1071 section 2: the sum is the same in either byte order, and over words of any size. Carries are added at
+    // the end. A right sum has only 1 bits, so the plain sum is a multiple of 0xffff. It is not zero, since the header
+    // has a version.
     let quad = |at: usize| u64::from_ne_bytes(std::array::from_fn(|byte| header[at + byte]));
     let last = u32::from_ne_bytes(std::array::from_fn(|byte| header[16 + byte]));
     let (sum, carry) = quad(0).overflowing_add(quad(8));
@@ -170,7 +171,7 @@ pub fn decrement_ttl(header: &mut Ipv4Header) {
     header[8] -= 1;
     // The sum is the same in either byte order (RFC 1071 section 2).
     let sum = u32::from(u16::from_ne_bytes([header[10], header[11]])) + u32::from(u16::from_ne_bytes([1, 0]));
-    // RFC 1624 section 3: 0xffff stands for zero too, but a sender never writes it.
+    // RFC 1624 section 3: 0xffff and 0 are the same sum. It is written as 0, as a sender computes it.
     let checksum = sum + u32::from(sum >= 0xffff);
     header[10..12].copy_from_slice(&(checksum as u16).to_ne_bytes());
 }

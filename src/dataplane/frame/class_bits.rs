@@ -41,7 +41,7 @@ impl ClassBits {
 
     /// Whether the frame is a plain one of IPv4, without tag.
     #[inline]
-    pub fn is_usual_ipv4(self) -> bool {
+    pub fn is_plain_untagged_ipv4(self) -> bool {
         self.0 >> 24 == L3::V4 as u32
     }
 

@@ -26,7 +26,7 @@ pub(crate) struct Arrived {
 }
 
 impl Arrived {
-    /// Notes the ports at which routed packets leave with other tags. Without other frames no other port counts.
+    /// Notes the ports at which routed packets leave with other tags. If all frames were routed, only these count.
     pub fn retag(&mut self, routed: &RoutedBurst) {
         let others = if routed.frames == self.data.len() { PortSet::EMPTY } else { self.retagged_at };
         self.retagged_at = others | routed.retagged_at;

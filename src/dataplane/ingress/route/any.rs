@@ -15,7 +15,7 @@ use crate::wire::vlan_tag;
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Destination {
     V4(u32),
-    /// That of an IPv4 fragment.
+    /// The destination of an IPv4 fragment.
     Fragment(u32),
     V6([u8; 16]),
 }
@@ -26,7 +26,7 @@ pub(super) const NOT_ROUTABLE: Exception = Exception::Drop(DropReason::NotRoutab
 #[inline]
 pub(super) fn read(table: &RouteTable, frame: &impl Packet, meta: &Meta) -> Result<Destination, Exception> {
     let packet = frame.bytes().get(usize::from(meta.desc.l3_offset())..).unwrap_or_default();
-    // No place of a second tag is known to the rewrite stage.
+    // The rewrite stage handles one tag.
     if meta.class_bits.tags() > 1 {
         return Err(NOT_ROUTABLE);
     }
@@ -95,7 +95,7 @@ fn send_v4<'a>(
     let ipv4 = Ipv4::read(packet).ok_or(NOT_ROUTABLE)?;
     let hash = || hops.table.hash.v4(ipv4.src, ipv4.dst, ipv4.protocol, ipv4.ports(packet));
     let hop = hops.choose(group, hash)?;
-    let egress = hops.egress(hop, meta, Limits { hops: ipv4.ttl, is_whole: ipv4.dont_fragment() })?;
+    let egress = hops.egress(hop, meta, Limits { hops: ipv4.ttl, dont_fragment: ipv4.dont_fragment() })?;
     // RFC 3927 section 2.6.2: a router "MUST NOT forward" packets with a link-local source.
     if ip::is_link_local_v4(ipv4.src) {
         return Err(Exception::Drop(DropReason::Martian));
@@ -116,7 +116,7 @@ fn send_v6<'a>(
     let hash = || hops.table.hash.v6(ipv6.src, ipv6.dst, ipv6.next_header, ipv6.ports(packet), ipv6.label);
     let hop = hops.choose(group, hash)?;
     // RFC 8200 section 4.5: only the source fragments a packet.
-    let egress = hops.egress(hop, meta, Limits { hops: ipv6.hop_limit, is_whole: true })?;
+    let egress = hops.egress(hop, meta, Limits { hops: ipv6.hop_limit, dont_fragment: true })?;
     // RFC 4291 section 2.5.6: "Routers must not forward any packets with Link-Local source or destination addresses to
     // other links."
     if ip::is_link_local_v6(ipv6.src) {

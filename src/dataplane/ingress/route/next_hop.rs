@@ -48,7 +48,7 @@ pub(super) struct Limits {
     /// Time to live or hop limit.
     pub hops: u8,
     /// Whether routers must not fragment the packet.
-    pub is_whole: bool,
+    pub dont_fragment: bool,
 }
 
 impl<'a, 'b> NextHops<'a, 'b> {
@@ -117,8 +117,11 @@ impl<'a, 'b> NextHops<'a, 'b> {
             return Err(Exception::Answer(DropReason::TtlExpired, PuntCause::TimeExceeded));
         }
         if u32::from(meta.desc.frame_len()) > u32::from(adjacency.mtu) + u32::from(meta.desc.l3_offset()) {
-            let reason =
-                if limits.is_whole { DropReason::FragmentationNeeded } else { DropReason::FragmentationUnsupported };
+            let reason = if limits.dont_fragment {
+                DropReason::FragmentationNeeded
+            } else {
+                DropReason::FragmentationUnsupported
+            };
             return Err(Exception::Answer(reason, PuntCause::TooBig));
         }
         Ok(egress)

@@ -1,5 +1,5 @@
-//! The usual burst of a router: all packets are untagged IPv4, UDP or TCP, for the router, and from sources without
-//! suspicion.
+//! The usual burst of a router: all packets are untagged IPv4, UDP or TCP, for the router, and their sources need no
+//! closer look.
 //!
 //! Its packets are read while they are parsed and sent in order, so that no packet needs its position.
 
@@ -58,10 +58,10 @@ impl NextStage for UsualReader<'_> {
 }
 
 /// The destination of a packet, if it is of UDP or TCP over IPv4 without tag or options, and no fragment, its checksum
-/// is right and its source without suspicion.
+/// is right and its source needs no closer look.
 #[inline(always)]
 pub(super) fn destination(table: &RouteTable, bytes: &[u8], meta: &Meta) -> Option<u32> {
-    let headers: &Headers = bytes.first_chunk().filter(|_| meta.class_bits.is_usual_ipv4())?;
+    let headers: &Headers = bytes.first_chunk().filter(|_| meta.class_bits.is_plain_untagged_ipv4())?;
     let ip: &Ipv4Header = headers[IP..].first_chunk()?;
     let ipv4 = Ipv4::read(ip)?;
     (ip::has_right_checksum(ip) && !source::is_suspect_v4(table, ipv4.src)).then_some(ipv4.dst)
@@ -82,7 +82,7 @@ pub(super) fn send(
         hops.table.hash.v4(ipv4.src, ipv4.dst, ipv4.protocol, ports)
     };
     let hop = hops.choose(group, hash)?;
-    let limits = Limits { hops: headers[IP + 8], is_whole: headers[IP + 6] & ip::DONT_FRAGMENT_BIT != 0 };
+    let limits = Limits { hops: headers[IP + 8], dont_fragment: headers[IP + 6] & ip::DONT_FRAGMENT_BIT != 0 };
     let egress = hops.egress(hop, meta, limits)?;
     ip::decrement_ttl(headers[IP..].first_chunk_mut().expect("the array is longer"));
     let addresses = headers.first_chunk_mut().expect("the array is longer");
