@@ -242,7 +242,9 @@ impl Router {
                 return false;
             };
             if is_new {
-                hops.iter().for_each(|hop| self.neighbours.hold((hop.interface, hop.address), now));
+                // A group has each next hop once, and not more than it can.
+                let held = self.groups.set(group).map(|set| &*set.hops).unwrap_or_default();
+                held.iter().for_each(|hop| self.neighbours.hold((hop.interface, hop.address), now));
                 self.tables.touch();
             }
             group

@@ -303,3 +303,16 @@ fn both_forwarding_tables_agree_after_each_update() {
         }
     }
 }
+
+#[test]
+fn next_hop_that_a_route_names_twice_is_not_asked_for_after_the_route() {
+    let fibs: [Arc<dyn FibWriter>; 2] = [Arc::new(SoftFib::default()), Arc::new(SoftFib::default())];
+    let mut router = Router::new(&fixture::two_ports(), fibs, seconds(1));
+    let prefix = "10.9.0.0/16".parse().unwrap();
+    router.set_route(Source::Static, prefix, &[hop(1, "10.0.1.2"), hop(1, "10.0.1.2")], seconds(1));
+    router.remove_route(Source::Static, prefix);
+    (2..60).for_each(|second| router.tick(seconds(second)));
+    router.take_output();
+    (60..120).for_each(|second| router.tick(seconds(second)));
+    assert_eq!(router.take_output(), []);
+}
