@@ -21,6 +21,7 @@ pub mod hosts;
 pub mod io;
 pub mod mmu;
 mod mutant;
+pub mod netlink;
 pub mod pfc;
 mod prefetch;
 pub mod qos;
