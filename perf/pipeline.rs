@@ -1,4 +1,4 @@
-//! Measures the whole L2 pipeline over ports in memory, in TSC cycles per packet on one core.
+//! Measures the whole pipeline over ports in memory, in TSC cycles per packet on one core.
 //!
 //! Four ports receive 64-byte RoCE-shaped frames, half in a lossless and half in a lossy class. All stations are
 //! learned, and all features are on: learning, DSCP classes, admission, eight queues, pacing, ECN, counters. The ports
@@ -8,12 +8,15 @@
 //!
 //! `cargo bench --bench pipeline [-- --flows N] [--posted N] [--rounds N] [--pipeline-only] [--kind KIND]`, or `make
 //! perf`. Frames are `udp` by default, or `tcp`, `ipv6` (UDP), `tagged` (UDP over IPv4, on trunks that trust PCP), or
-//! `retagged` (UDP over IPv4, every second port a trunk: all frames gain or lose their VLAN tag).
+//! `retagged` (UDP over IPv4, every second port a trunk: all frames gain or lose their VLAN tag). `routed` frames go
+//! between routed ports by 1,024 routes, `routed-cold` ones to random addresses of 1,048,576 routes. Both have DPDK's
+//! forwarding table.
 //!
 //! The generator always has more frames, so a poll takes one burst of each port, and backlog is ignored. `--operator`
 //! measures an operator's defaults instead: `poll_gap` and `backlog_mark` of the configuration, and a generator that
 //! has [`LOAD`] frames for each port and poll.
 
+mod routes;
 mod template;
 
 use holdfast::dataplane::Scratch;
@@ -31,14 +34,15 @@ use holdfast::sets::BURST;
 use holdfast::units::{BitRate, Nanos, Ticks};
 use holdfast::wire::MacAddr;
 
+use routes::Networks;
 use template::{Headers, template};
 
 const PORTS: usize = 4;
 const ROUNDS: usize = 41;
 /// Frames per port and poll with an operator's defaults: a burst and a half, which a poll receives in half of its time.
 const LOAD: usize = 48;
-/// Hugepages of 2 MiB each: 512 MiB.
-const HUGEPAGES: usize = 256;
+/// Memory of the buffers.
+const BUFFERS_MIB: u32 = 512;
 const ROUND: Duration = Duration::from_millis(50);
 /// The VLAN of all stations.
 const VLAN: u16 = 1;
@@ -51,16 +55,37 @@ enum Kind {
     Ipv6,
     Tagged,
     Retagged,
+    Routed,
+    RoutedCold,
 }
 
 impl Kind {
-    const ALL: [(&str, Self); 5] = [
+    const ALL: [(&str, Self); 7] = [
         ("udp", Self::Udp),
         ("tcp", Self::Tcp),
         ("ipv6", Self::Ipv6),
         ("tagged", Self::Tagged),
         ("retagged", Self::Retagged),
+        ("routed", Self::Routed),
+        ("routed-cold", Self::RoutedCold),
     ];
+
+    /// The networks behind each port, if frames are routed: a quarter of 1,024, or of 1,048,576.
+    fn networks(self) -> Option<Networks> {
+        match self {
+            Self::Routed => Some(Networks { bits: 8 }),
+            Self::RoutedCold => Some(Networks { bits: 18 }),
+            _ => None,
+        }
+    }
+
+    /// Flows of each port and frames posted ahead, by row. Each frame of `routed-cold` is a flow of its own.
+    fn rows(self) -> &'static [(u32, usize)] {
+        match self {
+            Self::RoutedCold => &[(1 << 24, 1024), (1 << 24, 16_384)],
+            _ => &[(1, 1024), (1024, 1024), (65_536, 1024), (1024, 16_384)],
+        }
+    }
 
     /// Whether frames have a VLAN tag at `port`.
     fn is_tagged(self, port: usize) -> bool {
@@ -72,7 +97,7 @@ impl Kind {
         let headers = match self {
             Self::Tcp => Headers::Tcp,
             Self::Ipv6 => Headers::Ipv6,
-            Self::Udp | Self::Tagged | Self::Retagged => Headers::Udp,
+            _ => Headers::Udp,
         };
         let frame = template(headers, mark, self.is_tagged(port).then_some(VLAN), 64);
         frame.try_into().expect("64 bytes")
@@ -144,10 +169,26 @@ impl Generator {
         let template = &self.frames[port][(station & 1) as usize];
         let rest = u32::from_be_bytes([template[12], template[13], template[14], template[15]]);
         *frame = *template;
-        let [dst, src] = [(port + 1) % PORTS, port].map(|port| u64::from_be_bytes(mac(port, station)));
+        let to = (port + 1) % PORTS;
+        let [mut dst, src] = [to, port].map(|port| u64::from_be_bytes(mac(port, station)));
+        if let Some(networks) = self.kind.networks() {
+            dst = Networks::own_mac(port).to_number();
+            let destination = networks.address(to, station);
+            frame[30..34].copy_from_slice(&destination.to_be_bytes());
+            let checksum = checksum(&frame[14..34]);
+            frame[24..26].copy_from_slice(&checksum.to_be_bytes());
+        }
         frame[..8].copy_from_slice(&(dst << 16 | src >> 32).to_be_bytes());
         frame[8..16].copy_from_slice(&(src << 32 | u64::from(rest)).to_be_bytes());
     }
+}
+
+/// The checksum of an IPv4 header whose checksum field is zero (RFC 1071).
+#[inline]
+fn checksum(header: &[u8]) -> u16 {
+    let sum: u32 = header.chunks_exact(2).map(|word| u32::from(u16::from_be_bytes([word[0], word[1]]))).sum();
+    let sum = (sum & 0xffff) + (sum >> 16);
+    !(sum + (sum >> 16)) as u16
 }
 
 /// The address of a station, in the lower six bytes.
@@ -228,8 +269,12 @@ fn spec(kind: Kind, flows: u32, is_operators: bool) -> SwitchSpec {
         // One burst per poll, as at ports without a backlog.
         spec.poll_gap = Nanos(0);
     }
-    // Twice the stations, as an operator would configure. A table that is much too large costs cache and TLB misses.
-    spec.fdb.capacity = spec.fdb.capacity.max(2 * PORTS as u32 * flows);
+    if let Some(networks) = kind.networks() {
+        networks.route(&mut spec);
+    } else {
+        // Twice the stations, as operators configure. A table that is much too large costs cache and TLB misses.
+        spec.fdb.capacity = spec.fdb.capacity.max(2 * PORTS as u32 * flows);
+    }
     spec
 }
 
@@ -288,25 +333,37 @@ fn kind() -> Kind {
 fn main() {
     // Further arguments that `cargo bench` passes to every benchmark are ignored. Like a NIC's, buffers are in
     // hugepages if possible: ordinary pages cost the core one or two page walks per frame.
-    let is_huge = free_hugepages() >= HUGEPAGES && !std::env::args().any(|argument| argument == "--small-pages");
-    let memory = if is_huge { Memory::Huge { mib: Some(512) } } else { Memory::NoHuge { mib: 512 } };
+    let kind = kind();
+    let mib = BUFFERS_MIB + kind.networks().map_or(0, |networks| networks.mib(PORTS));
+    let wanted = mib.div_ceil(2) as usize;
+    let is_huge = free_hugepages() >= wanted && !std::env::args().any(|argument| argument == "--small-pages");
+    let memory = if is_huge { Memory::Huge { mib: Some(mib) } } else { Memory::NoHuge { mib } };
     let options = EalOptions { memory, ..EalOptions::default() };
     let eal = Eal::init(&options).unwrap_or_else(|error| panic!("{error}"));
     let pool = Mempool::create(&eal, "bench", 98_304, 2048 + 128, 256, None).unwrap_or_else(|error| panic!("{error}"));
-    let pages = if is_huge { "hugepages" } else { "small pages: said so, or no 256 hugepages of 2 MiB are free" };
-    let (kind, ghz) = (kind(), dpdk::hz(&eal) as f64 / 1e9);
+    let small = format!("small pages: said so, or no {wanted} hugepages of 2 MiB are free");
+    let pages = if is_huge { "hugepages" } else { &small };
+    let ghz = dpdk::hz(&eal) as f64 / 1e9;
     println!("64-byte frames ({kind:?}), {PORTS} ports, one core, TSC at {ghz:.2} GHz, {pages}");
     println!(
         "{:<28} {:>7} {:>7} {:>8} {:>8} {:>8}",
         "cycles a packet", "flows", "posted", "median", "lowest", "highest"
     );
     let rounds = number("--rounds").unwrap_or(ROUNDS);
-    for (flows, posted) in [(1, 1024), (1024, 1024), (65_536, 1024), (1024, 16_384)] {
+    for &(flows, posted) in kind.rows() {
         if number("--flows").is_none_or(|wanted| wanted == flows as usize)
             && number("--posted").is_none_or(|wanted| wanted == posted)
         {
             run(&eal, &pool, kind, (flows, posted), rounds);
         }
+    }
+}
+
+/// Teaches `pipeline` all stations.
+fn learn(pipeline: &mut Pipeline<Mbuf>, flows: u32) {
+    for (port, station) in (0..PORTS).flat_map(|port| (0..flows).map(move |station| (port, station))) {
+        let [_, _, a, b, c, d, e, f] = mac(port, station);
+        pipeline.learn(VLAN, MacAddr([a, b, c, d, e, f]), port, dpdk::now());
     }
 }
 
@@ -326,21 +383,24 @@ fn run(eal: &Eal, pool: &Mempool, kind: Kind, (flows, posted): (u32, usize), rou
     generator.is_retagged = kind == Kind::Retagged;
     let is_operators = std::env::args().any(|argument| argument == "--operator");
     let spec = spec(kind, flows, is_operators);
-    let counters = Arc::new(Counters::new(PORTS, 1));
+    let counters = Arc::new(Counters::of(&spec));
     let mut scratch = Scratch::default();
     let mut pipeline: Pipeline<Mbuf> = Pipeline::new(&spec, counters.clone(), dpdk::hz(eal), 1);
-    for port in 0..PORTS {
-        for station in 0..flows {
-            let [_, _, a, b, c, d, e, f] = mac(port, station);
-            pipeline.learn(VLAN, MacAddr([a, b, c, d, e, f]), port, dpdk::now());
-        }
+    if let Some(networks) = kind.networks() {
+        pipeline.set_routes(&networks.table(eal, &spec));
+    } else {
+        learn(&mut pipeline, flows);
     }
     let whole = measure(rounds, &mut generator, |generator| {
         generator.left = is_operators.then_some([LOAD; PORTS]);
         pipeline.poll(generator, &mut scratch, dpdk::now());
     });
     print(
-        if is_operators { "with an operator's defaults" } else { "generator and L2 pipeline" },
+        match kind.networks() {
+            _ if is_operators => "with an operator's defaults",
+            Some(_) => "generator and L3 pipeline",
+            None => "generator and L2 pipeline",
+        },
         (flows, posted),
         &whole,
     );

@@ -7,6 +7,8 @@ set -eu
 cd "$(dirname "$0")/.."
 cargo=${CARGO:-cargo}
 $cargo bench --quiet --bench pipeline
+$cargo bench --quiet --bench pipeline -- --kind routed
+$cargo bench --quiet --bench pipeline -- --kind routed-cold
 $cargo bench --quiet --bench cores
 $cargo bench --quiet --bench load -- --json
 $cargo bench --quiet --bench reaction -- --json

@@ -79,6 +79,9 @@ argument_read(const char *key, const char *value, void *opaque)
 	} else if (strcmp(key, "pfc") == 0) {
 		status = read_number(key, value, &number, 0, 1);
 		port->obeys = number;
+	} else if (strcmp(key, "routed") == 0) {
+		status = read_number(key, value, &number, 0, 1);
+		port->routed = number;
 	} else if (strcmp(key, "speed") == 0) {
 		status = read_number(key, value, &port->speed_mb, 10, 800000);
 	} else if (strcmp(key, "drain") == 0) {
@@ -94,7 +97,7 @@ static int
 arguments_read(struct port *port, const char *text)
 {
 	static const char *const keys[] = { "index", "ports", "flows", "size", "classes", "pattern", "posted", "load", "pfc",
-		"speed", "drain", "stats", NULL };
+		"routed", "speed", "drain", "stats", NULL };
 	struct rte_kvargs *pairs;
 	int status;
 
@@ -187,7 +190,7 @@ lanes_init(struct port *port)
 		port->lanes[i].class = lossless ? LOSSLESS_CLASS : 0;
 		for (unsigned int size = 0; size < SIZES; size++)
 			template_init(&port->lanes[i].templates[size], port->size == 0 ? imix[size] : port->size,
-				lossless ? TOS_LOSSLESS : TOS_LOSSY, port->index, port->to);
+				lossless ? TOS_LOSSLESS : TOS_LOSSY, port->index, port->to, port->routed);
 	}
 	for (unsigned int i = 0; i < MIX; i++) {
 		random = random * 6364136223846793005ULL + 1442695040888963407ULL;

@@ -81,7 +81,7 @@ struct port {
 	uint32_t data_at;         /* of the frame, from its mbuf on */
 	uint32_t polls;
 	uint16_t id;
-	uint8_t index, to, lane_count, paused_lanes, obeys;
+	uint8_t index, to, lane_count, paused_lanes, obeys, routed;
 	uint64_t left;            /* frames still to be handed out, and by how many that grows with each publication */
 	uint32_t trickle;
 	uint32_t load, waiting;   /* frames that come at once, and those of them that are still there; 0: always more */

@@ -80,7 +80,11 @@ pub struct Traffic {
     pub tagged: PortSet,
     /// Whether all frames are lossy.
     pub is_lossy: bool,
+    /// Changes each frame of a station, given its port and the port and number of its destination.
+    pub address: Option<Address>,
 }
+
+pub type Address = fn(&mut [u8], usize, (usize, u32));
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Pattern {
@@ -94,7 +98,8 @@ pub enum Pattern {
 
 impl Default for Traffic {
     fn default() -> Self {
-        Self { flows: 1024, pattern: Pattern::Next, headers: Headers::Udp, tagged: PortSet::EMPTY, is_lossy: false }
+        let (headers, tagged) = (Headers::Udp, PortSet::EMPTY);
+        Self { flows: 1024, pattern: Pattern::Next, headers, tagged, is_lossy: false, address: None }
     }
 }
 
@@ -153,6 +158,9 @@ impl Wires {
         bytes.copy_from_slice(template);
         bytes[..6].copy_from_slice(&mac(to, station).0);
         bytes[6..12].copy_from_slice(&mac(port, station).0);
+        if let Some(address) = self.traffic.address {
+            address(bytes, port, (to, station));
+        }
     }
 
     fn give(&mut self, port: usize, out: &mut Burst<Frame>) {

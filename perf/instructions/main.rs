@@ -9,9 +9,11 @@
 //!
 //! `cargo bench --no-default-features --bench instructions [-- NAME ...]`; docs/testing.md.
 
+mod dir24;
 mod frames;
 mod golden;
 mod pipelines;
+mod routed;
 mod stages;
 mod valgrind;
 
@@ -35,6 +37,11 @@ const CASES: &[Case] = &[
     ("pipeline, flood that is shed", pipelines::flood),
     ("pipeline, two lcores, all crossing", pipelines::crossing),
     ("pipeline, idle poll", pipelines::idle_poll),
+    ("pipeline, routed, 1024 flows", routed::usual),
+    ("pipeline, routed, ECMP", routed::ecmp),
+    ("pipeline, routed IPv6", routed::ipv6),
+    ("pipeline, routed between VLANs", routed::vlans),
+    ("pipeline, routed between VLANs, tagged", routed::tagged_vlans),
     ("stage, parse a usual frame", stages::parse_usual),
     ("stage, parse a plain frame", stages::parse_plain),
     ("stage, parse IPv4", stages::parse_ipv4),

@@ -7,6 +7,7 @@ use holdfast::config;
 use holdfast::dataplane::{Counters, Pipeline, SwitchSpec};
 use holdfast::forward::VlanMode;
 use holdfast::qos::Trust;
+use holdfast::route::RouteTable;
 use holdfast::sets::PortSet;
 use holdfast::units::{BitRate, Nanos, Ticks};
 
@@ -20,7 +21,7 @@ const WARM_UP: u32 = 128;
 const POLLS: u32 = 256;
 
 /// The embedded switch with ports that are faster than their traffic.
-fn spec(flows: u32) -> SwitchSpec {
+pub fn spec(flows: u32) -> SwitchSpec {
     let mut spec = config::embedded().switch;
     spec.ports.truncate(PORTS);
     for port in &mut spec.ports {
@@ -35,7 +36,7 @@ fn spec(flows: u32) -> SwitchSpec {
 }
 
 /// A switch that has learned every station, and the traffic that it receives.
-struct Bench {
+pub struct Bench {
     parts: Vec<Pipeline<Frame>>,
     scratch: Scratch<Frame>,
     wires: Wires,
@@ -44,8 +45,8 @@ struct Bench {
 }
 
 impl Bench {
-    fn new(spec: &SwitchSpec, traffic: Traffic) -> Self {
-        let counters = Arc::new(Counters::new(PORTS, usize::from(spec.lcores)));
+    pub fn new(spec: &SwitchSpec, traffic: Traffic) -> Self {
+        let counters = Arc::new(Counters::of(spec));
         let buffers = if traffic.pattern == Pattern::Incast { 32_768 } else { 1024 };
         let silence = Traffic { pattern: Pattern::Silence, ..traffic };
         let parts = Pipeline::fleet(spec, &counters, HZ, 1);
@@ -62,8 +63,9 @@ impl Bench {
         for (port, station) in (0..PORTS).flat_map(|port| (0..flows).map(move |station| (port, station))) {
             let vlan = match spec.ports[port].vlan {
                 VlanMode::Access(vlan) => vlan,
-                VlanMode::Routed(vlan) => vlan,
-                VlanMode::Trunk { .. } => VLAN,
+                // Neighbours of routed ports are not in the database.
+                VlanMode::Routed(_) => continue,
+                VlanMode::Trunk { ref tagged, .. } => tagged[0],
             };
             let owner = usize::from(spec.ports[port].lcore);
             self.parts[owner].learn(vlan, mac(port, station), port, Ticks(self.now));
@@ -71,6 +73,16 @@ impl Bench {
                 self.polls(1);
             }
         }
+    }
+
+    /// Lets all lcores route by `table`.
+    pub fn set_routes(&mut self, table: &Arc<RouteTable>) {
+        self.parts.iter_mut().for_each(|part| part.set_routes(table));
+    }
+
+    /// Number of routed frames.
+    pub fn routed(&self) -> u64 {
+        self.counters.lcores.iter().map(|lcore| lcore.routed_frames.get()).sum()
     }
 
     fn polls(&mut self, polls: u32) {
@@ -83,7 +95,7 @@ impl Bench {
     }
 
     /// Returns the number of frames that were sent during the count.
-    fn run(&mut self) -> u64 {
+    pub fn run(&mut self) -> u64 {
         self.polls(WARM_UP);
         let before = self.wires.sent;
         self.wires.is_counting = true;

@@ -77,13 +77,14 @@ impl Lab {
             let drain = point.drain_mb(port).map(|drain| format!(",drain={drain}")).unwrap_or_default();
             format!(
                 "net_hfgen{port},index={port},ports={PORTS},size={},flows={},posted={},classes={},pattern={},pfc={},\
-                 speed={speed_mb},load={load}{drain},stats={}",
+                 routed={},                 speed={speed_mb},load={load}{drain},stats={}",
                 point.size,
                 point.flows,
                 point.posted,
                 point.classes,
                 point.pattern,
                 u8::from(point.pfc),
+                u8::from(point.routed),
                 counts.path().display(),
             )
         };

@@ -1,5 +1,6 @@
 //! Open vSwitch with DPDK: its two daemons in a directory of their own, independent of an installed instance.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,7 +10,7 @@ use anyhow::{Context, Result};
 
 use super::counts::CountsFile;
 use super::lab::{Lab, Memory};
-use super::plan::{ENDLESS, PORTS, Point};
+use super::plan::{ENDLESS, HOPS, PORTS, PREFIXES, Point, hop_mac, router_mac};
 use super::process::{self, Running};
 
 const SWITCH: &str = "/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk";
@@ -25,7 +26,9 @@ pub struct Daemons {
 
 /// The files that must be installed.
 pub fn files() -> Vec<PathBuf> {
-    [SWITCH, DATABASE, SCHEMA, "/usr/bin/ovs-vsctl", "/usr/bin/ovsdb-tool"].map(PathBuf::from).to_vec()
+    [SWITCH, DATABASE, SCHEMA, "/usr/bin/ovs-vsctl", "/usr/bin/ovs-ofctl", "/usr/bin/ovsdb-tool"]
+        .map(PathBuf::from)
+        .to_vec()
 }
 
 impl Daemons {
@@ -42,7 +45,10 @@ impl Daemons {
         switch.env(key, path).arg(&socket).arg("--no-chdir");
         switch.arg(format!("--unixctl={}", directory.join("switch.ctl").display()));
         // The program may use both CPUs: it binds its polling thread itself, and its other threads sleep.
-        let switch = Running::start("OVS-DPDK", &switch, &lab.cpus(), &lab.file("ovs-vswitchd.log"))?;
+        let mut switch = Running::start("OVS-DPDK", &switch, &lab.cpus(), &lab.file("ovs-vswitchd.log"))?;
+        if point.routed {
+            route(&directory, &mut switch)?;
+        }
         Ok(Self { switch, _database: database })
     }
 }
@@ -104,12 +110,39 @@ fn configure(lab: &Lab, point: &Point, counts: &CountsFile, directory: &Path, so
     }
     process::run(vsctl().args(["set", "Open_vSwitch", "."]).args(settings))?;
     let mut bridge = vsctl();
-    bridge.args(["add-br", "br0", "--", "set", "bridge", "br0", "datapath_type=netdev", "fail-mode=standalone"]);
+    // A bridge in secure mode has no flows of its own.
+    let mode = if point.routed { "fail-mode=secure" } else { "fail-mode=standalone" };
+    bridge.args(["add-br", "br0", "--", "set", "bridge", "br0", "datapath_type=netdev", mode]);
     bridge.arg("other_config:mac-table-size=1000000");
     for port in 0..PORTS {
         bridge.args(["--", "add-port", "br0", &format!("p{port}"), "--", "set", "Interface", &format!("p{port}")]);
+        bridge.arg(format!("ofport_request={}", port + 1));
         bridge.args(["type=dpdk", &format!("options:dpdk-devargs=net_hfgen{port}")]);
     }
     process::run(&mut bridge)?;
+    Ok(())
+}
+
+/// Makes the bridge a router: one flow for each prefix.
+fn route(directory: &Path, switch: &mut Running) -> Result<()> {
+    let mut flows = String::new();
+    for (port, prefix) in (0..PORTS).flat_map(|port| (0..PREFIXES).map(move |prefix| (port, prefix))) {
+        let (own, hop) = (router_mac(port), hop_mac(port, prefix % HOPS));
+        let _ = writeln!(
+            flows,
+            "ip,nw_dst=10.{port}.{prefix}.0/24,actions=mod_dl_src:{own},mod_dl_dst:{hop},dec_ttl,output:{}",
+            port + 1
+        );
+    }
+    let file = directory.join("flows");
+    fs::write(&file, flows).context("cannot write flows")?;
+    let socket = directory.join("br0.mgmt");
+    let end = Instant::now() + START_TIME;
+    while !socket.exists() && Instant::now() < end {
+        switch.check()?;
+        process::nap(Duration::from_millis(10))?;
+    }
+    let bridge = format!("unix:{}", socket.display());
+    process::run(command("ovs-ofctl", directory).args(["add-flows", &bridge]).arg(&file))?;
     Ok(())
 }

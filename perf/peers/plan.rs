@@ -36,6 +36,8 @@ pub struct Point {
     pub pattern: &'static str,
     /// Whether the generator obeys PFC.
     pub pfc: bool,
+    /// Whether the program routes: by 256 prefixes of 24 bits behind each port, 10.port.n.0.
+    pub routed: bool,
 }
 
 const BASE: Point = Point {
@@ -47,10 +49,11 @@ const BASE: Point = Point {
     classes: "both",
     pattern: "pairs",
     pfc: false,
+    routed: false,
 };
 
 /// All points; the others differ from the first in one setting.
-pub const POINTS: [Point; 12] = [
+pub const POINTS: [Point; 13] = [
     BASE,
     Point { name: "size-512", title: "512 B", size: "512", ..BASE },
     Point { name: "size-1500", title: "1500 B", size: "1500", ..BASE },
@@ -61,9 +64,25 @@ pub const POINTS: [Point; 12] = [
     Point { name: "posted-16384", title: "16,384 posted ahead", posted: 16_384, ..BASE },
     Point { name: "lossy", title: "lossy class only", classes: "lossy", ..BASE },
     Point { name: "lossless", title: "lossless class only", classes: "lossless", ..BASE },
+    Point { name: "routed", title: "64 B, routed by 1,024 prefixes", routed: true, ..BASE },
     Point { name: "incast", title: "incast, lossy", classes: "lossy", pattern: "incast", ..BASE },
     Point { name: "incast-pfc", title: "incast, lossless", classes: "lossless", pattern: "incast", pfc: true, ..BASE },
 ];
+
+/// Prefixes behind each port of a router.
+pub const PREFIXES: usize = 256;
+/// Next hops behind each port of a router; prefix n has next hop n modulo this number.
+pub const HOPS: usize = 4;
+
+/// The address of a router's port, to which the generator sends.
+pub fn router_mac(port: usize) -> String {
+    format!("02:ff:00:00:00:{port:02x}")
+}
+
+/// The address of next hop `hop` behind `port`.
+pub fn hop_mac(port: usize, hop: usize) -> String {
+    format!("02:00:{port:02x}:00:00:{hop:02x}")
+}
 
 impl Point {
     /// Whether three ports send more than the fourth takes.

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use super::counts::CountsFile;
 use super::lab::{Lab, Memory};
 use super::ovs::{self, Daemons};
-use super::plan::{BATCHES, ENDLESS, PORTS, Point};
+use super::plan::{BATCHES, ENDLESS, HOPS, PORTS, PREFIXES, Point, hop_mac, router_mac};
 use super::process::Running;
 
 /// One of the programs.
@@ -71,14 +71,14 @@ pub const PROGRAMS: [Program; 7] = [
     },
     Program {
         name: "OVS-DPDK",
-        does: "parses to L4, looks up an exact-match cache and then its megaflows, for a learning bridge (NORMAL); \
-               learns in the slow path; no classes, no queues",
+        does: "parses to L4, looks up an exact-match cache and then its megaflows, for a learning bridge (NORMAL) \
+               or 1,024 flows of a router; learns in the slow path; no classes, no queues",
         looks_at_addresses: true,
         kind: Kind::OpenVswitch,
     },
     Program {
         name: "Holdfast",
-        does: "parses to L4, learns and looks up MAC addresses, classifies by DSCP, admits to a shared buffer \
+        does: "parses to L4, learns and looks up MAC addresses or routes, classifies by DSCP, admits to a shared buffer \
                (Dynamic Threshold, PFC), eight queues a port with strict and DWRR, pacing, ECN, counters by class",
         looks_at_addresses: true,
         kind: Kind::Holdfast(Tuning::Peers),
@@ -212,7 +212,7 @@ fn l3fwd_command(lab: &Lab, point: &Point, counts: &CountsFile) -> Result<Comman
     let (routes, routes6) = (lab.file("routes"), lab.file("routes6"));
     let mut text = String::new();
     for port in 0..PORTS {
-        for subnet in 0..256 {
+        for subnet in 0..PREFIXES {
             let _ = writeln!(text, "R10.{port}.{subnet}.0/24 {port}");
         }
     }
@@ -262,11 +262,37 @@ fn holdfast_config(lab: &Lab, point: &Point, counts: &CountsFile, tuning: Tuning
     let capacity = (2 * PORTS as u32 * point.flows).max(16_384);
     let _ = writeln!(
         text,
-        "fdb: {{capacity: {capacity}}}\n\
+        "{}fdb: {{capacity: {capacity}}}\n\
          lcores: {{control: {}, dataplane: {}{lcores}}}\n\
          eal: {{memory: {memory}, args: [\"{load}\", \"{library}\"]}}\n\
          metrics: off",
-        lab.control, lab.core
+        if point.routed { routing() } else { String::new() },
+        lab.control,
+        lab.core
     );
+    text
+}
+
+/// The section of a router with the prefixes and next hops of [`Point::routed`]. The forwarding table has room for
+/// little more, since hugepages are few.
+fn routing() -> String {
+    let mut text = "routing:\n  fib: {ipv4: 4096, ipv6: 1024}\n  interfaces:\n".to_owned();
+    for port in 0..PORTS {
+        let mac = router_mac(port);
+        let _ = writeln!(text, "    - {{port: p{port}, addresses: [10.255.{port}.1/24], mac: \"{mac}\"}}");
+    }
+    let hops =
+        || (0..PORTS).flat_map(|port| (0..HOPS).map(move |hop| (port, hop, format!("10.255.{port}.{}", hop + 2))));
+    text.push_str("  neighbours:\n");
+    for (port, hop, address) in hops() {
+        let mac = hop_mac(port, hop);
+        let _ = writeln!(text, "    - {{port: p{port}, address: {address}, mac: \"{mac}\"}}");
+    }
+    text.push_str("  routes:\n");
+    for (port, hop, address) in hops() {
+        for prefix in (hop..PREFIXES).step_by(HOPS) {
+            let _ = writeln!(text, "    - {{to: 10.{port}.{prefix}.0/24, via: [{address}]}}");
+        }
+    }
     text
 }

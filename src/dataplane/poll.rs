@@ -5,7 +5,7 @@
 //! `ingress/rounds.rs`, `ingress/dispatch.rs`, `handoff/accept.rs` and `egress/transmit.rs`.
 
 use super::frame::meta::Meta;
-use super::ingress::forwarder::{Egresses, IngressContext};
+use super::ingress::forwarder::{Egresses, IngressContext, Prefetcher};
 use super::ingress::parse::{Arrived, parse_burst};
 use super::ingress::punt::RouteContext;
 use super::ingress::rounds::{PollRound, TakenBurst};
@@ -109,34 +109,101 @@ impl<P: Packet> Pipeline<P> {
         metas: &mut [Meta; BURST],
         now: Ticks,
     ) {
+        if self.router.as_ref().is_some_and(|router| router.is_routed(port)) {
+            return self.process_routed(io, port, burst, metas, now);
+        }
         let lookup = self.forwarder.begin(port, burst.len());
-        let state = &self.ports[port];
-        let mut arrived = parse_burst((port, state), &self.forwarder, self.buffer.cell, burst, metas, lookup.is_some());
+        let mut prefetcher = Prefetcher { forwarder: &self.forwarder, uses_cache: lookup.is_some() };
+        let of_port = (port, &self.ports[port]);
+        let mut arrived = parse_burst(of_port, &self.forwarder, self.buffer.cell, burst, metas, &mut prefetcher);
+        self.count(port, burst, metas, &arrived, now);
+        let from = IngressContext { port, up: self.links.up, counters: &self.telemetry.counters.lcores[self.lcore] };
+        let mut egresses = self.forwarder.forward(from, metas, (burst.len(), arrived.data), lookup);
+        // A switch that only bridges may have a device at the router's number.
+        if egresses.ports.contains(ROUTER_PORT) && self.router.is_some() {
+            egresses = self.route_bridged(port, burst, metas, (&mut arrived, egresses), now);
+        }
+        self.send_on(io, port, burst, metas, (&arrived, egresses));
+    }
+
+    /// Does the work of [`Pipeline::process`] for a routed port.
+    #[inline(never)]
+    fn process_routed<I: Ports<Pkt = P>>(
+        &mut self,
+        io: &mut I,
+        port: usize,
+        burst: &mut Burst<P>,
+        metas: &mut [Meta; BURST],
+        now: Ticks,
+    ) {
+        let (arrived, egresses) = self.route_from_routed(port, burst, metas, now);
+        self.send_on(io, port, burst, metas, (&arrived, egresses));
+    }
+
+    /// Counts a parsed burst, and obeys its MAC control frames.
+    #[inline]
+    fn count(&mut self, port: usize, burst: &Burst<P>, metas: &mut [Meta; BURST], arrived: &Arrived, now: Ticks) {
         arrived.count(&self.telemetry.counters.ports[port]);
         if !arrived.control.is_empty() {
             self.control(port, burst, metas, arrived.control, now);
         }
-        let from = IngressContext { port, up: self.links.up, counters: &self.telemetry.counters.lcores[self.lcore] };
-        let egresses = match &self.router {
-            Some(router) if router.is_routed(port) => {
-                router.forward(&mut self.forwarder, from, metas, (burst.len(), arrived.data))
-            }
-            _ => self.forwarder.forward(from, metas, (burst.len(), arrived.data), lookup),
-        };
-        // A switch that only bridges may have a device at the router's number.
-        let egresses = if egresses.ports.contains(ROUTER_PORT) && self.router.is_some() {
-            self.route(port, burst, metas, (&mut arrived, egresses), now)
-        } else {
-            egresses
-        };
-        let demand = self.rewriter.rewrite(&self.ports[port], burst, metas, &arrived, egresses);
+    }
+
+    /// Takes a burst that has its egress ports to its queues or drops.
+    #[inline(always)]
+    fn send_on<I: Ports<Pkt = P>>(
+        &mut self,
+        io: &mut I,
+        port: usize,
+        burst: &mut Burst<P>,
+        metas: &mut [Meta; BURST],
+        (arrived, egresses): (&Arrived, Egresses),
+    ) {
+        let demand = self.rewriter.rewrite(&self.ports[port], burst, metas, arrived, egresses);
         self.dispatch(io, port, burst, metas, &demand);
         self.telemetry.gauges_dirty.insert(port);
     }
 
-    /// Routes the frames of `arrived` that leave by the router's port. Returns the egress ports of the burst.
+    /// Parses the frames of a routed port, routes those to the router and forwards the few others. Returns them with
+    /// the egress ports of the burst.
+    #[inline]
+    fn route_from_routed(
+        &mut self,
+        port: usize,
+        burst: &mut Burst<P>,
+        metas: &mut [Meta; BURST],
+        now: Ticks,
+    ) -> (Arrived, Egresses) {
+        let Some(router) = &mut self.router else { unreachable!("only a router has routed ports") };
+        let mut reader = router.reader(port);
+        let of_port = (port, &self.ports[port]);
+        let mut arrived = parse_burst(of_port, &self.forwarder, self.buffer.cell, burst, metas, &mut reader);
+        let is_usual = reader.is_usual(burst.len());
+        self.count(port, burst, metas, &arrived, now);
+        let Self { router: Some(router), forwarder, links, telemetry, lcore, .. } = self else {
+            unreachable!("it was there");
+        };
+        let counters = &telemetry.counters.lcores[*lcore];
+        let routed = if is_usual {
+            let from = RouteContext { port, up: links.up, forwarder, counters, now };
+            router.route_usual(from, burst, metas)
+        } else {
+            let from = IngressContext { port, up: links.up, counters };
+            let forwarded = router.forward(forwarder, from, metas, arrived.data);
+            if !forwarded.ports.contains(ROUTER_PORT) {
+                return (arrived, forwarded);
+            }
+            let from = RouteContext { port, up: links.up, forwarder, counters, now };
+            router.route_burst(from, burst, metas, arrived.data)
+        };
+        arrived.retag(&routed);
+        (arrived, routed.egresses())
+    }
+
+    /// Routes the frames of `arrived`, from a port that bridges, that leave by the router's port. Returns the egress
+    /// ports of the burst.
     #[inline(never)]
-    fn route(
+    fn route_bridged(
         &mut self,
         port: usize,
         burst: &mut Burst<P>,
@@ -147,20 +214,15 @@ impl<P: Packet> Pipeline<P> {
         let Self { router: Some(router), forwarder, links, telemetry, lcore, .. } = self else {
             unreachable!("only a router makes stations behind its port");
         };
-        let counters = &telemetry.counters.lcores[*lcore];
-        let routed = router.route_burst(
-            RouteContext { port, up: links.up, forwarder, counters, now },
-            burst,
-            metas,
-            arrived.data,
-        );
-        if routed.is_whole {
-            arrived.retagged_at = routed.retagged_at;
+        let from = RouteContext { port, up: links.up, forwarder, counters: &telemetry.counters.lcores[*lcore], now };
+        let is_all = arrived.data.len() == burst.len() && forwarded.ports == PortSet::only(ROUTER_PORT);
+        let routed = if is_all && router.read(burst, metas) {
+            router.route_usual(from, burst, metas)
         } else {
-            arrived.retagged_at |= routed.retagged_at;
-        }
-        let are_single = forwarded.are_single & routed.egresses.are_single;
-        Egresses { are_single, ..routed.egresses }
+            router.route_burst(from, burst, metas, arrived.data)
+        };
+        arrived.retag(&routed);
+        routed.egresses()
     }
 
     /// The second half of the poll that has `received` frames: egress, then publication. Returns the number of all

@@ -46,6 +46,14 @@ pub struct NextHopSpec {
     pub weight: u16,
 }
 
+impl NextHopSpec {
+    /// Whether the other next hop is this one, regardless of its weight.
+    #[must_use]
+    pub fn is_same(&self, other: Option<&Self>) -> bool {
+        other.is_some_and(|other| (self.interface, self.address) == (other.interface, other.address))
+    }
+}
+
 /// A static route.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RouteSpec {

@@ -59,7 +59,7 @@ pub enum Action {
 /// A next-hop group: buckets in a row, of which the hash of a flow selects one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Group {
-    /// Index of the first bucket in [`RouteTable::buckets`].
+    /// Index of the first bucket in [`RouteTable::buckets`]. A group of one bucket has its adjacency here instead.
     pub first: u32,
     /// Number of buckets minus one; the number is a power of two.
     pub mask: u16,
@@ -72,6 +72,26 @@ impl Group {
     #[must_use]
     pub const fn without_buckets(action: Action) -> Self {
         Self { first: 0, mask: 0, action }
+    }
+
+    /// A group of the adjacencies `ids`, which it appends to `buckets` if there is a choice. Their number is a power of
+    /// two.
+    #[must_use]
+    pub fn of(ids: &[AdjacencyId], buckets: &mut Vec<AdjacencyId>) -> Self {
+        assert!(ids.len().is_power_of_two() && ids.len() <= 1 << 16, "{} buckets", ids.len());
+        let (first, mask) = (buckets.len() as u32, (ids.len() - 1) as u16);
+        if let [only] = ids {
+            return Self { first: u32::from(only.0), mask, action: Action::Forward };
+        }
+        buckets.extend(ids);
+        Self { first, mask, action: Action::Forward }
+    }
+
+    /// The adjacency of a group of one bucket.
+    #[inline]
+    #[must_use]
+    pub fn only_adjacency(&self) -> AdjacencyId {
+        AdjacencyId(self.first as u16)
     }
 }
 
@@ -94,6 +114,8 @@ pub struct Adjacency {
     pub station: Station,
     /// Its port.
     pub egress: Egress,
+    /// The routed port, or [`ROUTER_PORT`] for a station in a bridged VLAN: one comparison tells both.
+    pub port: u8,
     /// Index of the interface.
     pub interface: u16,
     /// Longest IP packet in bytes that the interface sends.
@@ -109,36 +131,39 @@ impl Adjacency {
         let mut addresses = [0; 12];
         addresses[..6].copy_from_slice(&next_hop.0);
         addresses[6..].copy_from_slice(&own.0);
-        Self { addresses, station: Station::new(vlan, next_hop.to_number()), egress, interface, mtu }
+        let port = if let Egress::Port(port) = egress { port } else { ROUTER_PORT as u8 };
+        Self { addresses, station: Station::new(vlan, next_hop.to_number()), egress, port, interface, mtu }
     }
 }
 
-/// Words of the filter of own addresses.
-const FILTER_WORDS: usize = 16;
+/// Entries of the filter of own addresses.
+const FILTER: usize = 1 << FILTER_BITS;
+const FILTER_BITS: u32 = 10;
 
 /// A set of addresses, by a few bits of their hash: it may name an address that is not a member, never the reverse.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct AddressFilter([u64; FILTER_WORDS]);
+#[derive(Clone, PartialEq, Eq)]
+pub struct AddressFilter([bool; FILTER]);
 
 impl AddressFilter {
+    /// The filter of no addresses.
+    pub const EMPTY: Self = Self([false; FILTER]);
+
     #[inline]
-    fn place(key: u64) -> (usize, u32) {
-        let hash = key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54;
-        ((hash >> 6) as usize % FILTER_WORDS, hash as u32 & 63)
+    fn place(key: u64) -> usize {
+        // The highest bits of a product by the golden ratio (Knuth, The Art of Computer Programming 3, section 6.4).
+        (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - FILTER_BITS)) as usize % FILTER
     }
 
     /// Adds the address with this key.
     pub fn insert(&mut self, key: u64) {
-        let (word, bit) = Self::place(key);
-        self.0[word] |= 1 << bit;
+        self.0[Self::place(key)] = true;
     }
 
     /// Whether the address with this key may be a member.
     #[inline]
     #[must_use]
     pub fn may_contain(&self, key: u64) -> bool {
-        let (word, bit) = Self::place(key);
-        self.0[word] >> bit & 1 == 1
+        self.0[Self::place(key)]
     }
 
     /// The key of an IPv6 address.
@@ -147,6 +172,12 @@ impl AddressFilter {
     pub fn key_v6(address: [u8; 16]) -> u64 {
         let [high, low] = [0, 8].map(|at| u64::from_be_bytes(std::array::from_fn(|byte| address[at + byte])));
         high.rotate_left(29) ^ low
+    }
+}
+
+impl std::fmt::Debug for AddressFilter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AddressFilter").finish_non_exhaustive()
     }
 }
 
@@ -181,7 +212,7 @@ impl RouteTable {
             buckets: Box::default(),
             adjacencies: Box::default(),
             own: Box::default(),
-            own_filter: AddressFilter::default(),
+            own_filter: AddressFilter::EMPTY,
             hash: FlowHash::default(),
             version: 0,
         }
@@ -198,7 +229,7 @@ impl RouteTable {
         let mut own: Vec<IpAddr> = own.into_iter().collect();
         own.sort_unstable();
         own.dedup();
-        self.own_filter = AddressFilter::default();
+        self.own_filter = AddressFilter::EMPTY;
         for address in &own {
             self.own_filter.insert(match address {
                 IpAddr::V4(address) => u64::from(address.to_bits()),
@@ -206,6 +237,14 @@ impl RouteTable {
             });
         }
         self.own = own.into();
+    }
+
+    /// The adjacencies of the buckets of `group`.
+    pub fn buckets_of(&self, group: Group) -> impl Iterator<Item = AdjacencyId> + '_ {
+        let (first, count) = (group.first as usize, usize::from(group.mask) + 1);
+        let only = (count == 1 && group.action == Action::Forward).then(|| group.only_adjacency());
+        let several = if count > 1 { &self.buckets[first..first + count] } else { &[] };
+        only.into_iter().chain(several.iter().copied())
     }
 
     /// Whether `address` is an address of the switch.

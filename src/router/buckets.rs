@@ -1,6 +1,6 @@
 //! The buckets of a next-hop group, and their resilient assignment to its members.
 //!
-//! A flow belongs to a bucket. When a member is lost, only its buckets move; when one returns, it takes just its share.
+//! A flow belongs to a bucket. When a member is lost, only its buckets move; when it returns, the same buckets return.
 //! So only flows that must move change their path and may be reordered.
 
 /// Buckets for each unit of weight: shares are right to a few percent.
@@ -30,6 +30,15 @@ impl Buckets {
         Self { members: vec![NONE; buckets].into() }
     }
 
+    /// Begins with the assignment of the group `before`, whose members have another `place` here, or none. The lower
+    /// bits of a flow's hash select its bucket in both groups.
+    pub fn inherit(&mut self, before: &Self, place: impl Fn(usize) -> Option<usize>) {
+        for (bucket, member) in self.members.iter_mut().enumerate() {
+            let old = before.members[bucket & (before.members.len() - 1)];
+            *member = place(usize::from(old)).map_or(NONE, |place| place as u8);
+        }
+    }
+
     /// Number of buckets.
     #[must_use]
     pub fn count(&self) -> usize {
@@ -43,23 +52,46 @@ impl Buckets {
 
     /// Assigns the buckets to the members that are `alive`, in proportion to their `weights`. A bucket keeps its member
     /// unless that is dead or has more than its share. Returns the number of buckets that moved.
+    ///
+    /// Each bucket has a home: its member while all are alive. A member gives up foreign buckets first, and buckets
+    /// return home if they can. So a member that returns gets its own flows back, and no others move.
     pub fn assign(&mut self, weights: &[u16], alive: &[bool]) -> usize {
+        let homes = homes(self.members.len(), weights);
         let mut left = shares(self.members.len(), weights, alive);
-        let mut moving = Vec::new();
-        for (bucket, &member) in self.members.iter().enumerate() {
-            match left.get_mut(usize::from(member)) {
-                Some(left) if *left > 0 => *left -= 1,
-                _ => moving.push(bucket),
+        let mut moving = vec![true; self.members.len()];
+        for is_at_home in [true, false] {
+            for (bucket, &member) in self.members.iter().enumerate() {
+                if (member == homes[bucket]) == is_at_home {
+                    moving[bucket] = !take(&mut left, member);
+                }
             }
         }
-        let mut targets = left.iter().enumerate().flat_map(|(member, &left)| std::iter::repeat_n(member as u8, left));
-        let mut moved = 0;
-        for bucket in moving {
-            let member = targets.next().unwrap_or(NONE);
-            moved += usize::from(std::mem::replace(&mut self.members[bucket], member) != member);
+        let before = self.members.clone();
+        for bucket in (0..before.len()).filter(|&bucket| moving[bucket]) {
+            self.members[bucket] = if take(&mut left, homes[bucket]) { homes[bucket] } else { NONE };
         }
-        moved
+        let mut targets = left.iter().enumerate().flat_map(|(member, &left)| std::iter::repeat_n(member as u8, left));
+        for member in self.members.iter_mut().filter(|member| **member == NONE) {
+            *member = targets.next().unwrap_or(NONE);
+        }
+        before.iter().zip(&self.members).filter(|(before, after)| before != after).count()
     }
+}
+
+/// Takes one bucket from the share that `member` has left. Returns whether there was one.
+fn take(left: &mut [usize], member: u8) -> bool {
+    let Some(left) = left.get_mut(usize::from(member)).filter(|left| **left > 0) else { return false };
+    *left -= 1;
+    true
+}
+
+/// Member of each bucket while all members are alive.
+fn homes(buckets: usize, weights: &[u16]) -> Vec<u8> {
+    let shares = shares(buckets, weights, &vec![true; weights.len()]);
+    let homes = shares.iter().enumerate().flat_map(|(member, &share)| std::iter::repeat_n(member as u8, share));
+    let mut homes: Vec<u8> = homes.collect();
+    homes.resize(buckets, NONE);
+    homes
 }
 
 /// Buckets that each living member must have: whole numbers with the sum `buckets`, by largest remainder.
@@ -100,9 +132,7 @@ mod tests {
         }
         assert_eq!(buckets.assign(&weights, &all), 32);
         assert_eq!(counts(&buckets, 4), [32; 4]);
-        for (without, after) in without.iter().zip(buckets.members()) {
-            assert!(*without == after || after == Some(1));
-        }
+        assert!(buckets.members().eq(before), "each flow is where it was");
     }
 
     #[test]
@@ -115,6 +145,20 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn members_that_return_together_get_their_own_buckets_back(
+            weights in prop::collection::vec(1_u16..9, 1..12),
+            change in any::<u16>(),
+        ) {
+            let (mut buckets, all) = (Buckets::new(&weights), vec![true; weights.len()]);
+            let alive: Vec<bool> = (0..weights.len()).map(|member| change >> member & 1 == 1).collect();
+            buckets.assign(&weights, &all);
+            let before = buckets.clone();
+            buckets.assign(&weights, &alive);
+            buckets.assign(&weights, &all);
+            prop_assert_eq!(buckets, before);
+        }
+
         #[test]
         fn shares_follow_weights_and_no_more_buckets_move_than_must(
             weights in prop::collection::vec(1_u16..9, 1..12),

@@ -74,7 +74,10 @@ impl Groups {
 
     /// The group of `hops`, which one more route uses now. The order of the next hops does not matter. `None` if there
     /// are too many groups. The second value tells whether the group is new.
-    pub fn acquire(&mut self, hops: &[NextHopSpec]) -> Option<(GroupId, bool)> {
+    ///
+    /// A new group begins with the buckets of `before`, the group that the route had. So flows whose next hop both
+    /// groups have keep it, as far as shares allow.
+    pub fn acquire(&mut self, hops: &[NextHopSpec], before: Option<GroupId>) -> Option<(GroupId, bool)> {
         let mut hops: Vec<NextHopSpec> = hops.iter().take(MAX_MEMBERS).copied().collect();
         hops.sort_unstable_by_key(|hop| (hop.interface, hop.address, hop.weight));
         hops.dedup_by_key(|hop| (hop.interface, hop.address));
@@ -87,13 +90,12 @@ impl Groups {
         let id = self.allocate()?;
         let hops: Box<[NextHopSpec]> = hops.into();
         let weights: Box<[u16]> = hops.iter().map(|hop| hop.weight).collect();
-        let set = HopSet {
-            adjacencies: vec![None; hops.len()].into(),
-            buckets: Buckets::new(&weights),
-            weights,
-            uses: 1,
-            hops: hops.clone(),
-        };
+        let mut buckets = Buckets::new(&weights);
+        if let Some(before) = before.and_then(|before| self.set(before)) {
+            let place = |member: usize| hops.iter().position(|hop| hop.is_same(before.hops.get(member)));
+            buckets.inherit(&before.buckets, place);
+        }
+        let set = HopSet { adjacencies: vec![None; hops.len()].into(), buckets, weights, uses: 1, hops: hops.clone() };
         self.slots[(id.0 - GroupId::FIRST) as usize] = Slot::Set(set);
         self.by_hops.insert(hops, id);
         Some((id, true))
@@ -195,13 +197,9 @@ impl HopSet {
     }
 
     fn write(&self, buckets: &mut Vec<AdjacencyId>) -> Group {
-        let first = buckets.len() as u32;
         let found = self.buckets.members().map(|member| self.adjacencies.get(member?).copied().flatten());
         match found.collect::<Option<Vec<_>>>() {
-            Some(found) => {
-                buckets.extend(found);
-                Group { first, mask: (self.buckets.count() - 1) as u16, action: Action::Forward }
-            }
+            Some(found) => Group::of(&found, buckets),
             // Buckets are assigned all or none.
             None => Group::without_buckets(Action::Incomplete(self.hops.first().map_or(0, |hop| hop.interface))),
         }
@@ -219,19 +217,19 @@ mod tests {
     #[test]
     fn equal_sets_share_a_group_until_the_last_use() {
         let mut groups = Groups::new(2);
-        let (id, is_new) = groups.acquire(&[hop(1, 1), hop(2, 1)]).unwrap();
+        let (id, is_new) = groups.acquire(&[hop(1, 1), hop(2, 1)], None).unwrap();
         assert!(is_new && id.0 == GroupId::FIRST + 2);
-        assert_eq!(groups.acquire(&[hop(2, 1), hop(1, 1)]), Some((id, false)), "the order does not matter");
+        assert_eq!(groups.acquire(&[hop(2, 1), hop(1, 1)], None), Some((id, false)), "the order does not matter");
         assert_eq!(groups.release(id), None);
         assert_eq!(groups.release(id).map(|hops| hops.len()), Some(2));
-        assert_eq!(groups.acquire(&[hop(3, 1)]).unwrap().0, id, "the number is used again");
+        assert_eq!(groups.acquire(&[hop(3, 1)], None).unwrap().0, id, "the number is used again");
         assert_eq!(groups.gleaned(Groups::glean(1)), Some(1));
     }
 
     #[test]
     fn group_forwards_while_some_next_hop_is_usable() {
         let mut groups = Groups::new(0);
-        let (id, _) = groups.acquire(&[hop(1, 1), hop(2, 1)]).unwrap();
+        let (id, _) = groups.acquire(&[hop(1, 1), hop(2, 1)], None).unwrap();
         let action = |groups: &Groups| groups.tables().0[id.0 as usize].action;
         assert_eq!(action(&groups), Action::Incomplete(0));
         groups.refresh(|hop| (hop.address == std::net::IpAddr::from([10, 0, 0, 2])).then_some(AdjacencyId(7)));
@@ -239,5 +237,43 @@ mod tests {
         assert!(groups.tables().1.iter().all(|&adjacency| adjacency == AdjacencyId(7)));
         groups.refresh(|_| None);
         assert_eq!(action(&groups), Action::Incomplete(0));
+    }
+
+    #[test]
+    fn route_that_loses_a_next_hop_and_gets_it_back_moves_only_the_flows_of_that_hop() {
+        let mut groups = Groups::new(0);
+        let adjacency = |hop: &NextHopSpec| match hop.address {
+            std::net::IpAddr::V4(address) => Some(AdjacencyId(address.octets()[3].into())),
+            std::net::IpAddr::V6(_) => None,
+        };
+        let four = [hop(1, 1), hop(2, 1), hop(3, 1), hop(4, 1)];
+        let mut path = |hops: &[NextHopSpec], before| {
+            let (id, is_new) = groups.acquire(hops, before).unwrap();
+            groups.refresh(adjacency);
+            let (table, buckets) = groups.tables();
+            let Group { first, mask, .. } = table[id.0 as usize];
+            let path: Vec<u16> = (0..=usize::from(mask)).map(|bucket| buckets[first as usize + bucket].0).collect();
+            if let Some(before) = before {
+                groups.release(before);
+            }
+            assert!(is_new);
+            (id, path)
+        };
+        let (whole, before) = path(&four, None);
+        let (cut, without) = path(&[four[0], four[2], four[3]], Some(whole));
+        assert!(before.iter().zip(&without).all(|(before, without)| before == without || *before == 2));
+        let (_, after) = path(&four, Some(cut));
+        assert!(without.iter().zip(&after).all(|(without, after)| without == after || *after == 2));
+        assert_eq!(after.iter().filter(|&&hop| hop == 2).count(), after.len() / 4);
+    }
+
+    #[test]
+    fn group_that_inherits_only_dead_next_hops_drops() {
+        let mut groups = Groups::new(0);
+        let (before, _) = groups.acquire(&[hop(1, 1), hop(2, 1)], None).unwrap();
+        groups.refresh(|_| Some(AdjacencyId(0)));
+        let (id, _) = groups.acquire(&[hop(2, 1)], Some(before)).unwrap();
+        groups.refresh(|_| None);
+        assert_eq!(groups.tables().0[id.0 as usize].action, Action::Incomplete(0));
     }
 }

@@ -255,7 +255,8 @@ impl Router {
         let group = if hops.is_empty() {
             GroupId::BLACKHOLE
         } else {
-            let Some((group, is_new)) = self.groups.acquire(&hops) else {
+            let before = self.rib.get(prefix, source);
+            let Some((group, is_new)) = self.groups.acquire(&hops, before) else {
                 self.counts.groups_refused += 1;
                 return false;
             };

@@ -34,9 +34,9 @@ fn way(table: &RouteTable, address: &str) -> (Action, Vec<MacAddr>) {
     table.fib.lookup_v4(&[address.to_bits()], &mut found);
     let group = table.groups[found[0].0 as usize];
     let mut macs: Vec<MacAddr> = match group.action {
-        Action::Forward => (group.first..=group.first + u32::from(group.mask))
-            .map(|bucket| table.adjacencies[usize::from(table.buckets[bucket as usize].0)].station.mac())
-            .collect(),
+        Action::Forward => {
+            table.buckets_of(group).map(|id| table.adjacencies[usize::from(id.0)].station.mac()).collect()
+        }
         _ => Vec::new(),
     };
     macs.sort_unstable();

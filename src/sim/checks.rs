@@ -15,7 +15,8 @@ use crate::sets::{CLASSES, ClassSet};
 pub struct Checks {
     /// Steps checked.
     pub done: u64,
-    /// Whether frames of a flow may arrive late or twice: stations move, or frames are flooded.
+    /// Whether frames of a flow may arrive late or twice: stations move, or frames are flooded. Routed flows may be
+    /// late only after a change of routes.
     pub may_disorder: bool,
     /// CNPs that hosts sent. This and the next five counters count frames of hosts that belong to no flow.
     pub cnps_sent: u64,
@@ -44,7 +45,7 @@ impl Checks {
             classes.collect()
         });
         Self {
-            may_disorder: floods || flaps,
+            may_disorder: floods || flaps && scenario.routed.is_none(),
             lossless_dropped: vec![0; scenario.switches.len()],
             lossless: lossless.collect(),
             ..Self::default()

@@ -50,6 +50,8 @@ pub struct Engine<'a> {
     pub(super) held: Vec<Option<HeldFlow>>,
     /// Frames that reached a dead host; PFC frames do not count.
     pub(super) buried: u64,
+    /// Time of the last change of routes; `None`: they are those of the start.
+    pub(super) rerouted_ps: Option<u64>,
     used: Vec<usize>,
     pub(super) duration_ps: u64,
     deadline_ps: u64,
@@ -94,6 +96,7 @@ impl<'a> Engine<'a> {
         let wires =
             scenario.links.iter().flat_map(|link| [link.b, link.a].map(|to| Wire::new(to, link.rate, link.length)));
         let duration_ps = scenario.duration.0 * PS;
+        let cables = routes::Cables::new(scenario);
         let mut engine = Self {
             scenario,
             events: Events::default(),
@@ -103,7 +106,7 @@ impl<'a> Engine<'a> {
             pool: Pool::default(),
             nodes: Vec::new(),
             hosts: Vec::new(),
-            flows: (0..scenario.flows.len()).map(|number| Flow::new(number, scenario)).collect(),
+            flows: (0..scenario.flows.len()).map(|number| Flow::new(number, scenario, &cables)).collect(),
             watch: Watch::new(scenario),
             checks: Checks::new(scenario),
             sampler: Sampler::new(scenario, scenario.sample.0.max(1) * PS),
@@ -112,6 +115,7 @@ impl<'a> Engine<'a> {
             waivers: waivers::waivers(scenario),
             held: Vec::new(),
             buried: 0,
+            rerouted_ps: None,
             used: Vec::new(),
             duration_ps,
             deadline_ps: duration_ps + scenario.drain.0 * PS,
@@ -237,6 +241,7 @@ impl<'a> Engine<'a> {
             }
             Event::FlowTimer(flow) => self.flow_timer(flow as usize),
             Event::FlowSpan(flow) => self.flow_span(flow as usize),
+            Event::Reroute => self.reroute(),
             Event::Fault(fault) => faults::change(self, fault as usize),
             Event::Sample => {
                 self.sampler.sample(&self.nodes, &mut self.flows);

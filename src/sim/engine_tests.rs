@@ -61,6 +61,7 @@ fn incast(hosts: usize, rate: &str, keys: &str) -> Scenario {
         sample: Nanos(1_000),
         most_events: 1 << 30,
         learning: Learning::Routes,
+        routed: None,
         switches: vec![SwitchNode {
             name: "s".into(),
             config,

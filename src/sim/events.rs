@@ -20,6 +20,8 @@ pub enum Event {
     FlowTimer(u32),
     /// The sending period of a lossless flow begins or ends.
     FlowSpan(u32),
+    /// Routers follow the present state of the links.
+    Reroute,
     /// A fault begins or ends.
     Fault(u32),
     /// Time to sample the values that plots show.

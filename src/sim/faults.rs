@@ -2,6 +2,7 @@
 //! together. Two faults of the same kind may overlap, and neither ends the other.
 
 use super::engine::Engine;
+use super::events::Event;
 use super::garbage::Garbage;
 use super::load::PS;
 use super::spec::{End, FaultKind, Lost, Way};
@@ -101,6 +102,9 @@ fn set_link(engine: &mut Engine<'_>, link: usize) {
             End::Port(port) => engine.nodes[port.switch].set_link(port.port, is_up),
             End::Host(host) => engine.host_link(host, is_up),
         }
+    }
+    if let Some(routed) = engine.scenario.routed {
+        engine.events.at(now + routed.reroute.0 * PS, Event::Reroute);
     }
 }
 

@@ -72,6 +72,7 @@ pub fn outcome(mut engine: Engine<'_>, ending: Ending, violation: Option<Violati
 fn switch(node: &mut Node, at_stop: &AtStop, watch: &Watch, now: u64) -> SwitchOutcome {
     // A busy switch publishes its gauges only now and then.
     node.fleet.iter_mut().for_each(|pipeline| pipeline.settle_gauges(Ticks(EPOCH + now)));
+    let hops = node.router.as_ref().map_or_else(Vec::new, |router| router.hops(&node.counters));
     let lcores = node.counters.lcores.iter();
     let highest = |of: &dyn Fn(&LcoreCounters) -> u64| lcores.clone().map(|lcore| of(lcore)).max().unwrap_or(0);
     SwitchOutcome {
@@ -91,6 +92,7 @@ fn switch(node: &mut Node, at_stop: &AtStop, watch: &Watch, now: u64) -> SwitchO
             .max()
             .unwrap_or(0),
         handed_off_frames: lcores.clone().map(|lcore| lcore.handed_off_frames.get()).sum(),
+        hops,
     }
 }
 

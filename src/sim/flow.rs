@@ -5,7 +5,9 @@ use super::frame::{Cargo, Header, Part, Station};
 use super::load::{Demand, PS};
 use super::outcome::FlowOutcome;
 use super::rng::Rng;
-use super::spec::{End, FlowNode, HostNode, Scenario};
+use super::routes::Cables;
+use super::routing;
+use super::spec::{End, FlowNode, Scenario};
 use super::spread::Collector;
 use crate::hosts::sequence::{Order, SequenceWindow};
 
@@ -57,13 +59,18 @@ pub struct Flow {
 impl Flow {
     /// Returns flow number `number` of `scenario`.
     #[must_use]
-    pub fn new(number: usize, scenario: &Scenario) -> Self {
+    pub fn new(number: usize, scenario: &Scenario, cables: &Cables) -> Self {
         let spec = scenario.flows[number].clone();
-        let station = |host: &HostNode| Station { mac: host.mac, ip: host.ip };
-        let (from, to) = (station(&scenario.hosts[spec.from]), station(&scenario.hosts[spec.to]));
+        let station = |host: usize| Station { mac: scenario.hosts[host].mac, ip: scenario.hosts[host].ip };
+        // A host sends to the MAC address of its gateway, and to the IP address of the other host.
+        let via = |from, to| {
+            let gateway = routing::gateway_between(scenario, cables, from, to);
+            Station { mac: gateway.unwrap_or(scenario.hosts[to].mac), ..station(to) }
+        };
+        let (from, to) = (spec.from, spec.to);
         let ecn = if spec.ecn { ECT_0 } else { 0 };
-        let header = Header::new(number as u16, spec.kind, from, to, spec.tag, spec.dscp, ecn);
-        let cnp_header = Header::new(number as u16, spec.kind, to, from, spec.tag, CNP_DSCP, 0);
+        let header = Header::new(number as u16, spec.kind, station(from), via(from, to), spec.tag, spec.dscp, ecn);
+        let cnp_header = Header::new(number as u16, spec.kind, station(to), via(to, from), spec.tag, CNP_DSCP, 0);
         let end = scenario.duration.0.min(spec.stop.map_or(u64::MAX, |stop| stop.0));
         let mut rng = Rng::new(scenario.seed, FLOW_STREAM + number as u64);
         Self {

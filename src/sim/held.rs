@@ -7,6 +7,7 @@ use super::load::PS;
 use super::node::{EPOCH, Node};
 use super::outcome::BacklogHold;
 use super::routes::Cables;
+use super::routing::Fabric;
 use super::spec::{End, FlowNode, PortRef};
 use crate::units::Ticks;
 
@@ -22,6 +23,7 @@ impl Engine<'_> {
     /// Schedules an event at the beginning and at the end of every lossless flow.
     pub(super) fn watch_backlogs(&mut self) {
         let cables = Cables::new(self.scenario);
+        let fabric = self.scenario.routed.map(|_| Fabric::new(self.scenario));
         for (number, flow) in self.scenario.flows.iter().enumerate() {
             let (begin, end) = self.span(flow);
             self.flows[number].outcome.span_ps = end - begin;
@@ -30,7 +32,10 @@ impl Engine<'_> {
                 self.events.at(begin, Event::FlowSpan(number as u32));
                 self.events.at(end, Event::FlowSpan(number as u32));
             }
-            let ports = || ingress_ports(flow, &cables);
+            let ports = || match (&fabric, cables.port_of(flow.from), cables.port_of(flow.to)) {
+                (Some(fabric), Some(from), Some(to)) => fabric.ingress_ports(from, to),
+                _ => ingress_ports(flow, &cables),
+            };
             self.held.push(is_watched.then(|| HeldFlow { ports: ports(), before: Vec::new() }));
         }
     }

@@ -42,7 +42,11 @@ pub mod random;
 pub mod recording;
 pub mod report;
 pub mod rng;
+#[cfg(test)]
+mod routed_tests;
+mod router;
 mod routes;
+mod routing;
 mod sampler;
 pub mod scenario;
 pub mod shrink;

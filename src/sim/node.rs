@@ -8,6 +8,7 @@ use super::HZ;
 use super::frame::{Cargo, FrameKind, Pool, SimPacket};
 use super::load::PS;
 use super::rng::Rng;
+use super::router::SimRouter;
 use super::spec::{PollSpec, SwitchNode};
 use super::watch::Watch;
 use super::wire::Wire;
@@ -74,6 +75,8 @@ pub struct Node {
     /// Checker of the switch's invariants.
     pub auditor: Auditor,
     rng: Rng,
+    /// Its router; `None`: it only bridges.
+    pub router: Option<SimRouter>,
     /// Frames copied for flooding.
     pub copies: u64,
     /// Longest time between two polls that the headroom allows for.
@@ -120,8 +123,9 @@ impl Node {
     /// Returns switch number `number`, whose ports have no cables yet.
     #[must_use]
     pub fn new(number: usize, switch: &SwitchNode, spec: SwitchSpec, seed: u64) -> Self {
-        let counters = Arc::new(Counters::new(spec.ports.len(), usize::from(spec.lcores)));
+        let counters = Arc::new(Counters::of(&spec));
         let (rng, switch_seed) = seeds(seed, number);
+        let mut fleet = Pipeline::fleet(&spec, &counters, HZ, switch_seed);
         let device = |device: &crate::config::PortDevice| Device {
             wires: None,
             ring: VecDeque::new(),
@@ -139,7 +143,8 @@ impl Node {
             poll: switch.poll,
             sends_after_ps: None,
             hurry: None,
-            fleet: Pipeline::fleet(&spec, &counters, HZ, switch_seed),
+            router: spec.routing.as_ref().map(|routing| SimRouter::new(routing, &mut fleet)),
+            fleet,
             scratch: Scratch::default(),
             lcores: (0..spec.lcores).map(|_| Lcore::default()).collect(),
             devices: switch.config.devices.iter().map(device).collect(),

@@ -187,6 +187,17 @@ pub struct SwitchOutcome {
     pub poll_gap_highest_ps: u64,
     /// Frames handed from one lcore to another.
     pub handed_off_frames: u64,
+    /// Results by routed port; empty without routing.
+    pub hops: Vec<HopOutcome>,
+}
+
+/// Results of the next hop behind a routed port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HopOutcome {
+    /// Index of the port.
+    pub port: usize,
+    /// Frames routed to the next hop.
+    pub frames: u64,
 }
 
 /// Results of one port.

@@ -34,6 +34,9 @@ pub fn why_not(scenario: &Scenario, switch: usize) -> Option<&'static str> {
     if scenario.learning == Learning::Frames {
         return Some("switches learn addresses from frames, which a trace does not record; write `learning: routes`");
     }
+    if scenario.routed.is_some() {
+        return Some("switches route, and a replay only bridges; write `forwarding: bridged`");
+    }
     if scenario.faults.iter().any(|fault| matches!(fault.kind, FaultKind::Garbage { .. })) {
         return Some("hosts send garbage, which a trace cannot record; remove `garbage`");
     }

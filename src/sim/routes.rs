@@ -12,7 +12,12 @@ pub fn entries(scenario: &Scenario) -> Vec<Vec<StaticEntry>> {
     let cables = Cables::new(scenario);
     for (host, node) in scenario.hosts.iter().enumerate().filter(|(_, node)| node.known) {
         let vlans = vlans_of(host, scenario, &cables);
+        let home = cables.port_of(host).map(|port| port.switch);
         for (switch, port) in cables.toward(host).into_iter().enumerate() {
+            // Routers bridge only to the hosts at their own ports.
+            if scenario.routed.is_some() && home != Some(switch) {
+                continue;
+            }
             let Some(port) = port.and_then(|port| u8::try_from(port).ok()) else { continue };
             entries[switch].extend(vlans.iter().map(|&vlan| StaticEntry { vlan, mac: node.mac, port }));
         }

@@ -35,6 +35,8 @@ pub struct Scenario {
     pub most_events: u64,
     /// Method by which switches learn the ports of hosts.
     pub learning: Learning,
+    /// Settings of a routed network; `None`: switches bridge. docs/simulation.md describes the network.
+    pub routed: Option<RoutedSpec>,
     /// Switches, by index.
     pub switches: Vec<SwitchNode>,
     /// Hosts, by index.
@@ -61,6 +63,15 @@ impl Scenario {
         let of = if self.variant.is_empty() { "" } else { ": " };
         format!("{}{of}{}, seed {}", self.name, self.variant, self.seed)
     }
+}
+
+/// Settings of a network whose switches route.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RoutedSpec {
+    /// Seed of the flow hashes. Each router mixes in its number.
+    pub hash_seed: u64,
+    /// Time from a change of a link until all routers follow it.
+    pub reroute: Nanos,
 }
 
 /// Method by which switches learn the ports of hosts.

@@ -118,6 +118,8 @@ impl Engine<'_> {
                 self.wake(host, at);
             }
             Err(_) if self.checks.may_disorder => {}
+            // It was under way when routes changed, so a later frame may have had a shorter path.
+            Err(_) if self.rerouted_ps.is_some_and(|changed| packet.cargo.born_ps <= changed) => {}
             Err(_) => {
                 let (name, sequence) = (flow.spec.name.clone(), packet.cargo.sequence);
                 self.watch

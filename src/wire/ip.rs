@@ -13,6 +13,8 @@ pub type Ipv6Header = [u8; IPV6_LEN];
 const FRAGMENT: u16 = 0x3fff;
 /// The don't-fragment flag in the word at byte 6.
 const DONT_FRAGMENT: u16 = 0x4000;
+/// The don't-fragment flag in the byte at 6.
+pub const DONT_FRAGMENT_BIT: u8 = (DONT_FRAGMENT >> 8) as u8;
 
 /// Upper half of the link-local IPv4 addresses, 169.254.0.0/16 (RFC 3927).
 const LINK_LOCAL_V4: u32 = 0xa9fe;
@@ -150,13 +152,13 @@ fn ports(protocol: u8, packet: &[u8], offset: usize) -> u32 {
 #[inline]
 #[must_use]
 pub fn has_right_checksum(header: &Ipv4Header) -> bool {
-    // The sum is the same in either byte order (RFC 1071 section 2).
-    let double = |at: usize| u64::from(u32::from_ne_bytes(std::array::from_fn(|byte| header[at + byte])));
-    let sum = double(0) + double(4) + double(8) + double(12) + double(16);
-    let sum = (sum & 0xffff_ffff) + (sum >> 32);
-    let sum = (sum & 0xffff) + (sum >> 16);
-    let sum = (sum & 0xffff) + (sum >> 16);
-    (sum & 0xffff) + (sum >> 16) == 0xffff
+    // The sum is the same in either byte order (RFC 1071 section 2) and over words of any size: a carry is added at the
+    // end. It is all 1 bits if the plain sum is a multiple of 0xffff and not zero, as that of a header with a version.
+    let quad = |at: usize| u64::from_ne_bytes(std::array::from_fn(|byte| header[at + byte]));
+    let last = u32::from_ne_bytes(std::array::from_fn(|byte| header[16 + byte]));
+    let (sum, carry) = quad(0).overflowing_add(quad(8));
+    let (sum, carry) = sum.overflowing_add(u64::from(last) + u64::from(carry));
+    (sum + u64::from(carry)) % 0xffff == 0
 }
 
 /// Decrements the time to live of an IPv4 header, which must be at least 1, and updates the checksum.
@@ -166,9 +168,11 @@ pub fn has_right_checksum(header: &Ipv4Header) -> bool {
 #[inline]
 pub fn decrement_ttl(header: &mut Ipv4Header) {
     header[8] -= 1;
-    let sum = u32::from(u16::from_be_bytes([header[10], header[11]])) + 0x0100;
-    let checksum = (sum + (sum >> 16)) as u16;
-    header[10..12].copy_from_slice(&checksum.to_be_bytes());
+    // The sum is the same in either byte order (RFC 1071 section 2).
+    let sum = u32::from(u16::from_ne_bytes([header[10], header[11]])) + u32::from(u16::from_ne_bytes([1, 0]));
+    // RFC 1624 section 3: 0xffff stands for zero too, but a sender never writes it.
+    let checksum = sum + u32::from(sum >= 0xffff);
+    header[10..12].copy_from_slice(&(checksum as u16).to_ne_bytes());
 }
 
 /// Decrements the hop limit of an IPv6 header, which must be at least 1.
@@ -205,6 +209,17 @@ mod tests {
             let mut bytes = header(64, id, src, [10, 0, 0, 1]);
             bytes[bit / 8] ^= 1 << (bit % 8);
             prop_assert!(!has_right_checksum(&bytes));
+        }
+    }
+
+    /// Among all identifications, each checksum occurs.
+    #[test]
+    fn checksum_of_a_lower_ttl_is_that_of_a_sender() {
+        for id in 0..=u16::MAX {
+            let mut bytes = header(64, id, [10, 0, 0, 1], [10, 0, 0, 2]);
+            decrement_ttl(&mut bytes);
+            assert_eq!(bytes, header(63, id, [10, 0, 0, 1], [10, 0, 0, 2]), "identification {id}");
+            assert!(has_right_checksum(&bytes));
         }
     }
 

@@ -1,4 +1,4 @@
-//! Inserts a VLAN tag into a frame, removes one, and changes its priority or its VLAN id.
+//! Inserts a VLAN tag into a frame, removes or replaces one, and changes its priority or its VLAN id.
 
 use super::parse::ETHERTYPE_VLAN;
 use crate::io::Packet;
@@ -30,6 +30,14 @@ pub fn remove(packet: &mut impl Packet) -> bool {
     }
     packet.bytes_mut().copy_within(..ADDRESSES_LEN, TAG_LEN);
     packet.pull_front(TAG_LEN)
+}
+
+/// Replaces the outermost tag by a customer tag. The caller ensures that the frame has a tag.
+#[inline]
+pub fn replace(packet: &mut impl Packet, tci: u16) {
+    if let Some(tag) = packet.bytes_mut().get_mut(ADDRESSES_LEN..).and_then(|bytes| bytes.first_chunk_mut()) {
+        *tag = (u32::from(ETHERTYPE_VLAN) << 16 | u32::from(tci)).to_be_bytes();
+    }
 }
 
 /// Sets the priority of the outermost tag and keeps its other bits. The caller ensures that the frame has a tag.
@@ -67,6 +75,9 @@ mod tests {
         assert_eq!(packet.bytes()[16..], frame[12..]);
         set_id(&mut packet, 0x123);
         assert_eq!(packet.bytes()[14..16], [0x61, 0x23]);
+        packet.bytes_mut()[12] = 0x88;
+        replace(&mut packet, 5 << 13 | 0x456);
+        assert_eq!(packet.bytes()[12..16], [0x81, 0x00, 0xa4, 0x56]);
         assert!(remove(&mut packet));
         assert_eq!(packet.bytes(), &frame[..]);
     }

@@ -77,7 +77,8 @@ fn ipv6(ipv4: Vec<u8>, rng: &mut XorShift) -> Vec<u8> {
     frame
 }
 
-fn setting(name: &str, default: u64) -> u64 {
+/// Returns the number in the environment variable `name`.
+pub fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name} must be a number")))
 }
 
@@ -86,6 +87,12 @@ fn eventful(policy: HeadroomPolicy) -> SwitchSpec {
     let mut spec = spec(PORTS);
     spec.ports[1].vlan = VlanMode::Trunk { tagged: (1..100).collect(), native: None };
     spec.ports[2].vlan = VlanMode::Trunk { tagged: vec![2], native: Some(1) };
+    make_eventful(&mut spec, policy);
+    spec
+}
+
+/// Gives a switch of six ports settings that cause as many different events as possible.
+pub fn make_eventful(spec: &mut SwitchSpec, policy: HeadroomPolicy) {
     spec.ports[3].pfc = PfcMode::Off;
     spec.ports[4].mtu = 900;
     spec.ports[4].pfc = PfcMode::Asymmetric;
@@ -110,7 +117,6 @@ fn eventful(policy: HeadroomPolicy) -> SwitchSpec {
         queue.wred = WredProfile::new(Bytes(2000), Bytes(20_000), "50%".parse().unwrap());
         queue.reserve = Cells(if queue.limit.is_some() { 3 } else { 0 });
     }
-    spec
 }
 
 #[test]

@@ -51,6 +51,7 @@ pages! {
     dsh "dsh",
     dt_shares "dt-shares",
     flap "flap",
+    hash_collision "hash-collision",
     incast "incast",
     isolation "isolation",
     lcores "lcores",

@@ -7,8 +7,8 @@ use crate::wire::parse::L3;
 /// The class of a frame and its headers in one word. The table of the port's classifier holds most of it ready to copy.
 ///
 /// From bit 0: traffic class or [`UNCLASSIFIED`] (8 bits); mask of its queue if its group is lossy, else zero (8); DSCP
-/// and ECN as one byte, zero without IP (8); network layer (4); number of VLAN tags, 0 to 2 (3); whether the outermost
-/// is a priority tag (1).
+/// and ECN as one byte, zero without IP (8); network layer (3); whether the frame is other than plain, see
+/// [`crate::wire::Plain`] (1); number of VLAN tags, 0 to 2 (3); whether the outermost is a priority tag (1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ClassBits(u32);
 
@@ -31,6 +31,18 @@ impl ClassBits {
     #[inline]
     pub fn with_tags(self, tags: u8, is_priority: bool) -> Self {
         Self(self.0 | u32::from(tags) << 28 | u32::from(is_priority) << 31)
+    }
+
+    /// Marks a frame that is other than plain.
+    #[inline]
+    pub const fn with_oddity(self) -> Self {
+        Self(self.0 | 1 << 27)
+    }
+
+    /// Whether the frame is a plain one of IPv4, without tag.
+    #[inline]
+    pub fn is_usual_ipv4(self) -> bool {
+        self.0 >> 24 == L3::V4 as u32
     }
 
     /// Whether the frame has a traffic class.

@@ -66,7 +66,7 @@ impl Meta {
             usual,
             desc.with(classification.desc),
             vlan,
-            classification.class_bits.with_tags(tags, headers.vlan() == Some(0)),
+            classification.class_bits.with_tags(tags, headers.vlan() == Some(0)).with_oddity(),
             (l3, l3_offset),
         )
     }

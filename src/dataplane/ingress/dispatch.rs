@@ -17,7 +17,9 @@ use crate::sets::{BURST, PortSet};
 
 impl<P: Packet> Pipeline<P> {
     /// Dispatches a burst of ingress `port`. `demand` covers the frames that leave by exactly one port.
-    #[inline]
+    ///
+    /// Always inline: bridged and routed bursts each have their call.
+    #[inline(always)]
     pub(crate) fn dispatch<I: Ports<Pkt = P>>(
         &mut self,
         io: &mut I,

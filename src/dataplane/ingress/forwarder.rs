@@ -4,6 +4,7 @@
 //! Each lcore has its own database. Lcores send each other updates on new stations through rings, so all databases
 //! agree.
 
+use super::next_stage::NextStage;
 use crate::dataplane::frame::meta::{Forwarding, Meta};
 use crate::dataplane::handoff::ring::{Consumer, Producer, lcore_pairs, ring};
 use crate::dataplane::spec::SwitchSpec;
@@ -14,6 +15,7 @@ use crate::forward::flow_cache::CacheLookup;
 use crate::forward::{Fdb, FlowCache, VlanTable};
 use crate::route::{Attachment, ROUTER_PORT};
 use crate::sets::{BURST, FrameSet, MAX_PORTS, PortSet};
+use crate::wire::MacAddr;
 
 /// Updates that a ring holds. An update that finds no room is sent again with the station's next frame.
 const UPDATES: usize = 1024;
@@ -96,6 +98,20 @@ pub(crate) struct Egresses {
     pub are_single: bool,
 }
 
+/// Prefetches the entries that will be read for the frames of a burst.
+pub(crate) struct Prefetcher<'a> {
+    pub forwarder: &'a Forwarder,
+    /// Whether the burst uses the flow cache.
+    pub uses_cache: bool,
+}
+
+impl NextStage for Prefetcher<'_> {
+    #[inline]
+    fn see(&mut self, _: usize, _: &[u8], _: &Meta, (dst, src): (Station, Station)) {
+        self.forwarder.prefetch(dst, src, self.uses_cache);
+    }
+}
+
 impl Forwarder {
     /// Creates the forwarders of all lcores of `spec`, on a clock of `hz` ticks a second, with only the static entries.
     pub fn fleet(spec: &SwitchSpec, hz: u64) -> Vec<Self> {
@@ -124,9 +140,9 @@ impl Forwarder {
         self.cache.begin(port, frames, &self.fdb)
     }
 
-    /// Prefetches the entries that [`Forwarder::forward`] will read for a frame.
+    /// Prefetches the entries that will be read for a frame.
     #[inline]
-    pub fn prefetch(&self, dst: Station, src: Station, uses_cache: bool) {
+    fn prefetch(&self, dst: Station, src: Station, uses_cache: bool) {
         if uses_cache {
             self.cache.prefetch(dst, src);
         } else {
@@ -157,6 +173,16 @@ impl Forwarder {
         }
         let missed = self.forward_misses(from, metas, data, misses, lookup);
         Egresses { ports: hits | missed.ports, are_single: missed.are_single }
+    }
+
+    /// Does the work of [`Forwarder::forward`] without the flow cache.
+    pub fn forward_uncached(
+        &mut self,
+        from: IngressContext<'_>,
+        metas: &mut [Meta; BURST],
+        data: FrameSet,
+    ) -> Egresses {
+        self.forward_misses(from, metas, data, data, None)
     }
 
     /// Forwards those of `frames` whose pair of stations is in the cache. Returns their egress ports, and the cache
@@ -253,6 +279,10 @@ impl Forwarder {
         if src.is_group() || src.is_zero() {
             return Forwarding::Drop(DropReason::SourceInvalid);
         }
+        // IEEE 802.1AB, in substance: LLDP belongs to a link and to no VLAN. It is neither filtered nor learned from.
+        if self.is_lldp(meta) {
+            return Forwarding::Flood;
+        }
         // IEEE 802.1Q clause 8.6.2: ingress filtering, always enabled here.
         if vlan == 0 {
             return Forwarding::Drop(DropReason::VlanNotAllowed);
@@ -303,9 +333,17 @@ impl Forwarder {
         if to.is_empty() { Forwarding::Drop(DropReason::NoMember) } else { Forwarding::Flood }
     }
 
+    /// Whether a frame is LLDP for the router, by its destination.
+    fn is_lldp(&self, meta: &Meta) -> bool {
+        !self.router.is_empty() && meta.dst.mac() == MacAddr::LLDP
+    }
+
     /// The ports to which a frame from `port` is flooded: those of its VLAN that are `up`, except `port`. The router
-    /// gets frames to groups, but none to unknown stations, because its own stations are known.
+    /// gets frames to groups, but none to unknown stations, because its own stations are known. LLDP is for it alone.
     pub fn flooded_to(&self, port: usize, meta: &Meta, up: PortSet) -> PortSet {
+        if self.is_lldp(meta) {
+            return self.router;
+        }
         let router = if meta.dst.mac().is_group() { PortSet::EMPTY } else { self.router };
         self.vlans.members(meta.vlan()) & (up - PortSet::only(port) - router)
     }

@@ -5,6 +5,7 @@ mod control;
 mod dispatch;
 pub(crate) mod forwarder;
 mod inject;
+pub(crate) mod next_stage;
 pub(crate) mod parse;
 mod police;
 pub(crate) mod port_classifier;

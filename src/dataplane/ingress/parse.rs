@@ -1,6 +1,8 @@
 //! Parse and classify: reads the headers of a burst, and finds traffic class, priority group and queue of each frame.
 
 use super::forwarder::Forwarder;
+use super::next_stage::NextStage;
+use super::route::RoutedBurst;
 use crate::dataplane::frame::desc::{BurstSum, FrameDesc};
 use crate::dataplane::frame::meta::Meta;
 use crate::dataplane::port::Port;
@@ -24,6 +26,12 @@ pub(crate) struct Arrived {
 }
 
 impl Arrived {
+    /// Notes the ports at which routed packets leave with other tags. Without other frames no other port counts.
+    pub fn retag(&mut self, routed: &RoutedBurst) {
+        let others = if routed.frames == self.data.len() { PortSet::EMPTY } else { self.retagged_at };
+        self.retagged_at = others | routed.retagged_at;
+    }
+
     /// Counts the frames of `data` as received.
     #[inline]
     pub fn count(&self, counters: &PortCounters) {
@@ -34,18 +42,18 @@ impl Arrived {
     }
 }
 
-/// Fills `metas` for the frames of `burst`, received by port `number`. Malformed and oversized frames are to be
-/// dropped. Prefetches the forwarding entries, or those of the flow cache if the burst `uses_cache`.
+/// Fills `metas` for the frames of `burst`, received by port `number`, and shows them to the `next` stage. Malformed
+/// and oversized frames are to be dropped.
 ///
 /// Each reference is a parameter of its own: the compiler then keeps the referenced values in registers over the loop.
-#[inline]
+#[inline(always)]
 pub(crate) fn parse_burst(
     (number, port): (usize, &Port),
     forwarder: &Forwarder,
     cell: CellSize,
     burst: &Burst<impl Packet>,
     metas: &mut [Meta; BURST],
-    uses_cache: bool,
+    next: &mut impl NextStage,
 ) -> Arrived {
     let native = forwarder.vlans.ingress(number, None).unwrap_or(0);
     let longest = port.mtu.0 as usize + usize::from(Usual::L3_OFFSET);
@@ -75,7 +83,7 @@ pub(crate) fn parse_burst(
         if class_bits.is_classified() {
             data.insert(index);
             sums[usize::from(class_bits.class())].add(desc);
-            forwarder.prefetch(dst, src, uses_cache);
+            next.see(index, bytes, meta, (dst, src));
         }
     }
     if !(data - others).is_empty() {

@@ -298,6 +298,7 @@ fn scenario(link: &Link, seed: u64, sources: usize) -> Scenario {
         sample: Nanos(1_000_000_000),
         most_events: 1 << 40,
         learning: Learning::Routes,
+        routed: None,
         switches: vec![SwitchNode {
             name: "s".into(),
             config,

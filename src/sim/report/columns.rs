@@ -7,8 +7,9 @@ use super::group::{groups, sum, together};
 use super::show;
 use super::verdict::sent_and_lost;
 use crate::dataplane::DropReason;
+use crate::headroom::WIRE_OVERHEAD;
 use crate::sim::outcome::{ClassOutcome, Outcome, PortOutcome, Spread, SwitchOutcome};
-use crate::sim::spec::{Scenario, SwitchNode};
+use crate::sim::spec::{End, PortRef, Scenario, SwitchNode};
 use crate::stats::format::{gigabits, grouped};
 use crate::units::Bytes;
 
@@ -100,6 +101,8 @@ pub const COLUMNS: &[Column] = &[
         let free = pools.zip(&o.switches).map(|(all, switch)| all.saturating_sub(switch.shared_at_stop_cells[1]));
         Measure::Count(free.sum())
     }),
+    column("busiest uplink", "busiest_uplink_bits_per_second", |s, o| Measure::Rate(busiest_and_idlest(s, o).0)),
+    column("idlest uplink", "idlest_uplink_bits_per_second", |s, o| Measure::Rate(busiest_and_idlest(s, o).1)),
     column("storms", "watchdog_storms", |_, o| Measure::Count(ports(o).map(|port| port.watchdog.0).sum())),
     column("discarded", "watchdog_dropped_frames", |_, o| {
         let drops = ports(o).flat_map(|port| &port.classes).flat_map(|class| &class.drops);
@@ -192,6 +195,31 @@ fn queue(scenario: &Scenario, outcome: &Outcome) -> u64 {
 fn groups_at_stop(outcome: &Outcome) -> Vec<u64> {
     let lossless = ports(outcome).flat_map(|port| &port.classes).filter(|class| class.lossless);
     lossless.map(|class| class.used_at_stop_cells).filter(|&cells| cells > 0).collect()
+}
+
+/// Returns the highest and the lowest rate of the uplinks of the switch that has the busiest one, in bits per second.
+/// An uplink leads from a switch with hosts to another switch.
+fn busiest_and_idlest(scenario: &Scenario, outcome: &Outcome) -> (f64, f64) {
+    let ends = || scenario.links.iter().flat_map(|link| [(link.a, link.b), (link.b, link.a)]);
+    let has_hosts = |switch| ends().any(|ends| matches!(ends, (End::Port(at), End::Host(_)) if at.switch == switch));
+    let uplinks = ends().filter_map(|ends| match ends {
+        (End::Port(port), End::Port(_)) if has_hosts(port.switch) => Some((port.switch, wire_rate(port, outcome))),
+        _ => None,
+    });
+    let uplinks: Vec<(usize, f64)> = uplinks.collect();
+    let busiest = uplinks.iter().copied().max_by(|(_, a), (_, b)| a.total_cmp(b));
+    let Some((switch, highest)) = busiest else { return (0.0, 0.0) };
+    let own = uplinks.iter().filter(|(of, _)| *of == switch).map(|(_, rate)| *rate);
+    (highest, own.fold(highest, f64::min))
+}
+
+/// Returns the mean rate at which a port sent until the last frame of any flow arrived, on the wire.
+fn wire_rate(port: PortRef, outcome: &Outcome) -> f64 {
+    let classes = outcome.switches.get(port.switch).and_then(|switch| switch.ports.get(port.port));
+    let bytes = |class: &ClassOutcome| class.tx_bytes + WIRE_OVERHEAD * class.tx_frames;
+    let bytes: u64 = classes.into_iter().flat_map(|port| &port.classes).map(bytes).sum();
+    let time = outcome.flows.iter().map(|flow| flow.last_arrival_ps).max().unwrap_or(0);
+    bytes as f64 * 8e12 / time.max(1) as f64
 }
 
 fn ports(outcome: &Outcome) -> impl Iterator<Item = &PortOutcome> {

@@ -89,6 +89,7 @@ pub(in crate::sim) fn scenario() -> Scenario {
         sample: Nanos(1_000),
         most_events: 1_000_000,
         learning: Learning::Routes,
+        routed: None,
         switches: vec![SwitchNode {
             name: "tor".to_owned(),
             config: config::parse("tor", SWITCH).unwrap(),
@@ -186,6 +187,7 @@ fn switch() -> SwitchOutcome {
         ..ClassOutcome::default()
     };
     SwitchOutcome {
+        hops: Vec::new(),
         ports: vec![port(&[(3, first.clone())]), port(&[(0, lossy), (3, first)]), port(&[(3, out)])],
         shared_highest_cells: [900, 3_100],
         shared_at_stop_cells: [0, 2_000],

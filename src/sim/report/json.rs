@@ -11,8 +11,8 @@ use super::table::end_name;
 use super::verdict::verdict;
 use crate::dataplane::DropReason;
 use crate::sim::outcome::{
-    ClassOutcome, ClassSeries, Ending, HostOutcome, LinkOutcome, Outcome, Pause, PortOutcome, PortSeries, Spread,
-    SwitchOutcome,
+    ClassOutcome, ClassSeries, Ending, HopOutcome, HostOutcome, LinkOutcome, Outcome, Pause, PortOutcome, PortSeries,
+    Spread, SwitchOutcome,
 };
 use crate::sim::spec::{End, FlowNode, LinkNode, Scenario, SwitchNode};
 
@@ -133,7 +133,7 @@ fn host(name: &str, host: &HostOutcome) -> Value {
 fn switch(node: &SwitchNode, switch: &SwitchOutcome) -> Value {
     let spec = &node.config.switch;
     let ports = spec.ports.iter().zip(&switch.ports);
-    json!({
+    let mut value = json!({
         "name": node.name,
         "cell_bytes": spec.buffer.cell.0,
         "lossy_shared_highest_cells": switch.shared_highest_cells[0],
@@ -145,7 +145,12 @@ fn switch(node: &SwitchNode, switch: &SwitchOutcome) -> Value {
         "poll_gap_highest_ps": switch.poll_gap_highest_ps,
         "handed_off_frames": switch.handed_off_frames,
         "ports": ports.map(|(spec, port)| self::port(&spec.name, port)).collect::<Vec<_>>(),
-    })
+    });
+    if let Some(object) = value.as_object_mut().filter(|_| !switch.hops.is_empty()) {
+        let hop = |hop: &HopOutcome| json!({"port": spec.ports[hop.port].name, "frames": hop.frames});
+        object.insert("next_hops".to_owned(), switch.hops.iter().map(hop).collect());
+    }
+    value
 }
 
 fn port(name: &str, port: &PortOutcome) -> Value {

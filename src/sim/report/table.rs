@@ -7,7 +7,7 @@ use super::show::{NOTHING, cells, class, picoseconds, quantiles, share, span};
 use super::verdict;
 use crate::dataplane::DropReason;
 use crate::sim::outcome::{ClassOutcome, Outcome, PortOutcome};
-use crate::sim::spec::{End, Scenario};
+use crate::sim::spec::{End, PortRef, Scenario};
 use crate::stats::format::{gigabits, grouped};
 use crate::stats::table::{Align, Table};
 use crate::units::Bytes;
@@ -31,7 +31,9 @@ pub fn table(scenario: &Scenario, outcome: &Outcome, all: bool) -> String {
         text += " --all shows each)\n";
     }
     let (messages, ports) = (messages(&groups), ports(scenario, outcome));
-    for table in [messages, ports, hosts(scenario, outcome), switches(scenario, outcome), links(scenario, outcome)] {
+    let hops = next_hops(scenario, outcome);
+    let rest = [hosts(scenario, outcome), switches(scenario, outcome), links(scenario, outcome)];
+    for table in [messages, hops, ports].into_iter().chain(rest) {
         if !table.is_empty() {
             let _ = write!(text, "\n{table}");
         }
@@ -158,6 +160,23 @@ fn drops(drops: &[(DropReason, u64)]) -> String {
     let list: Vec<String> =
         drops.iter().map(|(reason, count)| format!("{} {}", grouped(*count), reason.label())).collect();
     list.join(", ")
+}
+
+/// Returns the table of routers: the frames that each next hop got, and its share of those of the router.
+fn next_hops(scenario: &Scenario, outcome: &Outcome) -> Table {
+    let mut table = Table::new(&[("router", Left), ("next hop", Left), ("frames", Right), ("share", Right)]);
+    for (number, (node, switch)) in scenario.switches.iter().zip(&outcome.switches).enumerate() {
+        let all: u64 = switch.hops.iter().map(|hop| hop.frames).sum();
+        // A router without traffic has no choice to show.
+        for hop in switch.hops.iter().filter(|_| all > 0) {
+            let own = End::Port(PortRef { switch: number, port: hop.port });
+            let link = scenario.links.iter().find(|link| link.a == own || link.b == own);
+            let peer = link.map_or(own, |link| if link.a == own { link.b } else { link.a });
+            let frames = [grouped(hop.frames), share(hop.frames, all)];
+            table.row([node.name.clone(), end_name(scenario, peer)].into_iter().chain(frames));
+        }
+    }
+    table
 }
 
 /// Returns the table of hosts that were paused or paused others.

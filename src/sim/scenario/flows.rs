@@ -14,12 +14,27 @@ use crate::hosts::{FlowPattern, FlowSpec, FlowTarget};
 use crate::sim::spec::{FlowNode, FrameSizes, Load};
 use crate::units::{BitRate, Nanos};
 
-const KEYS: &[&str] =
-    &["from", "to", "kind", "rate", "frame", "dscp", "vlan", "pcp", "ecn", "start", "stop", "load", "dcqcn"];
-const KEYS_AT_HOST: &[&str] =
-    &["to", "kind", "rate", "frame", "dscp", "vlan", "pcp", "ecn", "start", "stop", "load", "dcqcn"];
+const KEYS: &[&str] = &[
+    "from",
+    "to",
+    "kind",
+    "rate",
+    "queue_pairs",
+    "frame",
+    "dscp",
+    "vlan",
+    "pcp",
+    "ecn",
+    "start",
+    "stop",
+    "load",
+    "dcqcn",
+];
+/// The keys of a flow of a host: all but `from`.
+const KEYS_AT_HOST: &[&str] = KEYS.split_at(1).1;
 const EXAMPLE: &str = "`- {from: h1, to: h2}` for each flow";
 const MOST: usize = 16_384;
+const MOST_PAIRS: u64 = 1024;
 
 const DEFAULT_START: Nanos = Nanos(10_000);
 const LATEST: Nanos = Nanos(10_000_000_000);
@@ -78,11 +93,17 @@ impl Flows<'_, '_> {
         let to = fields.required("to", "to: h2").and_then(|item| self.hosts(&item));
         let (Some(from), Some(to)) = (from, to) else { return };
         let is_list = from.is_list || to.is_list;
+        let pairs = fields.get("queue_pairs").and_then(|item| item.number("a number of queue pairs", 1..=MOST_PAIRS));
         for &sender in &from.hosts {
             let Some(flow) = self.read_from(fields, sender) else { continue };
             for &receiver in &to.hosts {
                 if sender != receiver {
-                    self.add(fields.owner(), FlowNode { to: receiver, ..flow.clone() });
+                    // Each is a flow of its own, with its own source port.
+                    for _ in 0..pairs.unwrap_or(1) {
+                        if !self.is_full {
+                            self.add(fields.owner(), FlowNode { to: receiver, ..flow.clone() });
+                        }
+                    }
                 } else if !is_list && let Some(item) = fields.get("to") {
                     item.fail("a host cannot send to itself; write another host");
                 }

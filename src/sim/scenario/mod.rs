@@ -12,6 +12,7 @@ mod hosts;
 mod load;
 mod marks;
 mod net;
+mod routed;
 mod switches;
 #[cfg(test)]
 mod tests;
@@ -27,6 +28,7 @@ pub use self::written::Written;
 use self::cables::Cables;
 use self::variants::Variants;
 use super::report::{column_titles, is_column};
+use super::routing;
 use super::spec::{FlowNode, Learning, Scenario};
 use crate::config::error::{ConfigError, ConfigErrors, Place};
 use crate::config::overrides::check_len;
@@ -36,8 +38,23 @@ use crate::config::yaml::read::{Item, Report};
 use crate::config::{self};
 
 const KEYS: &[&str] = &[
-    "name", "seed", "duration", "drain", "sample", "events", "learning", "watch", "switches", "hosts", "flows",
-    "links", "faults", "columns",
+    "name",
+    "seed",
+    "duration",
+    "drain",
+    "sample",
+    "events",
+    "learning",
+    "forwarding",
+    "hash_seed",
+    "reroute",
+    "watch",
+    "switches",
+    "hosts",
+    "flows",
+    "links",
+    "faults",
+    "columns",
 ];
 
 const LONGEST_NAME: usize = 64;
@@ -194,17 +211,23 @@ fn read(root: &Item<'_>, report: &Report, dir: Option<&Path>, options: &Options)
         }
         let columns = top.get("columns").map(|item| read_columns(&item, &flows)).unwrap_or_default();
         let seed = top.get("seed").and_then(|item| item.number("a seed", 0..=u64::MAX));
+        let seed = options.seed.or(seed).unwrap_or(DEFAULT_SEED);
+        let routed = routed::read(&top, seed);
+        if let (Some(item), Some(_)) = (top.get("forwarding"), routed) {
+            routed::check(&item, &net, &cables, &flows, learning);
+        }
         Scenario {
             source: report.source().to_owned(),
             files: documents.iter().flatten().map(|document| document.report.source().into()).collect(),
             name: top.get("name").map_or(stem(report.source()), |item| read_name(&item).unwrap_or_default()),
             variant: String::new(),
-            seed: options.seed.or(seed).unwrap_or(DEFAULT_SEED),
+            seed,
             duration: timing.duration,
             drain: timing.drain,
             sample: timing.sample,
             most_events: timing.most_events,
             learning,
+            routed,
             links: cables.links,
             flows,
             faults,
@@ -216,7 +239,10 @@ fn read(root: &Item<'_>, report: &Report, dir: Option<&Path>, options: &Options)
         }
     };
     documents.into_iter().flatten().for_each(|document| report.absorb(document.report));
-    (report.errors() == 0).then_some(scenario)
+    (report.errors() == 0).then(|| match scenario.routed {
+        Some(routed) => routing::apply(scenario, routed),
+        None => scenario,
+    })
 }
 
 /// Reads the columns of the table that compares variants. A flow that no variant has is found after all variants are

@@ -179,10 +179,9 @@ impl Tables {
 
     /// Adds a group whose buckets are `hops`, as many as a power of two.
     pub fn hops(&mut self, hops: &[usize]) -> GroupId {
-        assert!(hops.len().is_power_of_two());
-        let first = self.buckets.len() as u32;
-        self.buckets.extend(hops.iter().map(|&hop| AdjacencyId(hop as u16)));
-        self.group(Group { first, mask: hops.len() as u16 - 1, action: Action::Forward })
+        let ids: Vec<_> = hops.iter().map(|&hop| AdjacencyId(hop as u16)).collect();
+        let group = Group::of(&ids, &mut self.buckets);
+        self.group(group)
     }
 
     pub fn set(&mut self, prefix: &str, group: GroupId) {

@@ -196,6 +196,7 @@ fn frame_to_the_router_that_is_no_packet_is_dropped_as_not_routable() {
         ("two customer tags", 3, two_tags(3, 10, CUSTOMER), DropReason::NotRoutable, None),
         ("service and customer tag", 3, two_tags(3, 20, SERVICE), DropReason::NotRoutable, None),
         ("tags to a routed port", 0, two_tags(0, 4094, CUSTOMER), DropReason::VlanNotAllowed, None),
+        ("priority tag and customer tag", 0, two_tags(0, 0, CUSTOMER), DropReason::NotRoutable, None),
     ];
     check(&mut RoutingBed::new(), cases);
 }
@@ -250,4 +251,15 @@ fn packet_that_may_not_be_forwarded_does_not_wait_for_its_next_hop() {
         }
     }
     check(&mut RoutingBed::new(), cases);
+}
+
+/// A static entry of the forwarding database may name a port outside of its VLAN: no frame leaves there.
+#[test]
+fn static_entry_with_a_port_outside_of_its_vlan_leads_nowhere() {
+    let mut spec = routing_spec();
+    spec.fdb.entries.push(holdfast::forward::StaticEntry { vlan: 10, mac: mac(77), port: 4 });
+    let frame = |is_v6| Packet { dscp: LOSSLESS_DSCP, ..packet_at(0, None, 6, is_v6) }.frame();
+    let (reason, cause) = (DropReason::NeighbourIncomplete, Some(PuntCause::Resolve));
+    let cases = vec![("IPv4", 0, frame(false), reason, cause), ("IPv6", 0, frame(true), reason, cause)];
+    check(&mut RoutingBed::with(&spec, Tables::default()), cases);
 }

@@ -127,3 +127,18 @@ fn fragments_of_ipv6_take_one_next_hop() {
     assert_eq!(used, MEMBERS.into());
     bed.assert_empty();
 }
+
+#[test]
+fn counted_fragments_are_those_that_are_routed() {
+    let mut bed = RoutingBed::new();
+    let fragment = Packet { fragment: (9, true), is_whole: false, ..packet_at(0, None, 1, false) };
+    let mut wrong = fragment.frame();
+    wrong[24] ^= 1;
+    bed.receive(0, &wrong);
+    bed.receive(0, &Packet { ttl: 1, ..fragment.clone() }.frame());
+    bed.receive(0, &Packet { dst: [10, 200, 0, 1].into(), ..fragment.clone() }.frame());
+    assert_eq!(bed.sum(|lcore| lcore.routed_fragments.get()), 0);
+    bed.receive(0, &Packet { fragment: (9, false), ..fragment }.frame());
+    assert_eq!((bed.sum(|lcore| lcore.routed_fragments.get()), bed.sent().len()), (1, 1));
+    bed.assert_empty();
+}

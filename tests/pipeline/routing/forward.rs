@@ -4,7 +4,7 @@ use holdfast::dataplane::DropReason;
 use holdfast::sets::CLASSES;
 
 use super::bed::*;
-use super::packet::{CUSTOMER, Packet};
+use super::packet::{CUSTOMER, Packet, SERVICE};
 use crate::harness::*;
 
 /// Tag of a packet of `class` in `vlan`, with the PCP that the switch writes.
@@ -64,8 +64,8 @@ fn packet_is_routed_between_ports_and_vlans_with_and_without_tags() {
     for is_v6 in [false, true] {
         for (port, vlan, hop, vlan_out) in ways {
             for class in [0, 3, 5] {
-                // The PCP of the network before say nothing here.
-                let arrived = vlan.map(|vlan| (CUSTOMER, 0x2000 | vlan));
+                // The PCP and DEI of the network before say nothing here.
+                let arrived = vlan.map(|vlan| (CUSTOMER, 0x3000 | vlan));
                 let packet = Packet { dscp: class * 8, tag: arrived, ..packet_at(port, vlan, hop, is_v6) };
                 bed.receive(port, &packet.frame());
                 let tag = vlan_out.and_then(|vlan| tag(class, vlan));
@@ -206,5 +206,16 @@ fn packets_follow_a_next_hop_that_moves_to_another_port() {
         bed.receive(0, &packet.frame());
         assert_eq!(bed.sent(), [(port, at_next_hop(&packet, 2).frame())]);
     }
+    bed.assert_empty();
+}
+
+/// Between bridged ports a service tag stays. A router starts a new link layer, whose VLANs have customer tags.
+#[test]
+fn service_tag_is_replaced_by_a_customer_tag() {
+    let mut bed = RoutingBed::new();
+    let packet = Packet { tag: Some((SERVICE, 10)), ..packet_at(3, Some(10), 3, false) };
+    bed.receive(3, &packet.frame());
+    let expected = Packet { tag: tag(0, 20), ..at_next_hop(&packet, 3) };
+    assert_eq!(bed.sent(), [(3, expected.frame())]);
     bed.assert_empty();
 }

@@ -249,3 +249,35 @@ fn switch_without_control_plane_drops_frames_for_itself() {
     assert_eq!(reasons.map(|reason| bed.drops(0, reason)), [1; 3]);
     bed.assert_empty();
 }
+
+/// Each dropped frame has a reason, also where only the router could have used it.
+#[test]
+fn broadcast_of_no_use_to_the_router_is_dropped_with_a_reason() {
+    let mut bed = RoutingBed::new();
+    bed.receive(0, &with_payload((mac(0), MacAddr::BROADCAST), 0x88b5, &[0; 46]));
+    assert_eq!(bed.all_drops(), [(0, DropReason::NoMember, 1)]);
+    // In a VLAN it has other members to go to.
+    bed.receive(2, &with_payload((mac(2), MacAddr::BROADCAST), 0x88b5, &[0; 46]));
+    assert_eq!((bed.sent().len(), bed.all_drops()), (2, vec![(0, DropReason::NoMember, 1)]));
+    assert_eq!(bed.punted(), []);
+    bed.assert_empty();
+}
+
+#[test]
+fn lldp_is_punted_at_every_port() {
+    let mut spec = routing_spec();
+    spec.ports[5].vlan = holdfast::forward::VlanMode::Access(30);
+    // Its frames have no mark, so they have the class of the port.
+    spec.ports[4].port_class = LOSSLESS as u8;
+    let mut bed = RoutingBed::with(&spec, Tables::default());
+    for port in 0..PORTS {
+        // Port 3 carries no untagged frame, and the router has no interface in the VLAN of port 5.
+        let frame = with_payload((mac(port), LLDP_MAC), LLDP, &[2, 7, 4]);
+        bed.receive(port, &frame);
+        let [copy] = &bed.punted()[..] else { panic!("port {port}: one frame is punted") };
+        assert_eq!((copy.cause, usize::from(copy.port), &copy.bytes), (PuntCause::Lldp, port, &frame));
+        assert_eq!((copy.l3_offset, copy.vlan), (14, [4094, 4093, 10, 0, 20, 30][port]));
+    }
+    assert_eq!((bed.sent(), bed.all_drops()), (vec![], vec![]));
+    bed.assert_empty();
+}

@@ -194,6 +194,50 @@ fn every_kind_of_fault_is_read() {
 }
 
 #[test]
+fn each_queue_pair_is_a_flow() {
+    let flows = accept(&format!("{STAR}flows: [{{from: h1, to: [h2, h3], rate: 1G, queue_pairs: 2}}]\n")).flows;
+    let names: Vec<&str> = flows.iter().map(|flow| flow.name.as_str()).collect();
+    assert_eq!(names, ["h1-h2", "h1-h2/2", "h1-h3", "h1-h3/2"]);
+    assert!(flows.iter().all(|flow| flow.rate == BitRate(1_000_000_000)));
+}
+
+#[test]
+fn routed_scenario_has_addresses_routes_and_neighbours_of_its_topology() {
+    let two = "\
+duration: 1ms
+forwarding: routed
+hash_seed: 9
+switches:
+  - {name: a, config: {preset: roce, ports: [{name: p*, count: 2, speed: 10G}, {name: u*, count: 2, speed: 10G}]}}
+  - {name: b, config: {preset: roce, ports: [{name: p*, count: 2, speed: 10G}, {name: u*, count: 2, speed: 10G}]}}
+hosts: [{name: h, at: a.p2}, {name: g, at: b.p1}]
+links: [{a: a.u*, b: b.u*, count: 2}]
+";
+    let scenario = accept(two);
+    let settings = scenario.routed.map(|routed| (routed.hash_seed, routed.reroute));
+    assert_eq!(settings, Some((9, Nanos(1_000_000))));
+    assert_eq!(scenario.hosts[0].ip, Ipv4Addr::new(10, 1, 0, 3));
+    let plan = scenario.switches[0].config.switch.routing.as_ref().expect("it routes");
+    let addresses = plan.interfaces.iter().map(|of| format!("{} {}", of.name, of.addresses[0])).collect::<Vec<_>>();
+    assert_eq!(addresses, ["u1 172.16.0.4/31", "u2 172.16.0.6/31", "vlan1 10.1.0.1/24"]);
+    let hops = plan.routes[0].next_hops.iter().map(|hop| hop.address.to_string()).collect::<Vec<_>>();
+    assert_eq!(
+        (plan.routes[0].prefix.to_string().as_str(), hops.join(" ").as_str()),
+        ("10.2.0.0/24", "172.16.0.5 172.16.0.7")
+    );
+    let neighbours = plan.neighbours.iter().map(|of| format!("{} {}", of.address, of.mac)).collect::<Vec<_>>();
+    assert_eq!(
+        neighbours,
+        ["172.16.0.5 02:48:46:02:00:01", "172.16.0.7 02:48:46:02:00:01", "10.1.0.3 02:48:46:01:00:00"]
+    );
+    let bridged = accept(&two.replace("forwarding: routed", "forwarding: bridged"));
+    assert_eq!(bridged.routed, None);
+    let expected =
+        "x.yaml:3:12: hash_seed: has no effect on switches that bridge; write `forwarding: routed`, or remove it";
+    assert_eq!(bridged.warnings, [expected]);
+}
+
+#[test]
 fn questionable_settings_produce_warnings() {
     let text = format!(
         "{STAR}  - {{name: far, at: tor.p4, length: 300m}}\nflows:\n  - {{from: h1, to: h2, ecn: false, dcqcn: true, vlan: 7, start: 1s}}\n"

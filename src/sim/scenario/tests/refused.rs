@@ -26,6 +26,23 @@ const CASES: &[(&str, &str, &str)] = &[
     ("", "events: 0", "x.yaml:6:9: events: `0` is not a count of events; write a whole number from 1 to 100000000000"),
     ("", "seed: -1", "x.yaml:6:7: seed: `-1` is not a seed; write a whole number from 0 to 18446744073709551615"),
     ("", "learning: both", "x.yaml:6:11: learning: `both` is not one of the choices; write `routes` or `frames`"),
+    ("", "forwarding: both", "x.yaml:6:13: forwarding: `both` is not one of the choices; write `bridged` or `routed`"),
+    (
+        "",
+        "forwarding: routed\nlearning: frames",
+        "x.yaml:6:13: forwarding: routers do not learn routes from frames; remove `learning: frames`",
+    ),
+    ("", "reroute: 2s", "x.yaml:6:10: reroute: `2s` is out of range; write from 0ns to 1s"),
+    (
+        "duration: 1ms",
+        "forwarding: routed\nflows: [{from: h1, to: h2, vlan: 5}]\nduration: 1ms",
+        "x.yaml:1:13: forwarding: flow h1-h2 has tags, and hosts send untagged frames to a router; remove `vlan`",
+    ),
+    (
+        "at: b.p1",
+        "at: b.p1, ip: 10.9.9.9}]\nforwarding: routed #",
+        "x.yaml:5:66: hosts[3].ip: a host of a routed network gets its address from its port; remove it",
+    ),
     ("", "name: \"\"", "x.yaml:6:7: name: `` is not a name; write from 1 to 64 characters on one line"),
     ("", "sede: 1", "x.yaml:6:1: unknown key `sede`; did you mean `seed`?"),
     (
@@ -226,6 +243,11 @@ const CASES: &[(&str, &str, &str)] = &[
         "x.yaml:6:10: faults[0]: the fault has no kind; write `down`, `lose`, `storm`, `dead`, `late`, `slow`, `stall` \
          or `garbage`",
     ),
+    (
+        "",
+        "flows: [{from: h1, to: h2, queue_pairs: 0}]",
+        "x.yaml:6:41: flows[0].queue_pairs: `0` is not a number of queue pairs; write a whole number from 1 to 1024",
+    ),
     ("", "faults: [{down: h1}]", "x.yaml:6:10: faults[0]: `at` is missing; write e.g. `at: 1ms`"),
     (
         "",
@@ -355,6 +377,24 @@ fn switch_hosts_unfit_for_a_simulation_are_refused() {
     x.yaml:7:18: switches[0].config.hosts[0].name: `i.j` is ambiguous among the names of a simulation; write e.g. `h1`
     x.yaml:8:44: switches[0].config.hosts[1].flows[0].to: a simulation has no stations outside it; write the name of a host
     ");
+}
+
+#[test]
+fn switches_that_cannot_route_are_refused() {
+    let refused = |from: &str, to: &str| errors_of(&format!("forwarding: routed\n{}", NET.replacen(from, to, 1)));
+    assert_eq!(
+        refused("count: 4, speed: 10G", "count: 63, speed: 10G"),
+        "x.yaml:1:13: forwarding: switch a has 64 ports, and a router at most 63; remove some"
+    );
+    assert_eq!(
+        refused("count: 4, speed: 10G", "count: 4, speed: 10G, vlan: {tagged: [7]}"),
+        "x.yaml:1:13: forwarding: the ports of switch a to hosts need one common untagged VLAN up to 4031; set their \
+         `vlan`"
+    );
+    let own = refused("40G}]}}", "40G}], routing: {interfaces: [{port: up, addresses: [10.0.0.1/24]}]}}}");
+    let expected =
+        "x.yaml:1:13: forwarding: switch a has `routing`, which the simulator plans itself; remove one of the two";
+    assert_eq!(own.lines().next(), Some(expected));
 }
 
 #[test]

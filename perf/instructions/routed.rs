@@ -1,0 +1,163 @@
+//! Cases of routed packets through the whole pipeline: 1,024 routes, 16 next hops, 1,024 flows at each port.
+//!
+//! Each port has an interface of the router. Behind it are 256 networks: IPv4 prefixes of 24 bits, which take one
+//! look-up, or IPv6 prefixes of 48 bits, which take four. Network n of a port has its next hop n modulo 4.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
+
+use holdfast::dataplane::SwitchSpec;
+use holdfast::forward::VlanMode;
+use holdfast::qos::Trust;
+use holdfast::route::{
+    Adjacency, AdjacencyId, Attachment, Egress, FibSize, Group, GroupId, InterfaceSpec, RouteTable, RoutingSpec,
+};
+use holdfast::sets::PortSet;
+use holdfast::wire::MacAddr;
+
+use crate::dir24::Dir24;
+use crate::frames::{Headers, PORTS, Traffic, mac};
+use crate::pipelines::{Bench, spec};
+
+/// Networks behind each port.
+const NETWORKS: u32 = 256;
+/// Next hops behind each port.
+const HOPS: u32 = 4;
+/// The VLAN of port 0; the other ports have the next ones.
+const FIRST_VLAN: u16 = 100;
+
+/// The router's address at `port`.
+fn own_mac(port: usize) -> MacAddr {
+    MacAddr([2, 0xff, 0, 0, 0, port as u8])
+}
+
+fn vlan(port: usize) -> u16 {
+    FIRST_VLAN + port as u16
+}
+
+/// The upper 24 bits of network `network` behind `port`.
+fn network(port: usize, network: u32) -> [u8; 3] {
+    [10, 100 + port as u8, network as u8]
+}
+
+/// Gives a frame at `port` the router as its next hop, and host `host` behind `to` as its destination. A tag gets the
+/// VLAN of the port.
+fn address(bytes: &mut [u8], port: usize, (to, host): (usize, u32)) {
+    bytes[..6].copy_from_slice(&own_mac(port).0);
+    let is_tagged = bytes[12..14] == [0x81, 0];
+    if is_tagged {
+        let pcp = bytes[14] & 0xe0;
+        bytes[14..16].copy_from_slice(&(u16::from(pcp) << 8 | vlan(port)).to_be_bytes());
+    }
+    let packet = &mut bytes[if is_tagged { 18 } else { 14 }..];
+    let (network, host) = (network(to, host % NETWORKS), (host / NETWORKS) as u8 + 1);
+    if packet[0] >> 4 == 4 {
+        packet[16..20].copy_from_slice(&[network[0], network[1], network[2], host]);
+        let (header, _) = etherparse::Ipv4Header::from_slice(packet).expect("a header");
+        packet[10..12].copy_from_slice(&header.calc_header_checksum().to_be_bytes());
+    } else {
+        packet[24..40]
+            .copy_from_slice(&[0x20, 1, 0x0d, network[0], network[1], network[2], 0, 0, 0, 0, 0, 0, 0, 0, 0, host]);
+    }
+}
+
+/// The switch with an interface of the router at each port, whose VLANs are of the kind that `mode` makes.
+fn routing_spec(flows: u32, mode: fn(u16) -> VlanMode) -> SwitchSpec {
+    let mut spec = spec(flows);
+    for (port, number) in spec.ports.iter_mut().zip(0..) {
+        port.vlan = mode(vlan(number));
+    }
+    let is_routed = |port: usize| matches!(spec.ports[port].vlan, VlanMode::Routed(_));
+    let interface = |port: usize| InterfaceSpec {
+        name: format!("interface{port}"),
+        attachment: if is_routed(port) { Attachment::Port(port as u8) } else { Attachment::Vlan },
+        vlan: vlan(port),
+        mac: own_mac(port),
+        ports: PortSet::only(port),
+        addresses: Vec::new(),
+        mtu: spec.ports[port].mtu,
+    };
+    spec.routing = Some(RoutingSpec {
+        interfaces: (0..PORTS).map(interface).collect(),
+        routes: Vec::new(),
+        neighbours: Vec::new(),
+        hash_seed: 1,
+        is_symmetric: false,
+        fib: FibSize::default(),
+        linux: None,
+    });
+    spec
+}
+
+/// Routes to all networks. Each group has `buckets` buckets, which go on through the port's next hops.
+fn table(spec: &SwitchSpec, buckets: u32) -> Arc<RouteTable> {
+    let (mut fib, mut groups, mut ids) = (Dir24::new(), RouteTable::fixed_groups().to_vec(), Vec::new());
+    let interfaces = &spec.routing.as_ref().expect("a router").interfaces;
+    let hops = interfaces.iter().zip(0..).flat_map(|(interface, port)| {
+        let egress = match interface.attachment {
+            Attachment::Port(port) => Egress::Port(port),
+            Attachment::Vlan => Egress::Bridged,
+        };
+        let adjacency = move |hop| {
+            let next_hop = mac(port, hop);
+            Adjacency::new(next_hop, interface.mac, interface.vlan, egress, (port as u16, interface.mtu))
+        };
+        (0..HOPS).map(adjacency)
+    });
+    let adjacencies: Box<[Adjacency]> = hops.collect();
+    for (port, number) in (0..PORTS).flat_map(|port| (0..NETWORKS).map(move |number| (port, number))) {
+        let group = GroupId(groups.len() as u32);
+        let hops = (0..buckets).map(|bucket| AdjacencyId((port as u32 * HOPS + (number + bucket) % HOPS) as u16));
+        groups.push(Group::of(&hops.collect::<Vec<_>>(), &mut ids));
+        let [a, b, c] = network(port, number);
+        fib.set_v4(Ipv4Addr::new(a, b, c, 0), 24, group);
+        let [b_c, a] = [u16::from_be_bytes([b, c]), u16::from_be_bytes([0x0d, a])];
+        fib.set_v6(Ipv6Addr::new(0x2001, a, b_c, 0, 0, 0, 0, 0), 48, group);
+    }
+    let mut table = RouteTable::empty(Arc::new(fib));
+    (table.groups, table.buckets, table.adjacencies) = (groups.into(), ids.into(), adjacencies);
+    table.set_own((0..PORTS as u8).map(|port| [10, 255, port, 1].into()));
+    Arc::new(table)
+}
+
+/// Counts the traffic `traffic`, all of it routed.
+fn count(mode: fn(u16) -> VlanMode, buckets: u32, traffic: Traffic) -> u64 {
+    let mut spec = routing_spec(traffic.flows, mode);
+    if !traffic.tagged.is_empty() {
+        spec.ports.iter_mut().for_each(|port| port.trust = Trust::Pcp);
+    }
+    let mut bench = Bench::new(&spec, traffic);
+    bench.set_routes(&table(&spec, buckets));
+    let sent = bench.run();
+    assert!(bench.routed() >= sent, "a count of frames that are routed");
+    sent
+}
+
+fn traffic() -> Traffic {
+    Traffic { address: Some(address), ..Traffic::default() }
+}
+
+/// Between routed ports.
+pub fn usual() -> u64 {
+    count(VlanMode::Routed, 1, traffic())
+}
+
+/// Each route has four next hops behind the same port, so that only the selection differs.
+pub fn ecmp() -> u64 {
+    count(VlanMode::Routed, 64, traffic())
+}
+
+pub fn ipv6() -> u64 {
+    count(VlanMode::Routed, 1, Traffic { headers: Headers::Ipv6, ..traffic() })
+}
+
+/// Between VLANs of one port each, untagged.
+pub fn vlans() -> u64 {
+    count(VlanMode::Access, 1, traffic())
+}
+
+/// Between VLANs of one port each, whose frames have tags.
+pub fn tagged_vlans() -> u64 {
+    let trunk = |vlan| VlanMode::Trunk { tagged: vec![vlan], native: None };
+    count(trunk, 1, Traffic { tagged: PortSet::ALL, ..traffic() })
+}

@@ -1,0 +1,278 @@
+//! Route: finds the next hop of each packet for the router, and rewrites its header.
+//!
+//! The forwarding database knows the router's address as a station behind [`ROUTER_PORT`]. A frame that leaves by that
+//! port gets its real egress port here. Packets that are not routed go to [`super::punt`].
+//!
+//! Most bursts are usual ([`usual`]) and are routed as a whole. All others are routed packet by packet ([`any`]).
+
+mod any;
+mod bridged;
+mod next_hop;
+mod source;
+mod usual;
+
+use std::sync::Arc;
+
+use arrayvec::ArrayVec;
+
+use self::any::Destination;
+use self::bridged::BridgedPorts;
+use self::next_hop::NextHops;
+pub(crate) use self::next_hop::RoutedBurst;
+use self::usual::UsualReader;
+use super::forwarder::{Egresses, Forwarder, IngressContext};
+use super::punt::{Exception, Punter, RouteContext};
+use crate::dataplane::frame::meta::{Forwarding, Meta};
+use crate::dataplane::spec::SwitchSpec;
+use crate::forward::fdb::Station;
+use crate::io::{Burst, Packet};
+use crate::route::{Attachment, GroupId, ROUTER_PORT, RouteTable, SoftFib};
+use crate::sets::{BURST, FrameSet, MAX_PORTS, PortSet};
+
+/// The router of one lcore.
+#[derive(Debug)]
+pub(crate) struct Router {
+    table: Arc<RouteTable>,
+    /// Ports that bridge nothing.
+    routed: PortSet,
+    /// The router's station on each routed port.
+    stations: Box<[Station; MAX_PORTS]>,
+    /// By ingress port: the routed ports whose MTU is at least as large.
+    fitting: Box<[PortSet; MAX_PORTS]>,
+    bridged: BridgedPorts,
+    /// Packets of the burst that is being routed.
+    v4: Batch<u32>,
+    v6: Batch<[u8; 16]>,
+    pub punter: Punter,
+}
+
+/// Destinations of a burst's packets of one family.
+#[derive(Debug)]
+struct Batch<A> {
+    len: usize,
+    addresses: [A; BURST],
+    /// Positions of the packets in the burst.
+    frames: [u8; BURST],
+    groups: [GroupId; BURST],
+}
+
+impl<A: Copy> Batch<A> {
+    fn new(empty: A) -> Self {
+        Self { len: 0, addresses: [empty; BURST], frames: [0; BURST], groups: [GroupId::NO_ROUTE; BURST] }
+    }
+
+    #[inline]
+    fn push(&mut self, frame: usize, address: A) {
+        let at = self.len % BURST;
+        (self.addresses[at], self.frames[at]) = (address, frame as u8);
+        self.len += 1;
+    }
+
+    /// Finds the groups of the packets.
+    #[inline]
+    fn look_up(&mut self, find: impl FnOnce(&[A], &mut [GroupId])) {
+        let len = self.len.min(BURST);
+        if len > 0 {
+            find(&self.addresses[..len], &mut self.groups[..len]);
+        }
+    }
+
+    /// Positions and groups of the packets.
+    #[inline]
+    fn found(&self) -> impl Iterator<Item = (usize, GroupId)> {
+        self.frames.iter().zip(&self.groups).take(self.len).map(|(&frame, &group)| (usize::from(frame) % BURST, group))
+    }
+}
+
+impl Router {
+    /// Creates the router of an lcore of `spec`, on a clock of `hz` ticks a second, without routes. `None` if the
+    /// switch only bridges.
+    pub fn new(spec: &SwitchSpec, hz: u64) -> Option<Box<Self>> {
+        let routing = spec.routing.as_ref()?;
+        let mut router = Box::new(Self {
+            table: Arc::new(RouteTable::empty(Arc::new(SoftFib::default()))),
+            routed: PortSet::EMPTY,
+            stations: Box::new([Station::default(); MAX_PORTS]),
+            fitting: Box::new([PortSet::EMPTY; MAX_PORTS]),
+            bridged: BridgedPorts::new(),
+            v4: Batch::new(0),
+            v6: Batch::new([0; 16]),
+            punter: Punter::new(hz),
+        });
+        for interface in &routing.interfaces {
+            if let Attachment::Port(port) = interface.attachment {
+                router.routed.insert(port.into());
+                router.stations[usize::from(port) % MAX_PORTS] =
+                    Station::new(interface.vlan, interface.mac.to_number());
+                for (fitting, ingress) in router.fitting.iter_mut().zip(&spec.ports) {
+                    fitting.set(port.into(), interface.mtu >= ingress.mtu);
+                }
+            }
+        }
+        Some(router)
+    }
+
+    /// Replaces the tables. The caller keeps the table before, so that no memory is freed here.
+    pub fn set_table(&mut self, table: &Arc<RouteTable>) {
+        self.table = table.clone();
+        self.bridged.forget();
+    }
+
+    /// Whether `port` bridges nothing.
+    #[inline]
+    pub fn is_routed(&self, port: usize) -> bool {
+        self.routed.contains(port)
+    }
+
+    /// The router's station on routed `port`.
+    #[inline]
+    pub fn station(&self, port: usize) -> Station {
+        self.stations[port % MAX_PORTS]
+    }
+
+    /// Decides the forwarding of each frame of `data` from a routed port. Frames to the router need no look-up, and
+    /// their sources are not learned: neighbours are known by ARP and neighbour discovery.
+    pub fn forward(
+        &self,
+        forwarder: &mut Forwarder,
+        from: IngressContext<'_>,
+        metas: &mut [Meta; BURST],
+        data: FrameSet,
+    ) -> Egresses {
+        let selected = self.select(from.port, metas, data);
+        let ports = PortSet::only_if(!selected.is_empty(), ROUTER_PORT);
+        let others = data - selected;
+        if others.is_empty() {
+            return Egresses { ports, are_single: true };
+        }
+        let forwarded = forwarder.forward_uncached(from, metas, others);
+        Egresses { ports: forwarded.ports | ports, ..forwarded }
+    }
+
+    /// Selects the frames of `data` to the router's address on routed `port`.
+    fn select(&self, port: usize, metas: &mut [Meta; BURST], data: FrameSet) -> FrameSet {
+        let station = self.station(port);
+        let mut selected = FrameSet::EMPTY;
+        for index in data.iter() {
+            let meta = &mut metas[index % BURST];
+            if meta.dst == station {
+                selected.insert(index);
+                meta.forwarding = Forwarding::Send(ROUTER_PORT as u8);
+            }
+        }
+        selected
+    }
+
+    /// The reader of a burst from routed `port`.
+    #[inline]
+    pub fn reader(&mut self, port: usize) -> UsualReader<'_> {
+        let station = self.station(port);
+        UsualReader::new(&self.table, station, &mut self.v4.addresses)
+    }
+
+    /// Reads a burst from a port that bridges. Returns whether it is usual, and all of its frames are for the router.
+    #[inline]
+    pub fn read<P: Packet>(&mut self, burst: &Burst<P>, metas: &[Meta; BURST]) -> bool {
+        let is_ours = |meta: &Meta| meta.forwarding == Forwarding::Send(ROUTER_PORT as u8);
+        let mut frames = burst.iter().zip(metas).zip(&mut self.v4.addresses);
+        frames.all(|((frame, meta), address)| {
+            let destination = usual::destination(&self.table, frame.bytes(), meta).filter(|_| is_ours(meta));
+            *address = destination.unwrap_or_default();
+            destination.is_some()
+        })
+    }
+
+    /// Routes all frames of a usual `burst`, which has been read.
+    #[inline]
+    pub fn route_usual<P: Packet>(
+        &mut self,
+        from: RouteContext<'_>,
+        burst: &mut Burst<P>,
+        metas: &mut [Meta; BURST],
+    ) -> RoutedBurst {
+        let Self { table, bridged, fitting, v4, punter, .. } = self;
+        let len = burst.len().min(BURST);
+        table.fib.lookup_v4(&v4.addresses[..len], &mut v4.groups[..len]);
+        let mut hops = NextHops::new(table, bridged, from, fitting[from.port % MAX_PORTS]);
+        let mut exceptions: ArrayVec<(usize, Exception), BURST> = ArrayVec::new();
+        for (index, ((frame, meta), &group)) in burst.iter_mut().zip(&mut *metas).zip(&v4.groups).enumerate() {
+            if let Err(exception) = usual::send(&mut hops, frame, meta, group) {
+                exceptions.push((index, exception));
+            }
+        }
+        let routed = hops.finish(len, exceptions.len());
+        for &(index, exception) in &exceptions {
+            punter.except(from, burst[index].bytes(), &mut metas[index % BURST], exception);
+        }
+        routed
+    }
+
+    /// Routes those frames of `data` that leave by the router's port.
+    #[inline(never)]
+    pub fn route_burst<P: Packet>(
+        &mut self,
+        from: RouteContext<'_>,
+        burst: &mut Burst<P>,
+        metas: &mut [Meta; BURST],
+        data: FrameSet,
+    ) -> RoutedBurst {
+        let (mut others, mut fragments) = (Egresses { ports: PortSet::EMPTY, are_single: true }, FrameSet::EMPTY);
+        (self.v4.len, self.v6.len) = (0, 0);
+        for index in data.iter() {
+            let meta = &mut metas[index % BURST];
+            match meta.forwarding {
+                Forwarding::Send(port) if usize::from(port) != ROUTER_PORT => {
+                    others.ports.insert(usize::from(port) % MAX_PORTS);
+                    continue;
+                }
+                Forwarding::Send(_) => {}
+                _ => {
+                    others.are_single = false;
+                    continue;
+                }
+            }
+            match any::read(&self.table, &burst[index], meta) {
+                Ok(Destination::V4(address)) => self.v4.push(index, address),
+                Ok(Destination::Fragment(address)) => {
+                    fragments.insert(index);
+                    self.v4.push(index, address);
+                }
+                Ok(Destination::V6(address)) => self.v6.push(index, address),
+                Err(exception) => {
+                    others.are_single = false;
+                    self.punter.except(from, burst[index].bytes(), meta, exception);
+                }
+            }
+        }
+        let routed = self.send_batches(from, burst, metas, fragments);
+        RoutedBurst { ports: routed.ports | others.ports, are_single: routed.are_single & others.are_single, ..routed }
+    }
+
+    /// Routes the packets of both batches.
+    #[inline]
+    fn send_batches<P: Packet>(
+        &mut self,
+        from: RouteContext<'_>,
+        burst: &mut Burst<P>,
+        metas: &mut [Meta; BURST],
+        mut fragments: FrameSet,
+    ) -> RoutedBurst {
+        let Self { table, bridged, fitting, v4, v6, punter, .. } = self;
+        v4.look_up(|addresses, groups| table.fib.lookup_v4(addresses, groups));
+        v6.look_up(|addresses, groups| table.fib.lookup_v6(addresses, groups));
+        let mut hops = NextHops::new(table, bridged, from, fitting[from.port % MAX_PORTS]);
+        let mut exceptions = 0;
+        for (index, group) in v4.found().chain(v6.found()) {
+            let (packet, meta) = (&mut burst[index], &mut metas[index]);
+            if let Err(exception) = any::send(&mut hops, packet, meta, group) {
+                exceptions += 1;
+                fragments.remove(index);
+                punter.except(from, packet.bytes(), meta, exception);
+            }
+        }
+        if !fragments.is_empty() {
+            from.counters.routed_fragments.add(fragments.len() as u64);
+        }
+        hops.finish(v4.len + v6.len, exceptions)
+    }
+}

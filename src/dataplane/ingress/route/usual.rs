@@ -1,0 +1,91 @@
+//! The usual burst of a router: all packets are untagged IPv4, UDP or TCP, for the router, and from sources without
+//! suspicion.
+//!
+//! Its packets are read while they are parsed and sent in order, so that no packet needs its position.
+
+use super::any::NOT_ROUTABLE;
+use super::next_hop::{Limits, NextHops};
+use super::source;
+use crate::dataplane::frame::meta::Meta;
+use crate::dataplane::ingress::next_stage::NextStage;
+use crate::dataplane::ingress::punt::Exception;
+use crate::forward::fdb::Station;
+use crate::io::Packet;
+use crate::route::{GroupId, RouteTable};
+use crate::sets::BURST;
+use crate::wire::ip::{self, Ipv4, Ipv4Header};
+
+const IP: usize = 14;
+const PORTS: usize = IP + 20;
+
+/// The headers of Ethernet and IPv4, and the ports of UDP or TCP.
+type Headers = [u8; PORTS + 4];
+
+/// Reads the frames of a routed port while they are parsed.
+#[derive(Debug)]
+pub(crate) struct UsualReader<'a> {
+    table: &'a RouteTable,
+    /// The router's station on the port.
+    station: Station,
+    destinations: &'a mut [u32; BURST],
+    /// Number of frames that a usual burst may have.
+    usual: usize,
+}
+
+impl<'a> UsualReader<'a> {
+    #[inline]
+    pub fn new(table: &'a RouteTable, station: Station, destinations: &'a mut [u32; BURST]) -> Self {
+        Self { table, station, destinations, usual: 0 }
+    }
+
+    /// Whether the burst of `frames` frames is usual.
+    #[inline]
+    pub fn is_usual(&self, frames: usize) -> bool {
+        self.usual == frames
+    }
+}
+
+impl NextStage for UsualReader<'_> {
+    #[inline(always)]
+    fn see(&mut self, index: usize, bytes: &[u8], meta: &Meta, (dst, _): (Station, Station)) {
+        if dst == self.station
+            && let Some(destination) = destination(self.table, bytes, meta)
+        {
+            self.destinations[index % BURST] = destination;
+            self.usual += 1;
+        }
+    }
+}
+
+/// The destination of a packet, if it is of UDP or TCP over IPv4 without tag or options, and no fragment, its checksum
+/// is right and its source without suspicion.
+#[inline(always)]
+pub(super) fn destination(table: &RouteTable, bytes: &[u8], meta: &Meta) -> Option<u32> {
+    let headers: &Headers = bytes.first_chunk().filter(|_| meta.class_bits.is_usual_ipv4())?;
+    let ip: &Ipv4Header = headers[IP..].first_chunk()?;
+    let ipv4 = Ipv4::read(ip)?;
+    (ip::has_right_checksum(ip) && !source::is_suspect_v4(table, ipv4.src)).then_some(ipv4.dst)
+}
+
+/// Sends one packet by a next hop of `group`. Always inline, for the loop over a burst.
+#[inline(always)]
+pub(super) fn send(
+    hops: &mut NextHops<'_, '_>,
+    frame: &mut impl Packet,
+    meta: &mut Meta,
+    group: GroupId,
+) -> Result<(), Exception> {
+    let headers: &mut Headers = frame.bytes_mut().first_chunk_mut().ok_or(NOT_ROUTABLE)?;
+    let hash = || {
+        let ipv4 = Ipv4::read(&headers[IP..]).unwrap_or_default();
+        let ports = headers.last_chunk().map_or(0, |&ports| u32::from_be_bytes(ports));
+        hops.table.hash.v4(ipv4.src, ipv4.dst, ipv4.protocol, ports)
+    };
+    let hop = hops.choose(group, hash)?;
+    let limits = Limits { hops: headers[IP + 8], is_whole: headers[IP + 6] & ip::DONT_FRAGMENT_BIT != 0 };
+    let egress = hops.egress(hop, meta, limits)?;
+    ip::decrement_ttl(headers[IP..].first_chunk_mut().expect("the array is longer"));
+    let addresses = headers.first_chunk_mut().expect("the array is longer");
+    hops.send(addresses, meta, hop, egress);
+    Ok(())
+}

@@ -1,0 +1,307 @@
+//! The route stage against a naive reference: it parses with etherparse, looks up by a linear search over the prefixes,
+//! and decides.
+
+use std::net::IpAddr;
+
+use etherparse::{NetSlice, SlicedPacket};
+use holdfast::dataplane::DropReason;
+use holdfast::route::{Action, Group, GroupId, PuntCause};
+use ipnet::IpNet;
+use proptest::prelude::*;
+
+use super::bed::*;
+use super::packet::{CUSTOMER, Packet};
+use crate::harness::*;
+
+/// The target of a prefix.
+#[derive(Debug, Clone)]
+enum Target {
+    /// Next hops, as many as a power of two.
+    Hops(Vec<usize>),
+    Local,
+    Blackhole,
+    Martian,
+    /// The next hop is not known.
+    Unknown,
+}
+
+/// Routes in the order in which they are set.
+type Routes = Vec<(IpNet, Target)>;
+
+/// The fate of a frame.
+#[derive(Debug, PartialEq)]
+enum Fate {
+    /// It leaves by this next hop.
+    Sent(usize),
+    /// It is dropped. Its copy may be punted, and may wait there.
+    Dropped(DropReason, Option<PuntCause>),
+    /// The control plane has it.
+    Consumed(PuntCause),
+}
+
+fn target() -> impl Strategy<Value = Target> {
+    let hop = 0..HOPS.len();
+    prop_oneof![
+        6 => hop.clone().prop_map(|hop| Target::Hops(vec![hop])),
+        2 => prop::collection::vec(hop, 4).prop_map(Target::Hops),
+        1 => Just(Target::Local),
+        1 => Just(Target::Blackhole),
+        1 => Just(Target::Martian),
+        1 => Just(Target::Unknown),
+    ]
+}
+
+/// Few addresses, close to each other, so that prefixes contain each other and packets find them.
+fn address() -> impl Strategy<Value = IpAddr> {
+    let octet = || prop::sample::select(vec![0_u8, 1, 2, 127, 128, 255]);
+    let v4 = (octet(), octet(), octet()).prop_map(|(b, c, d)| IpAddr::from([10, b, c, d]));
+    let v6 = (octet(), octet(), octet(), octet())
+        .prop_map(|(a, b, c, d)| IpAddr::from([0xfd, a, 0, b, 0, 0, 0, c, 0, 0, 0, 0, 0, 0, 0, d]));
+    prop_oneof![v4, v6]
+}
+
+fn routes() -> impl Strategy<Value = Routes> {
+    let prefix = (address(), 0_u8..=128).prop_map(|(address, len)| {
+        let longest = if address.is_ipv4() { 32 } else { 128 };
+        IpNet::new(address, len % (longest + 1)).unwrap().trunc()
+    });
+    prop::collection::vec((prefix, target()), 0..24)
+}
+
+/// A source address: of a host, of the switch, or of no host.
+fn source() -> impl Strategy<Value = IpAddr> {
+    let texts = [
+        "10.77.0.9",
+        "10.77.0.9",
+        "192.0.2.1",
+        "223.255.255.255",
+        "169.254.9.9",
+        "127.0.0.1",
+        "0.0.0.0",
+        "224.0.0.1",
+        "255.255.255.255",
+        "10.250.2.1",
+        "fd00:77::9",
+        "fd00:77::9",
+        "2001:db8::1",
+        "::9",
+        "fe80::1",
+        "febf::1",
+        "fec0::1",
+        "ff02::1",
+        "::",
+        "::1",
+        "fd00:250:1::1",
+        "fe80::9",
+    ];
+    prop::sample::select(texts.to_vec()).prop_map(|text| text.parse().unwrap())
+}
+
+/// A packet at a port, with the VLAN of its tag.
+#[derive(Debug, Clone)]
+struct Arrival {
+    port: usize,
+    vlan: Option<u16>,
+    packet: Packet,
+    /// Bit of the IPv4 header that is wrong.
+    flipped: Option<usize>,
+}
+
+fn arrival() -> impl Strategy<Value = Arrival> {
+    let places = vec![(0, None), (0, Some(0)), (2, None), (2, Some(10)), (3, Some(10)), (3, Some(20))];
+    let place = prop::sample::select(places);
+    let ttl = prop_oneof![4 => Just(64_u8), 1 => 0..3_u8];
+    let payload = prop_oneof![4 => Just(60_usize), 1 => 1400..1480_usize];
+    let dscp = prop::sample::select(vec![0, 8, LOSSLESS_DSCP, 46]);
+    let rest = (ttl, payload, dscp, 0_u16..4, any::<bool>(), prop::option::weighted(0.05, 80..96_usize));
+    (place, address(), source(), rest).prop_filter_map("one family", |((port, vlan), dst, src, rest)| {
+        let (ttl, payload, dscp, flow, is_whole, flipped) = rest;
+        let packet = packet_at(port, vlan, 1, dst.is_ipv6());
+        let tag = vlan.map(|vlan| (CUSTOMER, vlan));
+        let packet = Packet { tag, src, dst, ttl, payload, dscp, ports: (flow, 4791), is_whole, ..packet };
+        let flipped = flipped.filter(|_| dst.is_ipv4());
+        (src.is_ipv4() == dst.is_ipv4()).then_some(Arrival { port, vlan, packet, flipped })
+    })
+}
+
+impl Arrival {
+    fn frame(&self) -> Vec<u8> {
+        let mut frame = self.packet.frame();
+        if let Some(bit) = self.flipped {
+            let offset = if self.vlan.is_some() { 18 } else { 14 };
+            frame[offset + bit / 8] ^= 1 << (bit % 8);
+        }
+        frame
+    }
+}
+
+/// The longest prefix that contains `address`; of equal ones the last.
+fn look_up(routes: &Routes, address: IpAddr) -> Option<&Target> {
+    let matching = routes.iter().filter(|(prefix, _)| prefix.contains(&address));
+    matching.max_by_key(|(prefix, _)| prefix.prefix_len()).map(|(_, target)| target)
+}
+
+/// The fate of `frame` if its flow has the next hop `choice` of its group. Port 1 has a link only if `is_up`.
+fn decide(frame: &[u8], routes: &Routes, is_up: bool, choice: usize) -> Fate {
+    let drop = |reason| Fate::Dropped(reason, None);
+    let parsed = SlicedPacket::from_ethernet(frame).expect("a packet");
+    let (src, dst, hops, length, is_whole, dscp): (IpAddr, IpAddr, u8, usize, bool, u8) = match parsed.net.unwrap() {
+        NetSlice::Ipv4(packet) => {
+            let header = packet.header();
+            if header.header_checksum() != header.to_header().calc_header_checksum() {
+                return drop(DropReason::Ipv4Checksum);
+            }
+            let (src, dst) = (header.source_addr().into(), header.destination_addr().into());
+            (src, dst, header.ttl(), header.total_len().into(), header.dont_fragment(), header.dcp().value())
+        }
+        NetSlice::Ipv6(packet) => {
+            let header = packet.header();
+            let (src, dst) = (header.source_addr().into(), header.destination_addr().into());
+            let length = usize::from(header.payload_length()) + 40;
+            (src, dst, header.hop_limit(), length, true, header.traffic_class() >> 2)
+        }
+        _ => panic!("only IP is sent"),
+    };
+    if is_odd_source(src) {
+        return drop(DropReason::Martian);
+    }
+    if (0..VLANS.len()).flat_map(own_addresses).chain(["fe80::9".parse().unwrap()]).any(|own| own == src) {
+        return drop(DropReason::OwnSource);
+    }
+    let hop = match look_up(routes, dst) {
+        None => return Fate::Dropped(DropReason::NoRoute, Some(PuntCause::Unreachable)),
+        Some(Target::Local) => return Fate::Consumed(PuntCause::Local),
+        Some(Target::Blackhole) => return drop(DropReason::Blackhole),
+        Some(Target::Martian) => return drop(DropReason::Martian),
+        Some(Target::Unknown) => None,
+        Some(Target::Hops(hops)) => Some(hops[choice % hops.len()]).filter(|hop| HOPS[*hop].port.is_some()),
+    };
+    if hop == Some(1) && !is_up {
+        return drop(DropReason::EgressDown);
+    }
+    if hops <= 1 {
+        return Fate::Dropped(DropReason::TtlExpired, Some(PuntCause::TimeExceeded));
+    }
+    let Some(hop) = hop else {
+        return match is_link_local(src) {
+            true => drop(DropReason::Martian),
+            false if usize::from(dscp >> 3) == LOSSLESS => {
+                Fate::Dropped(DropReason::NeighbourIncomplete, Some(PuntCause::Resolve))
+            }
+            false => Fate::Consumed(PuntCause::Resolve),
+        };
+    };
+    if length > 1500 {
+        let reason = if is_whole { DropReason::FragmentationNeeded } else { DropReason::FragmentationUnsupported };
+        return Fate::Dropped(reason, Some(PuntCause::TooBig));
+    }
+    if is_link_local(src) { drop(DropReason::Martian) } else { Fate::Sent(hop) }
+}
+
+fn is_link_local(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => address.is_link_local(),
+        IpAddr::V6(address) => address.is_unicast_link_local(),
+    }
+}
+
+fn is_odd_source(address: IpAddr) -> bool {
+    let is_odd = address.is_loopback() || address.is_multicast() || address.is_unspecified();
+    is_odd || matches!(address, IpAddr::V4(v4) if matches!(v4.octets()[0], 0 | 240..))
+}
+
+fn bed_of(routes: &Routes, is_up: bool) -> RoutingBed {
+    let mut tables = Tables::empty();
+    for (prefix, target) in routes {
+        let group = match target {
+            Target::Hops(hops) => tables.hops(hops),
+            Target::Local => GroupId::LOCAL,
+            Target::Blackhole => GroupId::BLACKHOLE,
+            Target::Martian => GroupId::MARTIAN,
+            Target::Unknown => tables.group(Group::without_buckets(Action::Incomplete(0))),
+        };
+        tables.set(&prefix.to_string(), group);
+    }
+    let mut spec = routing_spec();
+    // Frames that are too long for the next hops arrive.
+    for port in [0, 2, 3] {
+        spec.ports[port].mtu = 9000;
+    }
+    let mut bed = RoutingBed::with(&spec, tables);
+    bed.switch.set_link(1, is_up);
+    bed
+}
+
+/// The fate of `arrival` in the switch.
+fn send(bed: &mut RoutingBed, arrival: &Arrival) -> Fate {
+    let (before, frame) = (bed.all_drops(), arrival.frame());
+    bed.receive(arrival.port, &frame);
+    let dropped: Vec<_> = bed.all_drops().into_iter().filter(|drop| !before.contains(drop)).collect();
+    let (sent, punted) = (bed.sent(), bed.punted());
+    for copy in &punted {
+        assert_eq!((&copy.bytes, usize::from(copy.port)), (&frame, arrival.port));
+    }
+    let cause = punted.first().map(|copy| copy.cause);
+    assert!(sent.len() + dropped.len() <= 1 && punted.len() <= 1, "{sent:?}, {dropped:?}, {punted:?}");
+    match (&sent[..], &dropped[..], cause) {
+        ([(port, bytes)], [], None) => {
+            let is_hop = |hop: &usize| {
+                let class = u16::from(arrival.packet.dscp >> 3);
+                let tag = (HOPS[*hop].port == Some(3)).then_some((CUSTOMER, class << 13 | 20));
+                let expected = Packet { tag, ..at_next_hop(&arrival.packet, *hop) };
+                HOPS[*hop].port == Some(*port) && expected.frame() == *bytes
+            };
+            Fate::Sent((0..HOPS.len()).find(is_hop).unwrap_or_else(|| panic!("{bytes:02x?} of {arrival:?}")))
+        }
+        ([], [(_, reason, _)], cause) => Fate::Dropped(*reason, cause),
+        ([], [], Some(cause)) => Fate::Consumed(cause),
+        other => panic!("{other:?}"),
+    }
+}
+
+proptest! {
+    #[test]
+    fn each_packet_has_the_fate_that_a_naive_reference_decides(
+        routes in routes(),
+        arrivals in prop::collection::vec(arrival(), 1..24),
+        is_up in prop::bool::weighted(0.8),
+    ) {
+        let mut bed = bed_of(&routes, is_up);
+        for arrival in &arrivals {
+            let found = send(&mut bed, arrival);
+            // The reference does not know the hash: the fate is that by some next hop of the group.
+            let fates: Vec<_> = (0..4).map(|choice| decide(&arrival.frame(), &routes, is_up, choice)).collect();
+            prop_assert!(fates.contains(&found), "{found:?} and none of {fates:?}: {arrival:?}");
+        }
+        bed.assert_empty();
+    }
+
+    /// Usual bursts are routed as a whole, all others packet by packet.
+    #[test]
+    fn burst_has_the_fates_of_its_packets_alone(
+        routes in routes(),
+        arrivals in prop::collection::vec(arrival(), 1..8),
+        is_up in prop::bool::weighted(0.8),
+    ) {
+        let (mut together, mut alone) = (bed_of(&routes, is_up), bed_of(&routes, is_up));
+        for arrival in &arrivals {
+            together.io.inject(arrival.port, &arrival.frame());
+            alone.receive(arrival.port, &arrival.frame());
+        }
+        together.run(10_000);
+        let sent = |bed: &mut RoutingBed| {
+            let mut sent = bed.sent();
+            sent.sort_unstable();
+            sent
+        };
+        prop_assert_eq!(sent(&mut together), sent(&mut alone));
+        prop_assert_eq!(together.all_drops(), alone.all_drops());
+        let causes = |bed: &mut RoutingBed| {
+            let mut causes: Vec<_> = bed.punted().iter().map(|copy| (copy.port, copy.cause as usize)).collect();
+            causes.sort_unstable();
+            causes
+        };
+        prop_assert_eq!(causes(&mut together), causes(&mut alone));
+        together.assert_empty();
+    }
+}
