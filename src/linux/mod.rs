@@ -5,9 +5,9 @@
 //! # Example
 //!
 //! ```no_run
-//! use holdfast::linux::{NamedNamespace, Tap};
+//! use holdfast::linux::{Tap, make_namespace};
 //!
-//! let namespace = NamedNamespace::join_or_make("tor").expect("CAP_SYS_ADMIN");
+//! make_namespace("tor").expect("CAP_SYS_ADMIN");
 //! let tap = Tap::create("p1").expect("CAP_NET_ADMIN");
 //! tap.set_carrier(true).unwrap();
 //! ```
@@ -15,5 +15,5 @@
 mod namespace;
 mod tap;
 
-pub use namespace::{NAMED, NamedNamespace};
+pub use namespace::{NAMED, make_namespace};
 pub use tap::{LONGEST_NAME, Tap};

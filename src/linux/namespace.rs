@@ -3,10 +3,10 @@
 use std::fs::{self, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rustix::fs::statfs;
-use rustix::mount::{MountPropagationFlags, UnmountFlags, mount_bind, mount_bind_recursive, mount_change, unmount};
+use rustix::mount::{MountPropagationFlags, mount_bind, mount_bind_recursive, mount_change};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 
 /// Directory of the namespaces that `ip netns add` makes.
@@ -15,66 +15,42 @@ pub const NAMED: &str = "/run/netns";
 /// `NSFS_MAGIC`: type of the file system of namespaces.
 const NSFS: i64 = 0x6e73_6673;
 
-/// A namespace in which a switch runs. If the switch made it, it is removed with this value. Programs inside keep it
-/// alive without its name.
+/// Makes the namespace `name` if there is none. The calling thread enters no namespace.
 ///
-/// After a kill the namespace remains, and the next start uses it again.
-#[derive(Debug)]
-pub struct NamedNamespace {
-    path: PathBuf,
-    is_made_here: bool,
-}
-
-impl NamedNamespace {
-    /// Joins the namespace `name`, or makes it if there is none. The calling thread enters no namespace.
-    ///
-    /// # Errors
-    /// If there is none, and without CAP_SYS_ADMIN.
-    pub fn join_or_make(name: &str) -> io::Result<Self> {
-        let path = Path::new(NAMED).join(name);
-        if is_namespace(&path) {
-            return Ok(Self { path, is_made_here: false });
-        }
-        share_directory()?;
-        let created = OpenOptions::new().read(true).write(true).create_new(true).mode(0o444).open(&path);
-        match created {
-            Ok(_) => {}
-            // An ordinary file is the remainder of a process that was killed before it had made the namespace.
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && !is_namespace(&path) => {}
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                return Ok(Self { path, is_made_here: false });
-            }
-            Err(error) => return Err(error),
-        }
-        let target = path.clone();
-        let make = move || -> io::Result<()> {
-            // SAFETY: file descriptors stay shared; only the network of this thread changes, and the thread ends.
-            unsafe { unshare_unsafe(UnshareFlags::NEWNET) }?;
-            mount_bind("/proc/thread-self/ns/net", &target)?;
-            Ok(())
-        };
-        let made = std::thread::Builder::new().name("hf-namespace".to_owned()).spawn(make)?.join();
-        match made.unwrap_or_else(|panic| std::panic::resume_unwind(panic)) {
-            Ok(()) => Ok(Self { path, is_made_here: true }),
-            Err(error) => {
-                let _ = fs::remove_file(&path);
-                Err(error)
-            }
-        }
+/// Nothing removes it: programs inside, such as routing daemons, would go on in a namespace that has no name, and the
+/// next start of the switch would make another one beside them.
+///
+/// # Errors
+/// If there is none, and without CAP_SYS_ADMIN.
+pub fn make_namespace(name: &str) -> io::Result<()> {
+    let path = Path::new(NAMED).join(name);
+    if is_namespace(&path) {
+        return Ok(());
     }
-
-    /// Whether this process has made the namespace, and so removes it.
-    #[must_use]
-    pub fn is_made_here(&self) -> bool {
-        self.is_made_here
+    share_directory()?;
+    let created = OpenOptions::new().read(true).write(true).create_new(true).mode(0o444).open(&path);
+    match created {
+        Ok(_) => {}
+        // An ordinary file is the remainder of a process that was killed before it had made the namespace.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && !is_namespace(&path) => {}
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            return Ok(());
+        }
+        Err(error) => return Err(error),
     }
-}
-
-impl Drop for NamedNamespace {
-    fn drop(&mut self) {
-        if self.is_made_here && unmount(&self.path, UnmountFlags::DETACH).is_ok() {
-            // Without a mount the file is empty and harmless.
-            let _ = fs::remove_file(&self.path);
+    let target = path.clone();
+    let make = move || -> io::Result<()> {
+        // SAFETY: file descriptors stay shared; only the network of this thread changes, and the thread ends.
+        unsafe { unshare_unsafe(UnshareFlags::NEWNET) }?;
+        mount_bind("/proc/thread-self/ns/net", &target)?;
+        Ok(())
+    };
+    let made = std::thread::Builder::new().name("hf-namespace".to_owned()).spawn(make)?.join();
+    match made.unwrap_or_else(|panic| std::panic::resume_unwind(panic)) {
+        Ok(()) => Ok(()),
+        Err(error) => {
+            let _ = fs::remove_file(&path);
+            Err(error)
         }
     }
 }

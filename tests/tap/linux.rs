@@ -3,6 +3,7 @@
 //! The commands of docs/linux.md are run here.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -117,8 +118,12 @@ fn linux_answers() {
     reload_changes_addresses_of_taps(&mut lab);
     let name = lab.inside.run(&["ip", "netns", "identify"]);
     assert!(crate::namespace::list().iter().any(|listed| name.trim() == listed), "{name}");
+    let namespace = || fs::metadata(format!("/run/netns/{}", name.trim())).expect("a namespace").ino();
+    let before = namespace();
     lab.rig.stop();
-    assert!(!crate::namespace::list().iter().any(|listed| name.trim() == listed), "the switch removes its namespace");
+    lab.rig.start_switch(&lab.config);
+    lab.rig.wait_for_answer();
+    assert_eq!(namespace(), before, "routing daemons inside find the new taps");
 }
 
 fn routes_are_followed(lab: &Lab) {

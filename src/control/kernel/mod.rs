@@ -12,9 +12,10 @@ use std::time::Duration;
 use ipnet::IpNet;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::sync::mpsc::Receiver;
+use tokio::sync::mpsc::error::TryRecvError;
 
 use self::follow::Follower;
-use crate::linux::{NamedNamespace, Tap};
+use crate::linux::{Tap, make_namespace};
 use crate::netlink::{Batch, KernelWriter, NetlinkError, Options, Watcher};
 use crate::route::{Attachment, InjectTo, PuntCause, PuntFrame, RoutingSpec};
 use crate::router::{LinuxView, Outgoing, Router};
@@ -99,16 +100,16 @@ struct Link {
     addresses: Vec<IpNet>,
 }
 
-/// The namespace with its taps. Dropping the value removes the taps, and the namespace if this process has made it.
+/// The namespace with its taps. Dropping the value removes the taps.
 pub(super) struct Kernel {
     links: Vec<Link>,
     writer: KernelWriter,
     follower: Follower,
     batches: Receiver<Batch>,
     frame: Vec<u8>,
-    /// Fields are dropped in order: the watcher ends before the namespace is removed.
     _watcher: Watcher,
-    _namespace: NamedNamespace,
+    /// The watcher's thread has ended, which only a panic causes.
+    is_blind: bool,
 }
 
 impl Kernel {
@@ -117,7 +118,7 @@ impl Kernel {
         let Some(linux) = &spec.linux else { return Ok(None) };
         let name = &linux.namespace;
         let failed = |error| KernelError::Namespace { name: name.clone(), error };
-        let named = NamedNamespace::join_or_make(name).map_err(failed)?;
+        make_namespace(name).map_err(failed)?;
         let (namespace, writer, taps) = setup::open(name, spec)?;
         let links = taps.into_iter().zip(&spec.interfaces).map(|((tap, index), interface)| Link {
             tap,
@@ -135,8 +136,9 @@ impl Kernel {
         let follower = Follower::new(links.iter().map(|link| link.index).collect());
         let (watcher, batches) = Watcher::start(&namespace, Options::default())?;
         let longest = spec.interfaces.iter().map(|interface| usize::from(interface.mtu)).max().unwrap_or(1500) + 14;
-        let frame = vec![0; longest.max(SHORTEST)];
-        Ok(Some(Self { links, writer, follower, batches, frame, _watcher: watcher, _namespace: named }))
+        // A byte more, so that a longer frame is noticed.
+        let frame = vec![0; longest.max(SHORTEST) + 1];
+        Ok(Some(Self { links, writer, follower, batches, frame, _watcher: watcher, is_blind: false }))
     }
 
     /// Gives each tap the link state of its interface's ports: an interface has a link while one of its ports has.
@@ -196,7 +198,9 @@ impl Kernel {
                 let Ok(Some(len)) = link.tap.read(&mut self.frame) else { break };
                 let mut bytes = self.frame[..len].to_vec();
                 bytes.resize(len.max(SHORTEST), 0);
-                let is_taken = inject(&Outgoing { bytes, to: link.to, vlan: link.vlan });
+                // A frame that fills the buffer may have been cut.
+                let is_whole = len < self.frame.len();
+                let is_taken = is_whole && inject(&Outgoing { bytes, to: link.to, vlan: link.vlan });
                 let counts = &mut router.linux_mut().taps[index];
                 *(if is_taken { &mut counts.from_linux } else { &mut counts.from_linux_drops }) += 1;
                 taken += 1;
@@ -209,7 +213,17 @@ impl Kernel {
     pub fn follow(&mut self, router: &mut Router, now: Nanos) -> usize {
         let mut taken = 0;
         for _ in 0..BATCHES {
-            let Ok(batch) = self.batches.try_recv() else { break };
+            let batch = match self.batches.try_recv() {
+                Ok(batch) => batch,
+                Err(TryRecvError::Empty) => break,
+                Err(TryRecvError::Disconnected) => {
+                    router.linux_mut().is_synced = false;
+                    if !std::mem::replace(&mut self.is_blind, true) {
+                        super::warn("routes of the kernel are no longer followed; restart the switch");
+                    }
+                    break;
+                }
+            };
             if let Some(failure) = &batch.failure {
                 super::warn(&format!("the kernel's tables could not be read: {failure}"));
             }

@@ -157,7 +157,11 @@ impl Worker {
         if message.port == self.socket.port() {
             return;
         }
+        let malformed = self.counters.malformed;
         self.apply(&message, Mirror::feed);
+        if self.counters.malformed > malformed {
+            self.mirror.want_dump();
+        }
     }
 
     fn apply(&mut self, message: &RawMessage<'_>, feed: fn(&mut Mirror, KernelEvent)) {
