@@ -75,6 +75,7 @@ impl Networks {
             hash_seed: 1,
             is_symmetric: false,
             fib,
+            linux: None,
         });
     }
 

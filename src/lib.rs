@@ -2,7 +2,7 @@
 //!
 //! `docs/architecture.md` describes the modules and their dependencies. `wire`, `units`, `mmu`, `pfc`, `qos` and
 //! `forward` are pure. `dataplane` combines them into a pipeline over any [`io::Ports`]. Unsafe code is in `dpdk`,
-//! in the ring [`dataplane::handoff::ring`] and in `prefetch`.
+//! in the ring [`dataplane::handoff::ring`], in `prefetch` and in [`linux`].
 
 #![deny(unsafe_code)]
 
@@ -19,8 +19,11 @@ pub mod forward;
 pub mod headroom;
 pub mod hosts;
 pub mod io;
+#[allow(unsafe_code)]
+pub mod linux;
 pub mod mmu;
 mod mutant;
+pub mod netlink;
 pub mod pfc;
 mod prefetch;
 pub mod qos;

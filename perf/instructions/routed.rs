@@ -84,6 +84,7 @@ fn routing_spec(flows: u32, mode: fn(u16) -> VlanMode) -> SwitchSpec {
         hash_seed: 1,
         is_symmetric: false,
         fib: FibSize::default(),
+        linux: None,
     });
     spec
 }

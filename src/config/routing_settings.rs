@@ -14,6 +14,9 @@ pub(super) fn of(routing: &RoutingSpec, defaults: &RouterDefaults) -> Vec<Routin
         (false, "routing.hash".to_owned(), format!("{{seed: {seed}, symmetric: {}}}", routing.is_symmetric)),
         (false, "routing.fib".to_owned(), format!("{{ipv4: {}, ipv6: {}}}", routing.fib.ipv4, routing.fib.ipv6)),
     ];
+    if let Some(linux) = &routing.linux {
+        found.push((false, "routing.linux.namespace".to_owned(), linux.namespace.clone()));
+    }
     let name = |index: u16| routing.interfaces.get(usize::from(index)).map_or("none", |interface| &interface.name);
     let has_macs = defaults.has_mac.iter().copied().chain(std::iter::repeat(false));
     for (interface, has_mac) in routing.interfaces.iter().zip(has_macs) {

@@ -102,6 +102,9 @@ pub enum RunError {
         /// The idle settings of the lcore.
         idle: IdleConfig,
     },
+    /// The network namespace of `routing.linux` or its taps.
+    #[error(transparent)]
+    Kernel(#[from] super::KernelError),
     /// With `--fail-on-loss`: a lossless class lost frames or was starved.
     #[error("a lossless class lost frames or was starved; see the report")]
     Lost,

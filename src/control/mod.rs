@@ -17,6 +17,7 @@ mod devices;
 mod error;
 mod flow_control;
 mod idle;
+mod kernel;
 mod notify;
 mod reload;
 mod router;
@@ -33,6 +34,7 @@ use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 
 pub use error::RunError;
+pub use kernel::KernelError;
 pub use reload::Again;
 
 use self::api::Api;

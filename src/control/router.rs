@@ -6,6 +6,7 @@ use std::sync::mpsc::Receiver as Requests;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use super::kernel::Kernel;
 use super::{RunError, setup};
 use crate::config::Config;
 use crate::dataplane::handoff::exception::{ExceptionLink, ExceptionPort, exception_channel};
@@ -29,6 +30,9 @@ const TICK: Duration = Duration::from_millis(100);
 const UPDATE: Duration = Duration::from_millis(10);
 /// Punted frames of one lcore in one look, so that timers and requests have their turn in a flood.
 const FRAMES: usize = 64;
+/// Time between two confirmations of neighbours that never expire in Linux. FRR gives a link's router such an entry
+/// (169.254.0.1), which outlives the link, while the router forgets its neighbours with it.
+const REFRESH: Duration = Duration::from_millis(200);
 /// Requests in one look.
 const REQUESTS: usize = 64;
 
@@ -71,6 +75,7 @@ pub(super) struct Prepared {
     links: RouterLinks,
     handle: RouterHandle,
     requests: Requests<Request>,
+    kernel: Option<Kernel>,
 }
 
 /// Creates the router of `config` and the lcores' ends of it; `None` if the switch only bridges.
@@ -80,7 +85,12 @@ pub(super) fn prepare(config: &Config, ports: &setup::Ports) -> Result<Option<(P
     let fib = |name| RteFib::create(&ports.eal, name, routing.fib);
     let fibs: [Arc<dyn FibWriter>; 2] = [Arc::new(fib("fib0")?), Arc::new(fib("fib1")?)];
     let (handle, requests) = RouterHandle::new();
-    Ok(Some((Prepared { router: Router::new(routing, fibs, Nanos(1)), links, handle, requests }, ends)))
+    let mut router = Router::new(routing, fibs, Nanos(1));
+    let kernel = Kernel::open(routing)?;
+    if kernel.is_some() {
+        router.leave_answers_to_kernel();
+    }
+    Ok(Some((Prepared { router, links, handle, requests, kernel }, ends)))
 }
 
 impl Prepared {
@@ -97,7 +107,7 @@ impl Prepared {
         let stop = Arc::new(AtomicBool::new(false));
         let switch_view = current.get();
         let published = (switch_view.router.clone().unwrap_or_default(), switch_view.counters.clone());
-        let worker = Worker::new(self.router, self.links, self.requests, control.clone(), (stop.clone(), published));
+        let worker = Worker::new(self, control.clone(), (stop.clone(), published));
         let thread = std::thread::Builder::new().name("router".to_owned()).spawn(move || worker.run())?;
         Ok(RouterThread { stop, thread })
     }
@@ -112,11 +122,31 @@ impl RouterThread {
     }
 }
 
+/// The ways of frames from and to the lcores.
+struct Injector {
+    links: Vec<ExceptionLink>,
+    owners: Vec<u8>,
+}
+
+impl Injector {
+    /// Sends a frame by the lcore that owns its port, or by the first for all ports of a VLAN. Returns false if every
+    /// buffer is in use, as while the lcore stands still.
+    fn inject(&mut self, frame: &Outgoing) -> bool {
+        let lcore = match frame.to {
+            InjectTo::Port(port) => self.owners.get(usize::from(port)).copied().unwrap_or(0),
+            InjectTo::Vlan(_) => self.owners.first().copied().unwrap_or(0),
+        };
+        let link = self.links.get_mut(usize::from(lcore));
+        link.is_some_and(|link| link.inject(&frame.bytes, frame.to, frame.vlan))
+    }
+}
+
 struct Worker {
     router: Router,
-    links: Vec<ExceptionLink>,
+    /// Linux, if it answers for the router.
+    kernel: Option<Kernel>,
+    lcores: Injector,
     tables: Vec<Sender<Arc<RouteTable>>>,
-    owners: Vec<u8>,
     requests: Requests<Request>,
     control: Arc<LcoreControl>,
     stop: Arc<AtomicBool>,
@@ -130,13 +160,12 @@ struct Worker {
     ticked: Instant,
     /// The state for observers, and the counters of adjacencies.
     published: (Arc<Published>, Arc<Counters>),
+    refreshed: Instant,
 }
 
 impl Worker {
     fn new(
-        router: Router,
-        links: RouterLinks,
-        requests: Requests<Request>,
+        Prepared { router, links, requests, kernel, .. }: Prepared,
         control: Arc<LcoreControl>,
         (stop, published): (Arc<AtomicBool>, (Arc<Published>, Arc<Counters>)),
     ) -> Self {
@@ -144,9 +173,9 @@ impl Worker {
         let now = Instant::now();
         Self {
             router,
-            links,
+            kernel,
+            lcores: Injector { links, owners },
             tables,
-            owners,
             requests,
             control,
             stop,
@@ -157,13 +186,17 @@ impl Worker {
             updated: now,
             ticked: now,
             published,
+            refreshed: now,
         }
     }
 
     fn run(mut self) {
         while !self.stop.load(Ordering::Relaxed) {
             let moved = self.look();
-            std::thread::sleep(if moved > 0 { BUSY } else { IDLE });
+            match &self.kernel {
+                Some(kernel) if moved == 0 => kernel.wait(IDLE),
+                _ => std::thread::sleep(if moved > 0 { BUSY } else { IDLE }),
+            }
         }
     }
 
@@ -175,9 +208,13 @@ impl Worker {
     /// Looks at everything once. Returns the number of frames and requests.
     fn look(&mut self) -> usize {
         let now = self.now();
-        self.router.set_links(self.control.links(), now);
+        let up = self.control.links();
+        self.router.set_links(up, now);
+        if let Some(kernel) = &mut self.kernel {
+            kernel.set_links(up);
+        }
         let mut moved = self.serve_requests(now);
-        moved += self.take_punted(now);
+        moved += self.take_punted(now) + self.exchange_with_kernel(now);
         if self.ticked.elapsed() >= TICK {
             self.ticked = Instant::now();
             self.router.tick(now);
@@ -185,7 +222,8 @@ impl Worker {
             published.publish(&self.router, |adjacency| counters.adjacency_frames(adjacency));
         }
         for frame in self.router.take_output() {
-            self.inject(&frame);
+            // Each frame is an answer or a question that will be repeated.
+            let _ = self.lcores.inject(&frame);
             moved += 1;
         }
         self.update();
@@ -200,15 +238,23 @@ impl Worker {
             request(&mut self.router, now);
             served += 1;
         }
+        if served > 0
+            && let Some(kernel) = &mut self.kernel
+        {
+            kernel.configure(&self.router);
+        }
         served
     }
 
     fn take_punted(&mut self, now: Nanos) -> usize {
         let mut taken = 0;
-        for link in &mut self.links {
+        for link in &mut self.lcores.links {
             for _ in 0..FRAMES {
                 let Some(frame) = link.receive() else { break };
                 self.router.receive(&frame, now);
+                if let Some(kernel) = &mut self.kernel {
+                    kernel.deliver(&frame, &mut self.router);
+                }
                 link.give_back(frame);
                 taken += 1;
             }
@@ -216,17 +262,15 @@ impl Worker {
         taken
     }
 
-    /// Sends a frame by the lcore that owns its port, or by the first for all ports of a VLAN.
-    fn inject(&mut self, frame: &Outgoing) {
-        let lcore = match frame.to {
-            InjectTo::Port(port) => self.owners.get(usize::from(port)).copied().unwrap_or(0),
-            InjectTo::Vlan(_) => self.owners.first().copied().unwrap_or(0),
-        };
-        if let Some(link) = self.links.get_mut(usize::from(lcore)) {
-            // Every buffer is in use while the lcore stands still. Each frame is an answer or a question that will be
-            // repeated.
-            let _ = link.inject(&frame.bytes, frame.to, frame.vlan);
+    /// Sends the frames of Linux, and takes its routes, addresses and neighbours.
+    fn exchange_with_kernel(&mut self, now: Nanos) -> usize {
+        let Some(kernel) = &mut self.kernel else { return 0 };
+        let (router, lcores) = (&mut self.router, &mut self.lcores);
+        if self.refreshed.elapsed() >= REFRESH {
+            self.refreshed = Instant::now();
+            kernel.refresh(router, now);
         }
+        kernel.follow(router, now) + kernel.collect(router, |frame| lcores.inject(frame))
     }
 
     /// Gives the lcores new tables, once they have all taken the last ones.

@@ -25,5 +25,5 @@ pub mod table;
 pub use fib::{Fib, FibFull, FibMemory, FibWriter, SoftFib};
 pub use hash::FlowHash;
 pub use punt::{InjectFrame, InjectTo, PuntCause, PuntFrame};
-pub use spec::{Attachment, FibSize, InterfaceSpec, NextHopSpec, RouteSpec, RoutingSpec, StaticNeighbour};
+pub use spec::{Attachment, FibSize, InterfaceSpec, LinuxSpec, NextHopSpec, RouteSpec, RoutingSpec, StaticNeighbour};
 pub use table::{Action, Adjacency, AdjacencyId, Egress, Group, GroupId, MAX_ADJACENCIES, ROUTER_PORT, RouteTable};

@@ -89,6 +89,13 @@ impl Default for FibSize {
     }
 }
 
+/// The part of Linux in a router.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LinuxSpec {
+    /// Name of the network namespace that has the router's addresses and routing daemons, as `ip netns` shows it.
+    pub namespace: String,
+}
+
 /// The plan of a router. Interfaces, routes, next hops and neighbours are sorted, because their order in the
 /// configuration has no meaning: routed ports by number, then VLANs; the others by address.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -105,6 +112,8 @@ pub struct RoutingSpec {
     pub is_symmetric: bool,
     /// Room of the forwarding table.
     pub fib: FibSize,
+    /// Linux answers for the router's addresses, and routes come from it; `None`: the router answers.
+    pub linux: Option<LinuxSpec>,
 }
 
 impl RoutingSpec {

@@ -27,5 +27,6 @@ pub fn two_ports() -> RoutingSpec {
         hash_seed: 1,
         is_symmetric: false,
         fib: FibSize::default(),
+        linux: None,
     }
 }

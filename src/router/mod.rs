@@ -27,6 +27,7 @@ mod frames;
 pub mod groups;
 pub mod handle;
 mod interface;
+mod loopbacks;
 pub mod neighbours;
 pub mod published;
 mod respond;
@@ -45,7 +46,7 @@ pub use self::handle::RouterHandle;
 pub use self::neighbours::State;
 pub use self::published::{Published, Summary};
 pub use self::rib::{Source, UsedRoute};
-pub use self::view::{InterfaceView, NeighbourView, RouterView};
+pub use self::view::{InterfaceView, LinuxView, NeighbourView, RouterView, TapCounts};
 
 use self::groups::Groups;
 use self::interface::Interface;
@@ -102,6 +103,12 @@ pub struct Router {
     answers: bool,
     output: Vec<Outgoing>,
     counts: RouterCounts,
+    /// Own addresses that belong to no interface.
+    loopbacks: Vec<IpAddr>,
+    /// Addresses that Linux has beside the configured ones, by interface.
+    learned: Vec<Vec<IpNet>>,
+    /// The exchange with Linux.
+    linux: LinuxView,
     /// The configuration in force.
     spec: RoutingSpec,
 }
@@ -119,14 +126,22 @@ impl Router {
             answers: true,
             output: Vec::new(),
             counts: RouterCounts::default(),
+            loopbacks: Vec::new(),
+            learned: vec![Vec::new(); spec.interfaces.len()],
+            linux: LinuxView { taps: vec![TapCounts::default(); spec.interfaces.len()], ..LinuxView::default() },
             spec: RoutingSpec { routes: Vec::new(), neighbours: Vec::new(), ..spec.clone() },
         };
         for (prefix, group) in interface::fixed_routes() {
             router.set_group(Source::Local, prefix, group);
         }
         for (index, interface) in spec.interfaces.iter().enumerate() {
+            // An interface without addresses has its link-local one.
+            for (prefix, source, group) in router.interfaces[index].routes(index as u16) {
+                router.set_group(source, prefix, group);
+            }
             router.set_addresses(index as u16, &interface.addresses, now);
         }
+        router.update_own();
         router.configure(spec, now);
         router
     }
@@ -140,7 +155,8 @@ impl Router {
     /// Brings static routes, static neighbours and addresses to `wanted`. Interfaces are those of the start.
     pub fn configure(&mut self, wanted: &RoutingSpec, now: Nanos) {
         for (index, interface) in wanted.interfaces.iter().enumerate().take(self.interfaces.len()) {
-            self.set_addresses(index as u16, &interface.addresses, now);
+            let addresses = self.with_learned(index as u16, &interface.addresses);
+            self.set_addresses(index as u16, &addresses, now);
         }
         let old = std::mem::replace(&mut self.spec, wanted.clone());
         for route in &old.routes {
@@ -175,17 +191,20 @@ impl Router {
             return;
         }
         for (prefix, source, _) in before.iter().filter(|route| !after.contains(route)) {
-            // Another interface may have the same link-local address.
-            if !self.interfaces.iter().enumerate().any(|(other, interface)| {
+            // Another interface may have the same link-local address, and a loopback any address.
+            let mut others = self.interfaces.iter().enumerate();
+            let is_of_another = others.any(|(other, interface)| {
                 interface.routes(other as u16).iter().any(|(kept, of, _)| (kept, of) == (prefix, source))
-            }) {
+            });
+            let is_of_loopback = *source == Source::Local && self.loopbacks.contains(&prefix.addr());
+            if !is_of_another && !is_of_loopback {
                 self.drop_group(*source, *prefix);
             }
         }
         for (prefix, source, group) in after {
             self.set_group(source, prefix, group);
         }
-        self.tables.set_own(self.interfaces.iter().flat_map(Interface::own));
+        self.update_own();
         self.announce(index, &new);
         let _ = now;
     }

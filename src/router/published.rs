@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::neighbours::Key;
-use super::{Router, RouterView};
+use super::{LinuxView, Router, RouterView};
 use crate::route::AdjacencyId;
 
 /// Most next hops with metrics of their own.
@@ -22,6 +22,8 @@ pub struct Summary {
     pub next_hops: Vec<NextHopUse>,
     /// Next hops beyond these.
     pub more_next_hops: usize,
+    /// The exchange with Linux; `None` if the router answers by itself.
+    pub linux: Option<LinuxView>,
 }
 
 /// The use of a next hop.
@@ -69,7 +71,8 @@ impl Published {
             is_usable: hop.is_usable,
             frames: inner.traffic.frames((hop.interface, hop.address), &frames),
         });
-        inner.summary = Summary { view, interfaces_up, next_hops: next_hops.collect(), more_next_hops };
+        let linux = router.linux_view().cloned();
+        inner.summary = Summary { view, interfaces_up, next_hops: next_hops.collect(), more_next_hops, linux };
     }
 
     /// The latest state.

@@ -93,10 +93,12 @@ impl Router {
             IpAddr::V6(_) => frames::may_answer_v6(packet, error),
         };
         // RFC 1812 section 4.3.2.4: the source is an address of the interface "over which the ICMP message is
-        // transmitted". An interface without an address uses that of another.
+        // transmitted". An interface without an address uses that of another, or of a loopback.
         let out = self.next_hop(source).first().map_or(index, |key| key.0);
         let interfaces = [usize::from(out), usize::from(index)].into_iter().chain(0..self.interfaces.len());
         let own = interfaces.filter_map(|index| self.interfaces[index].routable(source)).next();
+        let loopback = || self.loopbacks.iter().copied().find(|own| own.is_ipv4() == source.is_ipv4());
+        let own = own.or_else(loopback);
         let Some(own) = own.filter(|_| may_answer && !self.tables.is_own(source)) else { return };
         let bytes = match own {
             IpAddr::V4(own) => frames::icmp_error_v4(own, packet, error),

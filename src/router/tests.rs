@@ -235,6 +235,22 @@ fn errors_go_back_to_the_sender() {
     assert_eq!(router.view().counts.icmp_errors, 3);
 }
 
+/// The spine of an unnumbered fabric: traceroute shows its loopback.
+#[test]
+fn router_without_addresses_answers_from_its_loopback() {
+    let mut spec = fixture::two_ports();
+    spec.interfaces.iter_mut().for_each(|interface| interface.addresses.clear());
+    let fibs: [Arc<dyn FibWriter>; 2] = [Arc::new(SoftFib::default()), Arc::new(SoftFib::default())];
+    let mut router = Router::new(&spec, fibs, seconds(1));
+    router.set_loopbacks(vec!["fd00:255::1".parse().unwrap(), "10.255.0.1".parse().unwrap()]);
+    router.set_route(Source::Kernel, "10.0.0.0/24".parse().unwrap(), &[hop(0, "169.254.0.1")], seconds(1));
+    router.confirm_neighbour(0, "169.254.0.1".parse().unwrap(), HOST, seconds(1));
+    router.take_output();
+    router.receive(&punt(0, PuntCause::TimeExceeded, udp([10, 0, 1, 9], 1)), seconds(1));
+    let sent = router.take_output();
+    assert_eq!((sent.len(), &sent[0].bytes[..6], &sent[0].bytes[26..30]), (1, &HOST.0[..], &[10, 255, 0, 1][..]));
+}
+
 #[test]
 fn packet_to_a_silent_host_is_answered_as_unreachable() {
     let mut router = router();
@@ -315,4 +331,33 @@ fn next_hop_that_a_route_names_twice_is_not_asked_for_after_the_route() {
     router.take_output();
     (60..120).for_each(|second| router.tick(seconds(second)));
     assert_eq!(router.take_output(), []);
+}
+
+#[test]
+fn interface_without_addresses_has_its_link_local_one() {
+    let mut spec = fixture::two_ports();
+    spec.interfaces[1].addresses.clear();
+    let fibs: [Arc<dyn FibWriter>; 2] = [Arc::new(SoftFib::default()), Arc::new(SoftFib::default())];
+    let mut router = Router::new(&spec, fibs, seconds(1));
+    let own = router.link_local(1);
+    assert_eq!(router.route_to(own.into()), Some((Source::Local, GroupId::LOCAL)));
+    assert!(updated(&mut router).is_own(own.into()));
+}
+
+#[test]
+fn addresses_of_linux_stay_beside_configured_ones_and_survive_a_reload() {
+    let mut router = router();
+    let [learned, loopback]: [IpAddr; 2] = ["10.5.0.1", "10.255.0.1"].map(|text| text.parse().unwrap());
+    router.set_learned_addresses(1, vec!["10.5.0.1/24".parse().unwrap()], seconds(1));
+    router.set_loopbacks(vec![loopback]);
+    let mut spec = fixture::two_ports();
+    spec.interfaces[1].addresses = vec!["10.7.0.1/24".parse().unwrap()];
+    router.configure(&spec, seconds(2));
+    for own in [learned, loopback, "10.7.0.1".parse().unwrap()] {
+        assert_eq!(router.route_to(own), Some((Source::Local, GroupId::LOCAL)), "{own}");
+    }
+    router.set_learned_addresses(1, Vec::new(), seconds(3));
+    router.set_loopbacks(Vec::new());
+    assert_eq!((router.route_to(learned), router.route_to(loopback)), (None, None));
+    assert!(!updated(&mut router).is_own(loopback));
 }

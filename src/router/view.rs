@@ -52,6 +52,36 @@ pub struct InterfaceView {
     pub addresses: Vec<IpNet>,
 }
 
+/// The exchange with Linux, which answers for the router's addresses.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct LinuxView {
+    /// Counters of each interface's tap, by index.
+    pub taps: Vec<TapCounts>,
+    /// Whether the router has all routes, addresses and neighbours of Linux.
+    pub is_synced: bool,
+    /// Complete readings of the tables of Linux.
+    pub dumps: u64,
+    /// Losses of messages about changes, each of which causes a reading.
+    pub overruns: u64,
+    /// Messages that could not be parsed.
+    pub malformed: u64,
+    /// Entries of Linux that the mirror of its tables had no room for.
+    pub refused: u64,
+}
+
+/// Counters of the tap of an interface, by which Linux exchanges frames with it.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct TapCounts {
+    /// Frames given to Linux.
+    pub to_linux: u64,
+    /// Frames that Linux did not take.
+    pub to_linux_drops: u64,
+    /// Frames of Linux that left.
+    pub from_linux: u64,
+    /// Frames of Linux that found every buffer to the packet path in use.
+    pub from_linux_drops: u64,
+}
+
 /// A neighbour.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NeighbourView {
@@ -131,6 +161,12 @@ impl Router {
             },
         });
         views.collect()
+    }
+
+    /// The exchange with Linux; `None` if the router answers by itself.
+    #[must_use]
+    pub fn linux_view(&self) -> Option<&LinuxView> {
+        (!self.answers).then_some(&self.linux)
     }
 
     /// All neighbours, by interface and address.

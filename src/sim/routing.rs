@@ -141,7 +141,15 @@ impl<'a> Fabric<'a> {
             interfaces.push(hosts);
         }
         let hash_seed = routed.hash_seed.wrapping_add(1).wrapping_mul(SPREAD) ^ switch as u64;
-        RoutingSpec { interfaces, routes, neighbours, hash_seed, is_symmetric: false, fib: FibSize::default() }
+        RoutingSpec {
+            interfaces,
+            routes,
+            neighbours,
+            hash_seed,
+            is_symmetric: false,
+            fib: FibSize::default(),
+            linux: None,
+        }
     }
 
     /// Returns the routes of `switch` to the hosts of all other switches, by all shortest paths over links that are up.

@@ -29,12 +29,14 @@ fn metrics(expression: &str) -> BTreeSet<String> {
     words.filter(|word| *word == "up" || word.contains("holdfast_")).map(str::to_owned).collect()
 }
 
-/// Returns the names that the section on routing of docs/metrics.md lists. The switch of these tests bridges; unit
-/// tests of the collector check that a switch that routes has these metrics.
+/// Returns the names that the sections on routing and Linux of docs/metrics.md list. The switch of these tests bridges;
+/// unit tests of the collector check that a switch that routes has these metrics.
 fn of_routing() -> BTreeSet<String> {
     let page = text("docs/metrics.md");
-    let section = page.split("\n## ").find(|section| section.starts_with("Routing\n")).expect("a section on routing");
-    metrics(section).into_iter().filter(|word| word.starts_with("holdfast_")).collect()
+    let is_of_routing = |section: &&str| section.starts_with("Routing\n") || section.starts_with("Linux\n");
+    let sections: Vec<&str> = page.split("\n## ").filter(is_of_routing).collect();
+    assert_eq!(sections.len(), 2);
+    sections.iter().flat_map(|section| metrics(section)).filter(|word| word.starts_with("holdfast_")).collect()
 }
 
 #[test]

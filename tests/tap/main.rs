@@ -17,6 +17,8 @@ mod hosts_talk;
 mod interface;
 mod iperf;
 mod jumbo;
+mod leaf_spine;
+mod linux;
 #[path = "../switch/metrics.rs"]
 #[allow(dead_code, reason = "the tests of the switch use more of it")]
 mod metrics;

@@ -49,6 +49,7 @@ pub fn list() -> Vec<String> {
 /// A network namespace.
 pub struct Namespace {
     name: String,
+    is_owned: bool,
 }
 
 impl Namespace {
@@ -56,14 +57,20 @@ impl Namespace {
     pub fn new(name: String) -> Self {
         let output = Command::new("ip").args(["netns", "add", &name]).output().expect("there is `ip`");
         assert!(output.status.success(), "{output:?}");
-        let namespace = Self { name };
+        let namespace = Self { name, is_owned: true };
         namespace.run(&["ip", "link", "set", "dev", "lo", "up"]);
         namespace
     }
 
     /// Represents a namespace that another program creates. Dropping the value removes it.
     pub fn promised(name: String) -> Self {
-        Self { name }
+        Self { name, is_owned: true }
+    }
+
+    /// Represents a namespace that another program creates and removes.
+    #[allow(dead_code, reason = "not all tests have such programs")]
+    pub fn borrowed(name: String) -> Self {
+        Self { name, is_owned: false }
     }
 
     /// Returns a command that runs `program` inside.
@@ -122,6 +129,18 @@ impl Namespace {
         std::thread::spawn(send).join().expect("it does not panic").expect("datagrams that leave");
     }
 
+    /// Opens a UDP socket at `address` inside.
+    #[track_caller]
+    #[allow(dead_code, reason = "not all tests send by themselves")]
+    pub fn udp(&self, address: &str) -> UdpSocket {
+        let (namespace, address) = (format!("/run/netns/{}", self.name), address.to_owned());
+        let open = move || {
+            move_into_link_name_space(File::open(namespace)?.as_fd(), Some(LinkNameSpaceType::Network))?;
+            UdpSocket::bind(address)
+        };
+        std::thread::spawn(open).join().expect("it does not panic").expect("a socket")
+    }
+
     /// Removes the namespace now, with everything in it.
     #[track_caller]
     pub fn remove(&self) {
@@ -132,6 +151,9 @@ impl Namespace {
 
 impl Drop for Namespace {
     fn drop(&mut self) {
+        if !self.is_owned {
+            return;
+        }
         let _ = Command::new("ip").args(["netns", "delete", &self.name]).output();
     }
 }

@@ -4,7 +4,7 @@ use super::family::Families;
 use crate::dataplane::telemetry::counters::LcoreCounters;
 use crate::route::{PuntCause, RoutingSpec};
 use crate::router::neighbours::State;
-use crate::router::{Source, Summary};
+use crate::router::{LinuxView, Source, Summary, TapCounts};
 use crate::stats::switch_view::SwitchView;
 
 const FAMILIES: [&str; 2] = ["ipv4", "ipv6"];
@@ -78,6 +78,28 @@ const LCORE_COUNTERS: [Row<LcoreCounters>; 5] = [
     }),
 ];
 
+/// Frames between Linux and an interface.
+const TAPS: [Row<TapCounts>; 4] = [
+    ("holdfast_linux_delivered_frames_total", "Frames given to Linux by the interface's tap.", |tap| tap.to_linux),
+    ("holdfast_linux_refused_frames_total", "Frames that Linux did not take.", |tap| tap.to_linux_drops),
+    ("holdfast_linux_sent_frames_total", "Frames that Linux sent by the interface's tap.", |tap| tap.from_linux),
+    ("holdfast_linux_unsent_frames_total", "Frames of Linux dropped: every buffer to the lcores was in use.", |tap| {
+        tap.from_linux_drops
+    }),
+];
+
+/// The mirror of the tables of Linux.
+const MIRROR: [Row<LinuxView>; 4] = [
+    ("holdfast_linux_dumps_total", "Complete readings of the tables of Linux.", |linux| linux.dumps),
+    ("holdfast_linux_overruns_total", "Losses of messages of Linux, each of which causes a reading.", |linux| {
+        linux.overruns
+    }),
+    ("holdfast_linux_malformed_messages_total", "Messages of Linux that could not be parsed.", |linux| linux.malformed),
+    ("holdfast_linux_refused_entries_total", "Entries of Linux without room in the mirror of its tables.", |linux| {
+        linux.refused
+    }),
+];
+
 /// Everything of a switch that routes; nothing for one that only bridges.
 pub(super) fn routing(families: &mut Families, switch_view: &SwitchView) {
     let (Some(published), Some(spec)) = (&switch_view.router, &switch_view.spec.routing) else { return };
@@ -96,6 +118,24 @@ pub(super) fn routing(families: &mut Families, switch_view: &SwitchView) {
     interfaces(families, router, spec);
     next_hops(families, router, spec);
     exceptions(families, switch_view);
+    if let Some(view) = &router.linux {
+        linux(families, view, spec);
+    }
+}
+
+/// The exchange with Linux, where it answers for the router's addresses.
+fn linux(families: &mut Families, view: &LinuxView, spec: &RoutingSpec) {
+    for (name, help, of) in TAPS {
+        let family = families.counter(name, help);
+        for (interface, tap) in spec.interfaces.iter().zip(&view.taps) {
+            family.add(&[("interface", &interface.name)], of(tap));
+        }
+    }
+    for (name, help, of) in MIRROR {
+        families.counter(name, help).add(&[], of(view));
+    }
+    let help = "1 while the router has all routes, addresses and neighbours of Linux.";
+    families.gauge("holdfast_linux_synced", help).add(&[], u64::from(view.is_synced));
 }
 
 /// Routes, and the room of the forwarding table.

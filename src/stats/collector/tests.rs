@@ -282,9 +282,34 @@ fn switch_that_routes_has_series_of_routes_neighbours_and_next_hops() {
 }
 
 #[test]
+fn router_whose_addresses_are_those_of_linux_has_series_of_the_exchange() {
+    let (switch_view, mut router) = routing();
+    router.leave_answers_to_kernel();
+    let linux = router.linux_mut();
+    (linux.is_synced, linux.dumps, linux.taps[1].to_linux, linux.taps[1].from_linux_drops) = (true, 4, 30, 2);
+    switch_view.router.as_ref().unwrap().publish(&router, |_| 0);
+    let series = read(&scrape(switch_view));
+    for (key, value) in [
+        ("holdfast_linux_synced", 1.0),
+        ("holdfast_linux_dumps_total", 4.0),
+        ("holdfast_linux_overruns_total", 0.0),
+        (r#"holdfast_linux_delivered_frames_total{interface="p2"}"#, 30.0),
+        (r#"holdfast_linux_unsent_frames_total{interface="p2"}"#, 2.0),
+        (r#"holdfast_linux_sent_frames_total{interface="p1"}"#, 0.0),
+    ] {
+        assert_eq!(series.get(key), Some(&value), "{key}");
+    }
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/metrics.md")).expect("a page");
+    for name in series.keys().filter(|key| key.starts_with("holdfast_linux_")) {
+        let name = name.split('{').next().unwrap();
+        assert!(page.contains(&format!("| `{name}` |")), "docs/metrics.md has no {name}");
+    }
+}
+
+#[test]
 fn switch_that_bridges_has_no_series_of_routing() {
     let series = read(&scrape(run()));
-    for word in ["route", "neighbour", "fib_", "next_hop", "punt", "ttl_expired"] {
+    for word in ["route", "neighbour", "fib_", "linux", "next_hop", "punt", "ttl_expired"] {
         assert!(!series.keys().any(|key| key.contains(word)), "{word}");
     }
 }

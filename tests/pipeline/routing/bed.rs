@@ -103,6 +103,7 @@ pub fn routing_spec() -> SwitchSpec {
         hash_seed: 1,
         is_symmetric: false,
         fib: FibSize::default(),
+        linux: None,
     });
     spec
 }

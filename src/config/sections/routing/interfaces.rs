@@ -49,8 +49,9 @@ pub struct Interfaces {
     is_whole: bool,
 }
 
-/// Reads all interfaces, and gives each routed port its internal VLAN. The order in the file has no meaning.
-pub fn read<'a>(fields: &Fields<'a>, ports: &mut [Port<'a>], macs: &mut Unique) -> Interfaces {
+/// Reads all interfaces, and gives each routed port its internal VLAN. The order in the file has no meaning. Where
+/// Linux has addresses too (`has_linux`), an interface needs none.
+pub fn read<'a>(fields: &Fields<'a>, ports: &mut [Port<'a>], macs: &mut Unique, has_linux: bool) -> Interfaces {
     let report = fields.owner().report();
     let errors = report.errors();
     let item = fields.required("interfaces", "interfaces: [{port: p1, addresses: [10.0.1.1/31]}]");
@@ -61,7 +62,7 @@ pub fn read<'a>(fields: &Fields<'a>, ports: &mut [Port<'a>], macs: &mut Unique) 
     }
     let (mut seen, mut addresses) = (HashSet::new(), Unique::new("address"));
     let mut drafts: Vec<Draft<'_>> =
-        items.iter().filter_map(|item| read_one(item, ports, &mut seen, &mut addresses)).collect();
+        items.iter().filter_map(|item| read_one(item, ports, (&mut seen, &mut addresses), has_linux)).collect();
     drafts.sort_by_key(|draft| draft.place);
     claim_macs(&drafts, ports, macs);
     take_ports(&drafts, ports);
@@ -82,12 +83,15 @@ pub fn read<'a>(fields: &Fields<'a>, ports: &mut [Port<'a>], macs: &mut Unique) 
 fn read_one<'a>(
     item: &Item<'a>,
     ports: &[Port<'_>],
-    seen: &mut HashSet<Place>,
-    unique: &mut Unique,
+    (seen, unique): (&mut HashSet<Place>, &mut Unique),
+    has_linux: bool,
 ) -> Option<Draft<'a>> {
     let fields = item.fields(KEYS)?;
     let mac = fields.get("mac").as_ref().and_then(names::station);
-    let addresses = fields.required("addresses", "addresses: [10.0.1.1/31]");
+    let addresses = match fields.get("addresses") {
+        None if has_linux => None,
+        _ => fields.required("addresses", "addresses: [10.0.1.1/31]"),
+    };
     let addresses = addresses.map(|item| addresses::read_own(&item, unique)).unwrap_or_default();
     let Some((item_of_place, place)) = read_place(&fields, ports)? else {
         return item.refuse("`port` or `vlan` is missing; write e.g. `port: p1` to route at a port, or `vlan: 10`");

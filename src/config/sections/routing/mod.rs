@@ -2,6 +2,7 @@
 
 mod addresses;
 mod interfaces;
+mod linux;
 mod networks;
 mod routes;
 
@@ -13,7 +14,7 @@ use crate::forward::StaticEntry;
 use crate::route::{Attachment, FibSize, ROUTER_PORT, RoutingSpec};
 use crate::units::Nanos;
 
-const KEYS: &[&str] = &["interfaces", "routes", "neighbours", "hash", "fib"];
+const KEYS: &[&str] = &["interfaces", "routes", "neighbours", "hash", "fib", "linux"];
 
 /// Fewest prefixes of a forwarding table.
 const SMALLEST_FIB: u64 = 1 << 10;
@@ -56,7 +57,9 @@ pub fn read<'a>(item: Option<Item<'a>>, ports: &mut [Port<'a>], macs: &mut Uniqu
         ));
         return None;
     }
-    let interfaces = interfaces::read(&fields, ports, macs);
+    let linux_item = fields.get("linux");
+    let interfaces = interfaces::read(&fields, ports, macs, linux_item.is_some());
+    let linux = linux_item.and_then(|item| linux::read(&item, &interfaces));
     let routes = routes::read(fields.get("routes"), &interfaces, ports);
     let neighbours = routes::read_neighbours(fields.get("neighbours"), &interfaces, ports);
     let (seed, is_symmetric) = read_hash(fields.get("hash"));
@@ -68,6 +71,7 @@ pub fn read<'a>(item: Option<Item<'a>>, ports: &mut [Port<'a>], macs: &mut Uniqu
         hash_seed: seed.unwrap_or_else(|| RoutingSpec::default_seed(first)),
         is_symmetric,
         fib,
+        linux,
         interfaces: interfaces.specs,
     };
     check_fib(&fields, &spec);

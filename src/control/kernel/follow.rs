@@ -1,0 +1,285 @@
+//! Takes addresses, neighbours and routes of the namespace into the router.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+
+use crate::netlink::{Address, Change, Neighbour, Route, RouteKind};
+use crate::route::NextHopSpec;
+use crate::router::{Router, Source};
+use crate::units::Nanos;
+use crate::wire::MacAddr;
+
+/// Routes of the kernel itself (`RTPROT_KERNEL`). They follow from addresses, which the router has too.
+const BY_KERNEL: u8 = 2;
+
+/// Time for which a removed route stays. Daemons replace IPv6 routes by a removal and an addition, between which no
+/// packet must be lost.
+const LEAVING: Nanos = Nanos(50_000_000);
+
+/// The state of the namespace as far as the router needs it again.
+#[derive(Debug)]
+pub struct Follower {
+    /// Link of each interface's tap.
+    taps: Vec<u32>,
+    /// Addresses of all links in the namespace.
+    addresses: BTreeSet<(u32, IpNet)>,
+    /// Links whose addresses have changed.
+    changed: BTreeSet<u32>,
+    /// Neighbours that never expire.
+    permanent: BTreeMap<(u16, IpAddr), MacAddr>,
+    /// Removed routes, with the time at which the router loses them.
+    leaving: BTreeMap<IpNet, Nanos>,
+}
+
+impl Follower {
+    /// Follows the taps with these links.
+    pub fn new(taps: Vec<u32>) -> Self {
+        Self {
+            taps,
+            addresses: BTreeSet::new(),
+            changed: BTreeSet::new(),
+            permanent: BTreeMap::new(),
+            leaving: BTreeMap::new(),
+        }
+    }
+
+    /// The interface of a link; `None` if the link is not a tap of the switch, such as lo or a link for management.
+    fn interface(&self, link: u32) -> Option<u16> {
+        self.taps.iter().position(|&tap| tap == link).map(|index| index as u16)
+    }
+
+    /// Takes a difference. Addresses take effect with [`Follower::finish`].
+    pub fn apply(&mut self, change: &Change, router: &mut Router, now: Nanos) {
+        match change {
+            Change::Address(Address { index, address }) => {
+                self.addresses.insert((*index, *address));
+                self.changed.insert(*index);
+            }
+            Change::AddressGone(Address { index, address }) => {
+                self.addresses.remove(&(*index, *address));
+                self.changed.insert(*index);
+            }
+            Change::Neighbour(neighbour) => self.learn(neighbour, router, now),
+            Change::NeighbourGone { index, address } => {
+                if let Some(interface) = self.interface(*index) {
+                    self.permanent.remove(&(interface, *address));
+                }
+            }
+            Change::Route(route) => self.set_route(route, router, now),
+            Change::RouteGone { prefix } => {
+                self.leaving.insert(*prefix, Nanos(now.0 + LEAVING.0));
+            }
+            Change::Full { table, limit } => crate::control::warn(&format!(
+                "the kernel has more than {limit} {table}; the router lacks the others, so their packets are dropped"
+            )),
+            Change::Link(_) | Change::LinkGone { .. } | Change::NotFull { .. } => {}
+        }
+    }
+
+    /// Gives the router the addresses that have changed: those of taps to their interfaces, all others as own addresses
+    /// without a network.
+    pub fn finish(&mut self, router: &mut Router, now: Nanos) {
+        if self.changed.is_empty() {
+            return;
+        }
+        for link in std::mem::take(&mut self.changed) {
+            let Some(interface) = self.interface(link) else { continue };
+            let own = self.addresses.iter().filter(|(index, _)| *index == link).map(|(_, address)| *address);
+            router.set_learned_addresses(interface, own.collect(), now);
+        }
+        let elsewhere = self.addresses.iter().filter(|(index, _)| self.interface(*index).is_none());
+        let elsewhere = elsewhere.map(|(_, address)| address.addr()).filter(|address| is_reachable(*address));
+        router.set_loopbacks(elsewhere.collect());
+    }
+
+    /// Confirms neighbours that never expire in Linux, so that they do not here either.
+    pub fn refresh(&self, router: &mut Router, now: Nanos) {
+        for (&(interface, address), &mac) in &self.permanent {
+            router.confirm_neighbour(interface, address, mac, now);
+        }
+    }
+
+    /// Removes the routes whose time is over. Call it often.
+    pub fn expire(&mut self, router: &mut Router, now: Nanos) {
+        self.leaving.retain(|prefix, until| {
+            if now >= *until {
+                router.remove_route(Source::Kernel, *prefix);
+            }
+            now < *until
+        });
+    }
+
+    fn learn(&mut self, neighbour: &Neighbour, router: &mut Router, now: Nanos) {
+        let Some(interface) = self.interface(neighbour.index) else { return };
+        if neighbour.mac.is_zero() || neighbour.mac.is_group() || !is_reachable_on_link(neighbour.address) {
+            return;
+        }
+        let key = (interface, neighbour.address);
+        if neighbour.is_permanent {
+            self.permanent.insert(key, neighbour.mac);
+        } else {
+            self.permanent.remove(&key);
+        }
+        router.confirm_neighbour(interface, neighbour.address, neighbour.mac, now);
+    }
+
+    /// Takes a route. Next hops by other links than taps are left out, and a route that has no others is ignored. The
+    /// same goes for destinations on a link: only addresses make a network.
+    fn set_route(&mut self, route: &Route, router: &mut Router, now: Nanos) {
+        self.leaving.remove(&route.prefix);
+        let hops: Vec<NextHopSpec> = route
+            .next_hops
+            .iter()
+            .filter_map(|hop| {
+                let (address, interface) = (hop.gateway?, self.interface(hop.index)?);
+                Some(NextHopSpec { address, interface, weight: hop.weight.max(1) })
+            })
+            .collect();
+        let drops = matches!(route.kind, RouteKind::Blackhole | RouteKind::Unreachable | RouteKind::Prohibit);
+        let is_wanted = drops || (route.kind == RouteKind::Unicast && !hops.is_empty());
+        let is_set =
+            is_wanted && route.protocol != BY_KERNEL && router.set_route(Source::Kernel, route.prefix, &hops, now);
+        if !is_set {
+            // The route before is over in any case.
+            router.remove_route(Source::Kernel, route.prefix);
+        }
+    }
+}
+
+/// Whether other hosts may use `address` for a packet to the switch.
+fn is_reachable(address: IpAddr) -> bool {
+    let is_link_local = match address {
+        IpAddr::V4(address) => address.is_link_local(),
+        IpAddr::V6(address) => address.is_unicast_link_local(),
+    };
+    is_reachable_on_link(address) && !is_link_local
+}
+
+fn is_reachable_on_link(address: IpAddr) -> bool {
+    !address.is_loopback() && !address.is_unspecified() && !address.is_multicast()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::netlink::{Link, NextHop};
+    use crate::route::{FibWriter, GroupId, SoftFib};
+    use crate::router::{State, fixture};
+    use crate::sets::PortSet;
+
+    const NOW: Nanos = Nanos(1_000_000_000);
+    const LATER: Nanos = Nanos(NOW.0 + LEAVING.0);
+    const PEER: MacAddr = MacAddr([2, 0, 0, 0, 9, 9]);
+    /// Links of the taps of the fixture's two interfaces, and another link.
+    const TAPS: [u32; 2] = [5, 6];
+    const OTHER: u32 = 9;
+
+    fn rig() -> (Follower, Router) {
+        let fibs: [Arc<dyn FibWriter>; 2] = [Arc::new(SoftFib::default()), Arc::new(SoftFib::default())];
+        (Follower::new(TAPS.to_vec()), Router::new(&fixture::two_ports(), fibs, NOW))
+    }
+
+    fn address(text: &str) -> IpAddr {
+        text.parse().unwrap()
+    }
+
+    fn prefix(text: &str) -> IpNet {
+        text.parse().unwrap()
+    }
+
+    fn route(to: &str, hops: &[(&str, u32)], kind: RouteKind) -> Change {
+        let hop = |&(gateway, index): &(&str, u32)| NextHop {
+            gateway: (!gateway.is_empty()).then(|| address(gateway)),
+            index,
+            weight: 1,
+        };
+        let next_hops = hops.iter().map(hop).collect();
+        Change::Route(Arc::new(Route { prefix: prefix(to), metric: 20, protocol: 186, kind, next_hops }))
+    }
+
+    fn hops(router: &Router, to: &str) -> Vec<(IpAddr, u16)> {
+        let (routes, _) = router.routes_view(10, |known, source| known == prefix(to) && source == Source::Kernel);
+        routes.iter().flat_map(|route| &route.next_hops).map(|hop| (hop.address, hop.interface)).collect()
+    }
+
+    #[test]
+    fn next_hops_by_other_links_are_left_out_and_a_route_without_any_is_removed() {
+        let (mut follower, mut router) = rig();
+        let both = [("169.254.0.1", 5), ("10.9.9.9", OTHER), ("fe80::2", 6)];
+        follower.apply(&route("10.8.0.0/16", &both, RouteKind::Unicast), &mut router, NOW);
+        assert_eq!(hops(&router, "10.8.0.0/16"), [(address("169.254.0.1"), 0), (address("fe80::2"), 1)]);
+        for change in [
+            route("10.8.0.0/16", &[("10.9.9.9", OTHER)], RouteKind::Unicast),
+            route("10.8.0.0/16", &[("", 5)], RouteKind::Unicast),
+            Change::RouteGone { prefix: prefix("10.8.0.0/16") },
+        ] {
+            follower.apply(&route("10.8.0.0/16", &both, RouteKind::Unicast), &mut router, NOW);
+            follower.apply(&change, &mut router, NOW);
+            follower.expire(&mut router, LATER);
+            assert!(hops(&router, "10.8.0.0/16").is_empty(), "{change:?}");
+            assert_eq!(router.route_to(address("10.8.0.1")), None, "{change:?}");
+        }
+        follower.apply(&route("10.8.0.0/16", &[], RouteKind::Unreachable), &mut router, NOW);
+        assert_eq!(router.route_to(address("10.8.0.1")), Some((Source::Kernel, GroupId::BLACKHOLE)));
+    }
+
+    #[test]
+    fn route_that_is_removed_and_added_again_stays() {
+        let (mut follower, mut router) = rig();
+        let added = route("2001:db8:8::/48", &[("fe80::2", 6)], RouteKind::Unicast);
+        follower.apply(&added, &mut router, NOW);
+        follower.apply(&Change::RouteGone { prefix: prefix("2001:db8:8::/48") }, &mut router, NOW);
+        follower.expire(&mut router, Nanos(LATER.0 - 1));
+        assert_eq!(hops(&router, "2001:db8:8::/48").len(), 1);
+        follower.apply(&added, &mut router, NOW);
+        follower.expire(&mut router, LATER);
+        assert_eq!(hops(&router, "2001:db8:8::/48").len(), 1);
+    }
+
+    /// FRR's entry for the router of an unnumbered link stays in the kernel while the link is down.
+    #[test]
+    fn permanent_neighbour_is_confirmed_again_when_its_link_returns() {
+        let (mut follower, mut router) = rig();
+        let gateway = address("169.254.0.1");
+        let neighbour = Neighbour { index: 6, address: gateway, mac: PEER, is_permanent: true };
+        follower.apply(&Change::Neighbour(neighbour), &mut router, NOW);
+        let state = |router: &Router| {
+            let neighbours = router.neighbours_view(NOW);
+            neighbours.iter().find(|known| known.address == gateway && known.interface == 1).map(|known| known.state)
+        };
+        assert_eq!(state(&router), Some(State::Reachable));
+        router.set_links(PortSet::only(0), NOW);
+        follower.refresh(&mut router, NOW);
+        assert_ne!(state(&router), Some(State::Reachable), "the link is down");
+        router.set_links(PortSet::first(2), NOW);
+        follower.refresh(&mut router, NOW);
+        assert_eq!(state(&router), Some(State::Reachable));
+        follower.apply(&Change::NeighbourGone { index: 6, address: gateway }, &mut router, NOW);
+        router.set_links(PortSet::only(0), NOW);
+        router.set_links(PortSet::first(2), NOW);
+        follower.refresh(&mut router, NOW);
+        assert_ne!(state(&router), Some(State::Reachable), "Linux has forgotten it");
+    }
+
+    #[test]
+    fn addresses_of_taps_make_networks_and_others_are_own_addresses_only() {
+        let (mut follower, mut router) = rig();
+        let own = |index, text: &str| Change::Address(Address { index, address: prefix(text) });
+        let link = Link { index: OTHER, name: "lo".into(), is_admin_up: true, is_up: true, mac: None, mtu: 65_536 };
+        for change in
+            [Change::Link(link), own(5, "10.5.0.1/24"), own(OTHER, "10.255.0.1/16"), own(OTHER, "127.0.0.1/8")]
+        {
+            follower.apply(&change, &mut router, NOW);
+        }
+        follower.finish(&mut router, NOW);
+        assert!(router.is_connected(address("10.5.0.9")));
+        let local = Some((Source::Local, GroupId::LOCAL));
+        assert_eq!((router.route_to(address("10.5.0.1")), router.route_to(address("10.255.0.1"))), (local, local));
+        assert_eq!(router.route_to(address("10.255.0.9")), None, "no network of another link");
+        assert_ne!(router.route_to(address("127.0.0.1")), local);
+    }
+}

@@ -1,0 +1,81 @@
+//! Own addresses that Linux has: those of interfaces beside the configured ones, and those of no interface, such as a
+//! loopback's.
+
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+
+use super::Router;
+use super::interface::Interface;
+use super::rib::Source;
+use super::view::LinuxView;
+use crate::route::GroupId;
+use crate::units::Nanos;
+
+impl Router {
+    /// Sets the addresses that Linux has for an interface. Configured ones stay, and reloads keep both.
+    pub fn set_learned_addresses(&mut self, index: u16, addresses: Vec<IpNet>, now: Nanos) {
+        let Some(learned) = self.learned.get_mut(usize::from(index)) else { return };
+        *learned = addresses;
+        let wanted = self.with_learned(index, self.configured_addresses(index));
+        self.set_addresses(index, &wanted, now);
+    }
+
+    /// Configured addresses of an interface.
+    #[must_use]
+    pub fn configured_addresses(&self, index: u16) -> &[IpNet] {
+        self.spec.interfaces.get(usize::from(index)).map_or(&[], |interface| &interface.addresses)
+    }
+
+    /// Configured addresses of an interface, and those that Linux has beside them.
+    pub(super) fn with_learned(&self, index: u16, configured: &[IpNet]) -> Vec<IpNet> {
+        let derived = IpAddr::from(self.link_local(index));
+        let mut all = configured.to_vec();
+        // The interface has its link-local address anyway.
+        for address in self.learned.get(usize::from(index)).into_iter().flatten() {
+            if address.addr() != derived && !all.contains(address) {
+                all.push(*address);
+            }
+        }
+        all
+    }
+
+    /// Sets the own addresses that belong to no interface. Packets to them are for the switch by any interface.
+    pub fn set_loopbacks(&mut self, addresses: Vec<IpAddr>) {
+        if self.loopbacks == addresses {
+            return;
+        }
+        let before = std::mem::replace(&mut self.loopbacks, addresses);
+        for address in before {
+            if !self.is_own_address(address) {
+                self.drop_group(Source::Local, IpNet::from(address));
+            }
+        }
+        for address in self.loopbacks.clone() {
+            self.set_group(Source::Local, IpNet::from(address), GroupId::LOCAL);
+        }
+        self.update_own();
+    }
+
+    fn is_own_address(&self, address: IpAddr) -> bool {
+        self.loopbacks.contains(&address) || self.interfaces.iter().any(|one| one.own().any(|own| own == address))
+    }
+
+    /// Gives the packet path all own addresses, which no packet may have as its source.
+    pub(super) fn update_own(&mut self) {
+        let own = self.interfaces.iter().flat_map(Interface::own).chain(self.loopbacks.iter().copied());
+        self.tables.set_own(own);
+    }
+
+    /// The link-local address of an interface that follows from its MAC address; unspecified if there is no such
+    /// interface.
+    #[must_use]
+    pub fn link_local(&self, index: u16) -> std::net::Ipv6Addr {
+        self.interfaces.get(usize::from(index)).map_or(std::net::Ipv6Addr::UNSPECIFIED, |one| one.link_local)
+    }
+
+    /// The exchange with Linux, for the caller to update.
+    pub fn linux_mut(&mut self) -> &mut LinuxView {
+        &mut self.linux
+    }
+}

@@ -1,0 +1,272 @@
+//! The fabric of `conf/leaf-spine.sh`.
+
+use std::collections::BTreeSet;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use super::LONG;
+use crate::metrics::Exposition;
+use crate::namespace::{Namespace, unique_prefix};
+use crate::process::{Process, mortal, wait_for};
+use crate::program::{HOLDFAST, PATIENCE};
+use crate::quiet;
+use crate::ready::machine_is_ready;
+use crate::rig::METRICS;
+
+/// The script under test.
+const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/conf/leaf-spine.sh");
+/// Directory of FRR's daemons.
+const FRR: &str = "/usr/lib/frr";
+/// The switches.
+const SWITCHES: [&str; 4] = ["leaf1", "leaf2", "spine1", "spine2"];
+
+/// Time between two comparisons.
+const AGAIN: Duration = Duration::from_millis(100);
+
+/// Whether everything is there. If not, prints the reason; with `CI=true` it panics.
+pub fn machine_has_frr() -> bool {
+    if !machine_is_ready() {
+        return false;
+    }
+    if ["zebra", "bgpd"].iter().all(|daemon| Path::new(FRR).join(daemon).exists()) {
+        return true;
+    }
+    let ci = std::env::var("CI").is_ok_and(|value| !["", "0", "false"].contains(&value.as_str()));
+    assert!(!ci, "a test of a routed fabric cannot run here: there is no {FRR}/bgpd; install frr");
+    eprintln!("SKIPPED: a test of a routed fabric cannot run here: there is no {FRR}/bgpd; install frr");
+    false
+}
+
+/// Four switches and two hosts. Dropping this value ends all processes and removes all namespaces.
+pub struct Fabric {
+    prefix: String,
+    state: TempDir,
+}
+
+/// A next hop: prefix, gateway, interface.
+type Hop = (String, String, String);
+
+impl Fabric {
+    /// Starts the fabric. The script returns when the hosts reach each other by both spines.
+    #[track_caller]
+    pub fn start() -> Self {
+        let prefix = format!("{}-", unique_prefix());
+        let state = tempfile::tempdir().expect("a directory");
+        // FRR's daemons become the user frr.
+        fs::set_permissions(state.path(), Permissions::from_mode(0o755)).expect("an own directory");
+        let fabric = Self { prefix, state };
+        fabric.script(&["up"]);
+        fabric
+    }
+
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = mortal(SCRIPT);
+        command.args(words).env("HOLDFAST_PREFIX", &self.prefix).env("HOLDFAST", HOLDFAST);
+        command.env("HOLDFAST_STATE", self.state.path().join("fabric"));
+        command.env("HOLDFAST_WAIT", LONG.as_secs().to_string());
+        command
+    }
+
+    /// Runs the script, which must succeed. Returns its output.
+    #[track_caller]
+    pub fn script(&self, words: &[&str]) -> String {
+        let ended = Process::spawn(self.command(words)).wait(3 * LONG);
+        assert!(ended.status.success(), "{words:?}: {ended:?}\n{}", self.logs());
+        ended.stdout
+    }
+
+    /// The last lines that the switches wrote to standard error.
+    fn logs(&self) -> String {
+        let log = |name: &&str| {
+            let text = fs::read_to_string(self.state.path().join(format!("fabric/{name}.log")));
+            format!("{name}: {}\n", text.unwrap_or_default())
+        };
+        SWITCHES.iter().map(log).collect()
+    }
+
+    /// The namespace of a host.
+    pub fn host(&self, number: u8) -> Namespace {
+        Namespace::borrowed(format!("{}h{number}", self.prefix))
+    }
+
+    /// Pings an address from a host until three answers have come in a row.
+    #[track_caller]
+    pub fn ping(&self, host: &str, address: &str) {
+        let number = host[1..].parse().expect("a number");
+        let words = ["ping", "-n", "-q", "-c", "3", "-i", "0.2", "-W", "2", address];
+        wait_for(&format!("answers of {address} to {host}"), LONG, || {
+            self.host(number).try_run(&words).ok().filter(|said| said.contains(" 3 received"))
+        });
+    }
+
+    /// Pings an address from host 1 with a time to live that ends at a spine. Returns the output.
+    pub fn traceroute(&self, address: &str) -> String {
+        let words = ["ping", "-n", "-c", "3", "-W", "2", "-t", "2", address];
+        self.host(1).try_run(&words).unwrap_or_else(|output| output)
+    }
+
+    /// Sends TCP from host 1 to host 2 for two seconds. Returns the bits a second that arrived.
+    #[track_caller]
+    pub fn iperf(&self, address: &str) -> f64 {
+        let mut server = self.host(2).command("iperf3");
+        server.args(["-s", "-1", "--forceflush"]);
+        let server = Process::spawn(server);
+        wait_for("iperf3 server", PATIENCE, || server.stdout().contains("Server listening").then_some(()));
+        let said = self.host(1).run(&["iperf3", "-J", "-t", "2", "-c", address]);
+        let report: Value = serde_json::from_str(&said).unwrap_or_else(|error| panic!("{error}: {said}"));
+        server.wait(PATIENCE);
+        report["end"]["sum_received"]["bits_per_second"].as_f64().unwrap_or_else(|| panic!("{report}"))
+    }
+
+    fn answer(&self, switch: &str) -> Option<String> {
+        Namespace::borrowed(format!("{}{switch}-ports", self.prefix)).get(METRICS, "/metrics")
+    }
+
+    fn metrics(&self, switch: &str) -> Option<Exposition> {
+        self.answer(switch).map(|text| Exposition::parse(&text))
+    }
+
+    /// Frames that a port has sent from its queue 3.
+    pub fn class_3_sent(&self, switch: &str, port: &str) -> f64 {
+        let metrics = self.metrics(switch).expect("a switch that answers");
+        metrics.sum("holdfast_port_sent_frames_total", &[("port", port), ("queue", "3")])
+    }
+
+    /// Drops of all switches, by port, class and reason.
+    pub fn drops(&self) -> String {
+        let of = |switch: &&str| {
+            let drops = self.metrics(switch).map(|metrics| metrics.nonzero("holdfast_port_dropped_frames_total"));
+            format!("{switch}: {drops:#?}\n")
+        };
+        SWITCHES.iter().map(of).collect()
+    }
+
+    /// Frames of class 3 that a switch has dropped.
+    pub fn lossless_drops(&self, switch: &str) -> f64 {
+        let metrics = self.metrics(switch).expect("a switch that answers");
+        metrics.sum("holdfast_port_dropped_frames_total", &[("tc", "3")])
+    }
+
+    /// Whether routes send packets by an interface.
+    pub fn is_usable(&self, switch: &str, interface: &str) -> bool {
+        let metrics = self.metrics(switch).expect("a switch that answers");
+        metrics.sum("holdfast_next_hop_usable", &[("interface", interface)]) > 0.0
+    }
+
+    /// Waits until both leaves have `paths` paths to each other's host in both families, and every switch forwards by
+    /// the routes of its kernel.
+    #[track_caller]
+    pub fn wait_for_paths(&self, paths: usize) {
+        for (leaf, other) in [("leaf1", 2), ("leaf2", 1)] {
+            let prefixes = [format!("10.1.{other}.0/24"), format!("fd00:1:{other}::/64")];
+            wait_for(&format!("{paths} paths of {leaf}"), LONG, || {
+                let hops = self.kernel_hops(leaf);
+                let count = |prefix: &String| hops.iter().filter(|hop| hop.0 == *prefix).count();
+                prefixes.iter().all(|prefix| count(prefix) == paths).then_some(())
+            });
+        }
+        for switch in SWITCHES {
+            let end = Instant::now() + LONG;
+            loop {
+                let (kernel, forwarding) = (self.kernel_hops(switch), self.forwarding_hops(switch));
+                if kernel == forwarding && !kernel.is_empty() {
+                    break;
+                }
+                assert!(Instant::now() < end, "{switch}: {kernel:#?} in the kernel, {forwarding:#?} in use");
+                sleep(AGAIN);
+            }
+        }
+    }
+
+    /// Next hops of BGP's routes in the kernel of a switch's namespace.
+    fn kernel_hops(&self, switch: &str) -> BTreeSet<Hop> {
+        let inside = Namespace::borrowed(format!("{}{switch}", self.prefix));
+        let mut hops = BTreeSet::new();
+        for family in ["-4", "-6"] {
+            let said = inside.run(&["ip", "-j", family, "route", "show", "proto", "bgp"]);
+            for route in list(&said) {
+                let prefix = prefix_of(text(&route["dst"]));
+                let each = route["nexthops"].as_array().cloned().unwrap_or_else(|| vec![route.clone()]);
+                for hop in each {
+                    let gateway = hop["gateway"].as_str().or(hop["via"]["host"].as_str()).unwrap_or_default();
+                    hops.insert((prefix.clone(), gateway.to_owned(), text(&hop["dev"]).to_owned()));
+                }
+            }
+        }
+        hops
+    }
+
+    /// Usable next hops of the kernel's routes that a switch forwards by.
+    fn forwarding_hops(&self, switch: &str) -> BTreeSet<Hop> {
+        let said = self.script(&["show", switch, "routes", "--source", "kernel", "--json"]);
+        let shown: Value = serde_json::from_str(&said).unwrap_or_else(|error| panic!("{error}: {said}"));
+        let mut hops = BTreeSet::new();
+        for route in shown["routes"]["entries"].as_array().unwrap_or_else(|| panic!("{shown}")) {
+            for hop in route["next_hops"].as_array().into_iter().flatten().filter(|hop| hop["usable"] == true) {
+                let words = [&route["prefix"], &hop["address"], &hop["interface"]].map(|value| text(value).to_owned());
+                let [prefix, address, interface] = words;
+                hops.insert((prefix, address, interface));
+            }
+        }
+        hops
+    }
+
+    /// Kills a process, by the file of its number.
+    #[track_caller]
+    pub fn kill(&self, name: &str) {
+        let file = self.state.path().join(format!("fabric/{name}.pid"));
+        let pid = fs::read_to_string(file).expect("a number").trim().to_owned();
+        let killed = Command::new("kill").args(["-KILL", &pid]).output().expect("there is `kill`");
+        assert!(killed.status.success(), "{killed:?}");
+        let is_over = |pid: &str| match fs::read_to_string(format!("/proc/{pid}/status")) {
+            // Other threads may still run.
+            Ok(status) => status.contains("State:\tZ") && status.contains("Threads:\t1\n"),
+            Err(_) => true,
+        };
+        wait_for("end of the process", PATIENCE, || is_over(&pid).then_some(()));
+    }
+
+    /// Ends everything, and asserts that nothing is left.
+    #[track_caller]
+    pub fn stop(&self) {
+        SWITCHES.iter().for_each(|switch| quiet::saw_gap_of(self.answer(switch)));
+        self.script(&["down"]);
+        let left: Vec<String> =
+            crate::namespace::list().into_iter().filter(|name| name.starts_with(&self.prefix)).collect();
+        assert_eq!(left, [""; 0]);
+    }
+}
+
+impl Drop for Fabric {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("{}", self.logs());
+        }
+        let _ = Process::spawn(self.command(&["down"])).wait(LONG);
+    }
+}
+
+fn list(text: &str) -> Vec<Value> {
+    let text = if text.trim().is_empty() { "[]" } else { text };
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+/// `ip` shows a prefix of one address without its length.
+fn prefix_of(text: &str) -> String {
+    match text.contains('/') {
+        true => text.to_owned(),
+        false if text.contains(':') => format!("{text}/128"),
+        false => format!("{text}/32"),
+    }
+}

@@ -1,0 +1,254 @@
+//! A router whose addresses, neighbours and routes are those of a network namespace (`routing.linux`).
+//!
+//! The commands of docs/linux.md are run here.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+use crate::namespace::{Namespace, unique_prefix};
+use crate::process::{Process, wait_for};
+use crate::program::{PATIENCE, sum};
+use crate::quiet;
+use crate::ready::machine_is_ready;
+use crate::rig::Rig;
+
+/// The configuration under test, with the namespace to be added.
+const TAP_ROUTER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/conf/tap-router.yaml");
+
+/// Time in which forwarding follows the kernel.
+const SOON: Duration = Duration::from_secs(1);
+
+/// The switch with its hosts, and the namespace that it makes.
+struct Lab {
+    rig: Rig,
+    inside: Namespace,
+    config: String,
+    _directory: TempDir,
+}
+
+impl Lab {
+    #[track_caller]
+    fn start() -> Self {
+        Self::start_with(|text| text)
+    }
+
+    /// Starts with a configuration that `edit` has changed.
+    #[track_caller]
+    fn start_with(edit: impl FnOnce(String) -> String) -> Self {
+        let name = format!("{}-linux", unique_prefix());
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let file = directory.path().join("router.yaml");
+        let text = fs::read_to_string(TAP_ROUTER).expect("the configuration");
+        let text = text.replace("routing:\n", &format!("routing:\n  linux: {{namespace: {name}}}\n"));
+        fs::write(&file, edit(text)).expect("a file");
+        let config = file.to_str().expect("a path").to_owned();
+        let lab =
+            Self { rig: Rig::start(&config, 4), inside: Namespace::promised(name), config, _directory: directory };
+        lab.give_addresses();
+        lab
+    }
+
+    /// Gives the hosts behind routed ports their networks, and all hosts their gateways.
+    fn give_addresses(&self) {
+        for (number, host) in self.rig.hosts.iter().enumerate() {
+            let run = |words: &str| drop(host.inside.try_run(&words.split(' ').collect::<Vec<_>>()));
+            let (dev, network) = (&host.interface, [0, 0, 2, 3][number]);
+            if network > 0 {
+                run(&format!("ip address flush dev {dev} scope global"));
+                run(&format!("ip address add 10.48.{network}.2/24 dev {dev}"));
+                run(&format!("ip address add fd48:{network}::2/64 dev {dev} nodad"));
+            }
+            let (v4, v6) = [("10.48.0.254", "fd48::fe"), ("10.48.2.1", "fd48:2::1"), ("10.48.3.1", "fd48:3::1")]
+                [number.saturating_sub(1)];
+            run(&format!("ip route replace default via {v4}"));
+            run(&format!("ip -6 route replace default via {v6}"));
+        }
+    }
+
+    /// Returns the output of one ping from `host` with `options`, which may fail.
+    fn ping(&self, host: usize, options: &str) -> String {
+        let words: Vec<&str> = ["ping", "-n", "-c", "1", "-W", "0.3"].into_iter().chain(options.split(' ')).collect();
+        self.rig.hosts[host].inside.try_run(&words).unwrap_or_else(|error| error)
+    }
+
+    /// Runs `ip` with `words` in the namespace of the switch.
+    #[track_caller]
+    fn ip(&self, words: &str) -> String {
+        self.inside.run(&["ip"].into_iter().chain(words.split(' ')).collect::<Vec<_>>())
+    }
+
+    /// Waits until a ping of `address` by host 0 has `words` in its output, and asserts that it was soon.
+    #[track_caller]
+    fn follows(&self, address: &str, words: &str) {
+        let start = Instant::now();
+        // A ping without an answer takes its time itself.
+        let (taken, said) = wait_for(&format!("{words} from {address}"), PATIENCE, || {
+            let taken = start.elapsed();
+            Some((taken, self.ping(0, address))).filter(|(_, said)| said.contains(words))
+        });
+        if taken > SOON {
+            quiet::too_busy(format!("{taken:?} to {said}"));
+        }
+    }
+}
+
+#[test]
+fn linux_answers_for_the_router_and_its_routes_are_followed() {
+    quiet::attempt(quiet::ALLOWED, linux_answers);
+}
+
+fn linux_answers() {
+    if !machine_is_ready() {
+        return;
+    }
+    let mut lab = Lab::start();
+    for address in ["10.48.0.254", "fd48::fe", "10.48.2.1", "fd48:3::1", "10.48.2.2", "fd48:3::2"] {
+        lab.rig.hosts[0].reach(address, 3);
+    }
+    let neighbours = lab.ip("neighbour show dev vlan10");
+    assert!(neighbours.contains("10.48.0.1 lladdr"), "{neighbours}");
+    lab.follows("-t 1 10.48.2.2", "From 10.48.0.254 icmp_seq=1 Time to live exceeded");
+    routes_are_followed(&lab);
+    loopback_is_an_own_address(&lab);
+    tcp_reaches_linux(&lab);
+    reload_changes_addresses_of_taps(&mut lab);
+    let name = lab.inside.run(&["ip", "netns", "identify"]);
+    assert!(crate::namespace::list().iter().any(|listed| name.trim() == listed), "{name}");
+    let namespace = || fs::metadata(format!("/run/netns/{}", name.trim())).expect("a namespace").ino();
+    let before = namespace();
+    lab.rig.stop();
+    lab.rig.start_switch(&lab.config);
+    lab.rig.wait_for_answer();
+    assert_eq!(namespace(), before, "routing daemons inside find the new taps");
+}
+
+fn routes_are_followed(lab: &Lab) {
+    lab.rig.hosts[2].inside.run(&["ip", "address", "add", "10.88.0.1/32", "dev", "lo"]);
+    lab.follows("10.88.0.1", "Net Unreachable");
+    lab.ip("route add 10.88.0.0/16 via 10.48.2.2");
+    lab.follows("10.88.0.1", "1 received");
+    lab.ip("route add blackhole 10.88.0.0/24");
+    lab.follows("10.88.0.1", "0 received");
+    lab.ip("route del blackhole 10.88.0.0/24");
+    lab.follows("10.88.0.1", "1 received");
+    lab.ip("route del 10.88.0.0/16");
+    lab.follows("10.88.0.1", "Net Unreachable");
+    // A host without a route back answers nothing, so the way there is seen by its neighbour entry only.
+    lab.ip("-6 route add fd88::/32 via fd48:3::2");
+    lab.rig.hosts[3].inside.run(&["ip", "address", "add", "fd88::1/128", "dev", "lo"]);
+    lab.follows("fd88::1", "1 received");
+}
+
+fn loopback_is_an_own_address(lab: &Lab) {
+    lab.ip("address add 10.255.0.1/32 dev lo");
+    lab.follows("10.255.0.1", "1 received");
+    lab.ip("address del 10.255.0.1/32 dev lo");
+    lab.follows("10.255.0.1", "Net Unreachable");
+}
+
+/// A killed switch leaves its namespace. The next one uses it, and has only the routes that are there.
+#[test]
+fn killed_switch_finds_its_namespace_again() {
+    if !machine_is_ready() {
+        return;
+    }
+    let mut lab = Lab::start();
+    lab.rig.hosts[2].inside.run(&["ip", "address", "add", "10.88.0.1/32", "dev", "lo"]);
+    lab.ip("route add 10.88.0.0/16 via 10.48.2.2");
+    lab.follows("10.88.0.1", "1 received");
+    lab.rig.end("KILL");
+    assert!(!lab.ip("-br link").contains("vlan10"), "taps go with their switch");
+    let config = lab.config.clone();
+    lab.rig.start_switch(&config);
+    lab.rig.script_up();
+    lab.give_addresses();
+    lab.rig.hosts[0].reach("10.48.2.1", 3);
+    lab.rig.hosts[0].reach("10.48.2.2", 3);
+    lab.follows("10.88.0.1", "Net Unreachable");
+    lab.ip("route add 10.88.0.0/16 via 10.48.2.2");
+    lab.follows("10.88.0.1", "1 received");
+    lab.rig.stop();
+    assert!(lab.ip("-br link").contains("lo"), "a namespace that was there stays");
+}
+
+fn reload_changes_addresses_of_taps(lab: &mut Lab) {
+    let text = fs::read_to_string(&lab.config).expect("the configuration");
+    lab.ip("address add 10.48.31.1/24 dev hf3");
+    lab.follows("10.48.31.1", "1 received");
+    fs::write(&lab.config, text.replace("10.48.3.1/24", "10.48.3.1/24, 10.48.30.1/24")).expect("a file");
+    lab.rig.switch().signal("HUP");
+    lab.follows("10.48.30.1", "1 received");
+    lab.follows("10.48.31.1", "1 received");
+    fs::write(&lab.config, text).expect("a file");
+    lab.rig.switch().signal("HUP");
+    lab.follows("10.48.30.1", "0 received");
+    assert!(!lab.ip("address show dev hf3").contains("10.48.30.1"), "the tap has lost it");
+}
+
+/// Linux accepts a TCP connection at an address of the switch.
+fn tcp_reaches_linux(lab: &Lab) {
+    let mut server = lab.inside.command("iperf3");
+    server.args(["-s", "-1", "--forceflush"]);
+    let server = Process::spawn(server);
+    wait_for("iperf3 server", PATIENCE, || server.stdout().contains("Server listening").then_some(()));
+    let said = lab.rig.hosts[2].inside.run(&["iperf3", "-J", "-n", "50K", "-c", "10.48.0.254"]);
+    assert!(said.contains("\"sum_received\""), "{said}");
+    server.wait(PATIENCE);
+}
+
+/// Virtual hosts on the lcore of the flood: two senders of class 3 to a slower receiver, so that PFC has to work.
+const INCAST: &str = "
+hosts:
+  - {name: v1, port: v1, mac: \"02:48:46:0c:00:01\", ip: 10.48.9.1,
+     flows: [{to: v3, kind: roce, rate: 50M}]}
+  - {name: v2, port: v2, mac: \"02:48:46:0c:00:02\", ip: 10.48.9.2,
+     flows: [{to: v3, kind: roce, rate: 50M}]}
+  - {name: v3, port: v3, mac: \"02:48:46:0c:00:03\", ip: 10.48.9.3}
+";
+const INCAST_PORTS: &str = "ports:
+  - {name: v1, device: ring, speed: 100M, vlan: 9}
+  - {name: v2, device: ring, speed: 100M, vlan: 9}
+  - {name: v3, device: ring, speed: 20M, vlan: 9}
+";
+
+/// A flood of echo requests to the switch is policed. Packets through it pass, and an incast beside it is paused all
+/// the same and loses nothing.
+#[test]
+fn flood_of_the_switch_harms_neither_forwarding_nor_pfc() {
+    quiet::attempt(quiet::ALLOWED, flood);
+}
+
+fn flood() {
+    if !machine_is_ready() {
+        return;
+    }
+    let mut lab = Lab::start_with(|text| text.replace("ports:\n", INCAST_PORTS) + INCAST);
+    lab.rig.hosts[1].reach("10.48.3.2", 3);
+    let flood = |words: &[&str]| {
+        let mut command: Command = lab.rig.hosts[0].inside.command("ping");
+        command.args(words);
+        Process::spawn(command)
+    };
+    let paused = |lab: &Lab| lab.rig.metrics().sum("holdfast_pfc_sent_frames_total", &[]);
+    let before = paused(&lab);
+    let floods =
+        [flood(&["-q", "-f", "-w", "4", "-l", "64", "10.48.0.254"]), flood(&["-q", "-f", "-w", "4", "fd48::fe"])];
+    lab.rig.hosts[1].reach("10.48.3.2", 40);
+    for flood in floods {
+        flood.wait(PATIENCE);
+    }
+    assert!(paused(&lab) > before, "PFC works during the flood");
+    let policed = lab.rig.metrics().sum("holdfast_punt_policed_frames_total", &[("cause", "icmp")]);
+    let delivered = lab.rig.metrics().sum("holdfast_linux_delivered_frames_total", &[]);
+    eprintln!("{policed} echo requests were policed, {delivered} frames reached Linux");
+    assert!(delivered > 100.0, "{delivered}");
+    if policed == 0.0 {
+        quiet::too_busy("the flood was slower than the policer".to_owned());
+    }
+    let report = lab.rig.stop();
+    assert_eq!(sum(&report, "dropped_frames", true), 0, "class 3: {}", report["verdict"]);
+}
