@@ -194,14 +194,17 @@ impl Router {
             // Another interface may have the same link-local address, and a loopback any address.
             let mut others = self.interfaces.iter().enumerate();
             let is_of_another = others.any(|(other, interface)| {
-                interface.routes(other as u16).iter().any(|(kept, of, _)| (kept, of) == (prefix, source))
+                let has_it = *source == Source::Local || interface.is_up;
+                has_it && interface.routes(other as u16).iter().any(|(kept, of, _)| (kept, of) == (prefix, source))
             });
             let is_of_loopback = *source == Source::Local && self.loopbacks.contains(&prefix.addr());
             if !is_of_another && !is_of_loopback {
                 self.drop_group(*source, *prefix);
             }
         }
-        for (prefix, source, group) in after {
+        let is_up = self.interfaces[usize::from(index)].is_up;
+        for (prefix, source, group) in after.into_iter().filter(|(_, source, _)| is_up || *source != Source::Connected)
+        {
             self.set_group(source, prefix, group);
         }
         self.update_own();
@@ -243,7 +246,23 @@ impl Router {
                 self.neighbours.interface_down(index, now, &mut effect);
                 self.apply(effect, now);
             }
+            self.follow_link(index);
             self.tables.touch();
+        }
+    }
+
+    /// Gives the networks of an interface that came up or went down to it, to another interface that is up, or to none:
+    /// other routes to them are used then.
+    fn follow_link(&mut self, index: u16) {
+        let mut networks = self.interfaces[usize::from(index)].routes(index);
+        networks.retain(|(_, source, _)| *source == Source::Connected);
+        for (network, source, _) in networks {
+            let up = self.interfaces.iter().zip(0..).filter(|(interface, _)| interface.is_up);
+            let mut routes = up.flat_map(|(interface, index)| interface.routes(index));
+            match routes.find(|(prefix, of, _)| (*prefix, *of) == (network, source)) {
+                Some((_, _, group)) => self.set_group(source, network, group),
+                None => self.drop_group(source, network),
+            }
         }
     }
 

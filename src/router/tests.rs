@@ -361,3 +361,23 @@ fn addresses_of_linux_stay_beside_configured_ones_and_survive_a_reload() {
     assert_eq!((router.route_to(learned), router.route_to(loopback)), (None, None));
     assert!(!updated(&mut router).is_own(loopback));
 }
+
+/// A daemon may know another way to the network of a link that is down.
+#[test]
+fn network_of_an_interface_that_is_down_gives_way_to_other_routes() {
+    let mut router = router();
+    let (network, host) = ("10.0.1.0/24".parse().unwrap(), "10.0.1.9".parse().unwrap());
+    router.set_route(Source::Kernel, network, &[hop(0, "10.0.0.2")], seconds(1));
+    assert_eq!(router.route_to(host).map(|(source, _)| source), Some(Source::Connected));
+    router.set_links(PortSet::only(0), seconds(2));
+    assert_eq!(router.route_to(host).map(|(source, _)| source), Some(Source::Kernel));
+    let mut spec = fixture::two_ports();
+    spec.interfaces[1].addresses.push("10.6.0.1/24".parse().unwrap());
+    router.configure(&spec, seconds(3));
+    let other = "10.6.0.9".parse().unwrap();
+    assert_eq!(router.route_to(other), None, "a new address while the link is down");
+    router.set_links(PortSet::first(2), seconds(4));
+    for address in [host, other] {
+        assert_eq!(router.route_to(address).map(|(source, _)| source), Some(Source::Connected));
+    }
+}
