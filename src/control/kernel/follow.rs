@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use crate::netlink::{Address, Change, Neighbour, Route, RouteKind};
+use crate::netlink::{Address, Change, Neighbour, NextHop, Route, RouteKind};
 use crate::route::NextHopSpec;
 use crate::router::{Router, Source};
 use crate::units::Nanos;
@@ -125,11 +125,14 @@ impl Follower {
         router.confirm_neighbour(interface, neighbour.address, neighbour.mac, now);
     }
 
-    /// Takes a route. Next hops by other links than taps are left out, and a route that has no others is ignored. The
-    /// same goes for destinations on a link: only addresses make a network.
+    /// Takes a route. Next hops by other links than taps are left out, and a route that has no others is ignored.
+    ///
+    /// Packets of routes that the router cannot follow are dropped: by a shorter prefix they would go elsewhere than in
+    /// Linux. These are routes of other kinds, and destinations on the link of a tap, since only addresses make a
+    /// network.
     fn set_route(&mut self, route: &Route, router: &mut Router, now: Nanos) {
         self.leaving.remove(&route.prefix);
-        let hops: Vec<NextHopSpec> = route
+        let mut hops: Vec<NextHopSpec> = route
             .next_hops
             .iter()
             .filter_map(|hop| {
@@ -137,8 +140,16 @@ impl Follower {
                 Some(NextHopSpec { address, interface, weight: hop.weight.max(1) })
             })
             .collect();
-        let drops = matches!(route.kind, RouteKind::Blackhole | RouteKind::Unreachable | RouteKind::Prohibit);
-        let is_wanted = drops || (route.kind == RouteKind::Unicast && !hops.is_empty());
+        let is_on_tap = |hop: &NextHop| hop.gateway.is_none() && self.interface(hop.index).is_some();
+        let drops = match route.kind {
+            RouteKind::Unicast => hops.is_empty() && route.next_hops.iter().any(is_on_tap),
+            RouteKind::Blackhole | RouteKind::Unreachable | RouteKind::Prohibit | RouteKind::Other => true,
+            RouteKind::Local => false,
+        };
+        if drops || route.kind == RouteKind::Local {
+            hops.clear();
+        }
+        let is_wanted = drops || !hops.is_empty();
         let is_set =
             is_wanted && route.protocol != BY_KERNEL && router.set_route(Source::Kernel, route.prefix, &hops, now);
         if !is_set {
@@ -166,7 +177,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::netlink::{Link, NextHop};
+    use crate::netlink::Link;
     use crate::route::{FibWriter, GroupId, SoftFib};
     use crate::router::{State, fixture};
     use crate::sets::PortSet;
@@ -214,7 +225,6 @@ mod tests {
         assert_eq!(hops(&router, "10.8.0.0/16"), [(address("169.254.0.1"), 0), (address("fe80::2"), 1)]);
         for change in [
             route("10.8.0.0/16", &[("10.9.9.9", OTHER)], RouteKind::Unicast),
-            route("10.8.0.0/16", &[("", 5)], RouteKind::Unicast),
             Change::RouteGone { prefix: prefix("10.8.0.0/16") },
         ] {
             follower.apply(&route("10.8.0.0/16", &both, RouteKind::Unicast), &mut router, NOW);
@@ -223,8 +233,23 @@ mod tests {
             assert!(hops(&router, "10.8.0.0/16").is_empty(), "{change:?}");
             assert_eq!(router.route_to(address("10.8.0.1")), None, "{change:?}");
         }
-        follower.apply(&route("10.8.0.0/16", &[], RouteKind::Unreachable), &mut router, NOW);
-        assert_eq!(router.route_to(address("10.8.0.1")), Some((Source::Kernel, GroupId::BLACKHOLE)));
+    }
+
+    #[test]
+    fn packets_of_routes_that_cannot_be_followed_are_dropped() {
+        let (mut follower, mut router) = rig();
+        follower.apply(&route("10.0.0.0/8", &[("fe80::2", 6)], RouteKind::Unicast), &mut router, NOW);
+        for change in [
+            route("10.8.0.0/16", &[], RouteKind::Unreachable),
+            route("10.8.0.0/16", &[("", 5)], RouteKind::Unicast),
+            route("10.8.0.0/16", &[("fe80::2", 6)], RouteKind::Other),
+        ] {
+            follower.apply(&change, &mut router, NOW);
+            let found = router.route_to(address("10.8.0.1"));
+            assert_eq!(found, Some((Source::Kernel, GroupId::BLACKHOLE)), "{change:?}");
+            follower.apply(&Change::RouteGone { prefix: prefix("10.8.0.0/16") }, &mut router, NOW);
+            follower.expire(&mut router, LATER);
+        }
     }
 
     #[test]
