@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use crate::netlink::{Address, Change, Neighbour, NextHop, Route, RouteKind};
+use crate::netlink::{Address, Change, Neighbour, NextHop, Route, RouteKind, TableName};
 use crate::route::NextHopSpec;
 use crate::router::{Router, Source};
 use crate::units::Nanos;
@@ -31,6 +31,8 @@ pub struct Follower {
     permanent: BTreeMap<(u16, IpAddr), MacAddr>,
     /// Removed routes, with the time at which the router loses them.
     leaving: BTreeMap<IpNet, Nanos>,
+    /// Tables that had no room for all entries.
+    full: BTreeSet<TableName>,
 }
 
 impl Follower {
@@ -42,6 +44,7 @@ impl Follower {
             changed: BTreeSet::new(),
             permanent: BTreeMap::new(),
             leaving: BTreeMap::new(),
+            full: BTreeSet::new(),
         }
     }
 
@@ -71,11 +74,21 @@ impl Follower {
             Change::RouteGone { prefix } => {
                 self.leaving.insert(*prefix, Nanos(now.0 + LEAVING.0));
             }
-            Change::Full { table, limit } => crate::control::warn(&format!(
-                "the kernel has more than {limit} {table}; the router lacks the others, so their packets are dropped"
-            )),
-            Change::Link(_) | Change::LinkGone { .. } | Change::NotFull { .. } => {}
+            Change::Full { table, limit } => {
+                self.full.insert(*table);
+                crate::control::warn(&format!(
+                    "the kernel has more than {limit} {table}; the router lacks the others, so their packets may be \
+                     dropped or take shorter prefixes; docs/linux.md"
+                ));
+            }
+            Change::NotFull { table } => _ = self.full.remove(table),
+            Change::Link(_) | Change::LinkGone { .. } => {}
         }
+    }
+
+    /// Whether every table of the namespace had room for all entries.
+    pub fn has_all(&self) -> bool {
+        self.full.is_empty()
     }
 
     /// Gives the router the addresses that have changed: those of taps to their interfaces, all others as own addresses
@@ -250,6 +263,15 @@ mod tests {
             follower.apply(&Change::RouteGone { prefix: prefix("10.8.0.0/16") }, &mut router, NOW);
             follower.expire(&mut router, LATER);
         }
+    }
+
+    #[test]
+    fn full_table_is_known_until_it_has_room_again() {
+        let (mut follower, mut router) = rig();
+        follower.apply(&Change::Full { table: TableName::RoutesV4, limit: 1 }, &mut router, NOW);
+        assert!(!follower.has_all());
+        follower.apply(&Change::NotFull { table: TableName::RoutesV4 }, &mut router, NOW);
+        assert!(follower.has_all());
     }
 
     #[test]

@@ -16,7 +16,7 @@ use tokio::sync::mpsc::error::TryRecvError;
 
 use self::follow::Follower;
 use crate::linux::{Tap, make_namespace};
-use crate::netlink::{Batch, KernelWriter, NetlinkError, Options, Watcher};
+use crate::netlink::{Batch, KernelWriter, Limits, NetlinkError, Options, Watcher};
 use crate::route::{Attachment, InjectTo, PuntCause, PuntFrame, RoutingSpec};
 use crate::router::{LinuxView, Outgoing, Router};
 use crate::sets::PortSet;
@@ -134,7 +134,7 @@ impl Kernel {
         });
         let links: Vec<Link> = links.collect();
         let follower = Follower::new(links.iter().map(|link| link.index).collect());
-        let (watcher, batches) = Watcher::start(&namespace, Options::default())?;
+        let (watcher, batches) = Watcher::start(&namespace, options(spec))?;
         let longest = spec.interfaces.iter().map(|interface| usize::from(interface.mtu)).max().unwrap_or(1500) + 14;
         // A byte more, so that a longer frame is noticed.
         let frame = vec![0; longest.max(SHORTEST) + 1];
@@ -230,7 +230,7 @@ impl Kernel {
             for change in &batch.changes {
                 self.follower.apply(change, router, now);
             }
-            note(&batch, router.linux_mut());
+            note(&batch, self.follower.has_all(), router.linux_mut());
             taken += batch.changes.len();
             self.follower.finish(router, now);
         }
@@ -256,9 +256,16 @@ impl Kernel {
     }
 }
 
-/// Copies the state of the mirror for observers.
-fn note(batch: &Batch, linux: &mut LinuxView) {
-    linux.is_synced = batch.is_synced;
+/// The settings of the mirror. It has room for the routes that the forwarding table has room for, and for as many that
+/// are not the best of their prefix.
+fn options(spec: &RoutingSpec) -> Options {
+    let (all, limits) = (spec.fib.ipv4 as usize + spec.fib.ipv6 as usize, Limits::default());
+    Options { limits: Limits { routes: limits.routes.max(2 * all), ..limits }, ..Options::default() }
+}
+
+/// Copies the state of the mirror for observers; `has_all` tells whether each table had room.
+fn note(batch: &Batch, has_all: bool, linux: &mut LinuxView) {
+    linux.is_synced = batch.is_synced && has_all;
     let counters = &batch.counters;
     (linux.dumps, linux.overruns) = (counters.dumps, counters.overruns);
     (linux.malformed, linux.refused) = (counters.malformed, counters.refused);
