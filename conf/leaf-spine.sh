@@ -194,12 +194,19 @@ is_gone() {
     }
 }
 
+# Whether the process of file $1 has its own command. Before that it is a copy of this script, which `runs` does not know.
+has_begun() {
+    ! { tr '\0' ' ' <"/proc/$(cat "$1")/cmdline"; } 2>/dev/null | grep -qF "$0"
+}
+
 start_switch() {
     runs "$state/$1.pid" && return
     wait_for "end of the process before" is_gone "$state/$1.pid"
+    runs "$state/$1.pid" && return
     nsenter --net="/run/netns/$prefix$1-ports" -- setsid "$holdfast" run "$state/$1.yaml" --json --socket "$state/$1.sock" \
         >"$state/$1.out" 2>"$state/$1.log" </dev/null 3>&- &
     echo $! >"$state/$1.pid"
+    wait_for "start of $1" has_begun "$state/$1.pid"
 }
 
 has_taps() {
