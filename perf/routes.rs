@@ -68,15 +68,7 @@ impl Networks {
             interfaces.push(interface(port, port_spec.mtu));
         }
         let fib = self.size(interfaces.len());
-        spec.routing = Some(RoutingSpec {
-            interfaces,
-            routes: Vec::new(),
-            neighbours: Vec::new(),
-            hash_seed: 1,
-            is_symmetric: false,
-            fib,
-            linux: None,
-        });
+        spec.routing = Some(RoutingSpec { fib, ..RoutingSpec::of(interfaces) });
     }
 
     /// The routes to all networks behind the ports of `spec`.

@@ -10,7 +10,7 @@ use holdfast::dataplane::SwitchSpec;
 use holdfast::forward::VlanMode;
 use holdfast::qos::Trust;
 use holdfast::route::{
-    Adjacency, AdjacencyId, Attachment, Egress, FibSize, Group, GroupId, InterfaceSpec, RouteTable, RoutingSpec,
+    Adjacency, AdjacencyId, Attachment, Egress, Group, GroupId, InterfaceSpec, RouteTable, RoutingSpec,
 };
 use holdfast::sets::PortSet;
 use holdfast::wire::MacAddr;
@@ -77,15 +77,7 @@ fn routing_spec(flows: u32, mode: fn(u16) -> VlanMode) -> SwitchSpec {
         addresses: Vec::new(),
         mtu: spec.ports[port].mtu,
     };
-    spec.routing = Some(RoutingSpec {
-        interfaces: (0..PORTS).map(interface).collect(),
-        routes: Vec::new(),
-        neighbours: Vec::new(),
-        hash_seed: 1,
-        is_symmetric: false,
-        fib: FibSize::default(),
-        linux: None,
-    });
+    spec.routing = Some(RoutingSpec::of((0..PORTS).map(interface).collect()));
     spec
 }
 

@@ -117,6 +117,20 @@ pub struct RoutingSpec {
 }
 
 impl RoutingSpec {
+    /// A router of `interfaces` without routes, with a fixed seed, and forwarding tables of the default size.
+    #[must_use]
+    pub fn of(interfaces: Vec<InterfaceSpec>) -> Self {
+        Self {
+            interfaces,
+            routes: Vec::new(),
+            neighbours: Vec::new(),
+            hash_seed: 1,
+            is_symmetric: false,
+            fib: FibSize::default(),
+            linux: None,
+        }
+    }
+
     /// The seed of the flow hash of a switch whose first port has the address `mac`. Switches need different seeds:
     /// with equal ones, the second tier of a fabric would use only some of its links.
     #[must_use]

@@ -1,6 +1,6 @@
 //! A small router for examples and tests.
 
-use crate::route::{Attachment, FibSize, InterfaceSpec, RoutingSpec};
+use crate::route::{Attachment, InterfaceSpec, RoutingSpec};
 use crate::sets::PortSet;
 use crate::wire::MacAddr;
 
@@ -20,13 +20,5 @@ pub fn two_ports() -> RoutingSpec {
             .collect(),
         mtu: 1500,
     };
-    RoutingSpec {
-        interfaces: vec![interface(0), interface(1)],
-        routes: Vec::new(),
-        neighbours: Vec::new(),
-        hash_seed: 1,
-        is_symmetric: false,
-        fib: FibSize::default(),
-        linux: None,
-    }
+    RoutingSpec::of(vec![interface(0), interface(1)])
 }

@@ -123,11 +123,14 @@ impl Interface {
         own.filter(|own| own.is_ipv4() == peer.is_ipv4()).find(|own| !is_link_local(*own))
     }
 
-    /// The routes that follow from the addresses.
+    /// The routes that follow from the addresses. Without a link there is no way to their networks.
     pub fn routes(&self, index: u16) -> Vec<(IpNet, Source, GroupId)> {
         let mut routes = vec![(IpNet::from(IpAddr::from(self.link_local)), Source::Local, GroupId::LOCAL)];
         for network in &self.addresses {
             routes.push((IpNet::from(network.addr()), Source::Local, GroupId::LOCAL));
+            if !self.is_up {
+                continue;
+            }
             if !is_link_local(network.addr()) && network.prefix_len() < network.max_prefix_len() {
                 routes.push((network.trunc(), Source::Connected, Groups::glean(index)));
             }

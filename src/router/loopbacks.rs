@@ -10,15 +10,14 @@ use super::interface::Interface;
 use super::rib::Source;
 use super::view::LinuxView;
 use crate::route::GroupId;
-use crate::units::Nanos;
 
 impl Router {
     /// Sets the addresses that Linux has for an interface. Configured ones stay, and reloads keep both.
-    pub fn set_learned_addresses(&mut self, index: u16, addresses: Vec<IpNet>, now: Nanos) {
+    pub fn set_learned_addresses(&mut self, index: u16, addresses: Vec<IpNet>) {
         let Some(learned) = self.learned.get_mut(usize::from(index)) else { return };
         *learned = addresses;
         let wanted = self.with_learned(index, self.configured_addresses(index));
-        self.set_addresses(index, &wanted, now);
+        self.set_addresses(index, &wanted);
     }
 
     /// Configured addresses of an interface.

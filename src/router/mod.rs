@@ -136,10 +136,8 @@ impl Router {
         }
         for (index, interface) in spec.interfaces.iter().enumerate() {
             // An interface without addresses has its link-local one.
-            for (prefix, source, group) in router.interfaces[index].routes(index as u16) {
-                router.set_group(source, prefix, group);
-            }
-            router.set_addresses(index as u16, &interface.addresses, now);
+            router.replace_routes(index as u16, &[]);
+            router.set_addresses(index as u16, &interface.addresses);
         }
         router.update_own();
         router.configure(spec, now);
@@ -156,7 +154,7 @@ impl Router {
     pub fn configure(&mut self, wanted: &RoutingSpec, now: Nanos) {
         for (index, interface) in wanted.interfaces.iter().enumerate().take(self.interfaces.len()) {
             let addresses = self.with_learned(index as u16, &interface.addresses);
-            self.set_addresses(index as u16, &addresses, now);
+            self.set_addresses(index as u16, &addresses);
         }
         let old = std::mem::replace(&mut self.spec, wanted.clone());
         for route in &old.routes {
@@ -180,36 +178,37 @@ impl Router {
     }
 
     /// Sets the addresses of an interface, and announces the new ones.
-    pub fn set_addresses(&mut self, index: u16, addresses: &[IpNet], now: Nanos) {
+    pub fn set_addresses(&mut self, index: u16, addresses: &[IpNet]) {
         let Some(interface) = self.interfaces.get_mut(usize::from(index)) else { return };
         let before = interface.routes(index);
         let new: Vec<IpNet> =
             addresses.iter().filter(|address| !interface.addresses().contains(address)).copied().collect();
         interface.set_addresses(addresses);
-        let after = interface.routes(index);
-        if before == after {
+        if before == interface.routes(index) {
             return;
         }
-        for (prefix, source, _) in before.iter().filter(|route| !after.contains(route)) {
-            // Another interface may have the same link-local address, and a loopback any address.
-            let mut others = self.interfaces.iter().enumerate();
-            let is_of_another = others.any(|(other, interface)| {
-                let has_it = *source == Source::Local || interface.is_up;
-                has_it && interface.routes(other as u16).iter().any(|(kept, of, _)| (kept, of) == (prefix, source))
-            });
-            let is_of_loopback = *source == Source::Local && self.loopbacks.contains(&prefix.addr());
-            if !is_of_another && !is_of_loopback {
-                self.drop_group(*source, *prefix);
-            }
-        }
-        let is_up = self.interfaces[usize::from(index)].is_up;
-        for (prefix, source, group) in after.into_iter().filter(|(_, source, _)| is_up || *source != Source::Connected)
-        {
-            self.set_group(source, prefix, group);
-        }
+        self.replace_routes(index, &before);
         self.update_own();
         self.announce(index, &new);
-        let _ = now;
+    }
+
+    /// Replaces the routes `before` of an interface by those that it has now. A route that it loses goes to another
+    /// interface that has it: two may have the same link-local address or network.
+    fn replace_routes(&mut self, index: u16, before: &[(IpNet, Source, GroupId)]) {
+        let after = self.interfaces[usize::from(index)].routes(index);
+        for &(prefix, source, _) in before.iter().filter(|route| !after.contains(route)) {
+            let mut others = self.interfaces.iter().zip(0..).flat_map(|(other, index)| other.routes(index));
+            let other = others.find(|&(same, of, _)| (same, of) == (prefix, source));
+            let is_of_loopback = source == Source::Local && self.loopbacks.contains(&prefix.addr());
+            match other {
+                Some((_, _, group)) => self.set_group(source, prefix, group),
+                None if is_of_loopback => {}
+                None => self.drop_group(source, prefix),
+            }
+        }
+        for (prefix, source, group) in after {
+            self.set_group(source, prefix, group);
+        }
     }
 
     /// Sends gratuitous ARP and unsolicited advertisements of `addresses`.
@@ -228,16 +227,17 @@ impl Router {
         made.into_iter().for_each(|bytes| self.send(index, bytes));
     }
 
-    /// Sets the ports that have a link. An interface is up while one of its ports is.
+    /// Sets the ports that have a link. An interface is up while one of its ports is. The networks of one that is down
+    /// give way to other routes.
     pub fn set_links(&mut self, up: PortSet, now: Nanos) {
-        for index in 0..self.interfaces.len() {
-            let interface = &mut self.interfaces[index];
+        for index in 0..self.interfaces.len() as u16 {
+            let interface = &mut self.interfaces[usize::from(index)];
             let is_up = !(interface.ports & up).is_empty();
             if interface.is_up == is_up {
                 continue;
             }
+            let before = interface.routes(index);
             interface.is_up = is_up;
-            let index = index as u16;
             if is_up {
                 let addresses = interface.addresses().to_vec();
                 self.announce(index, &addresses);
@@ -246,23 +246,8 @@ impl Router {
                 self.neighbours.interface_down(index, now, &mut effect);
                 self.apply(effect, now);
             }
-            self.follow_link(index);
+            self.replace_routes(index, &before);
             self.tables.touch();
-        }
-    }
-
-    /// Gives the networks of an interface that came up or went down to it, to another interface that is up, or to none:
-    /// other routes to them are used then.
-    fn follow_link(&mut self, index: u16) {
-        let mut networks = self.interfaces[usize::from(index)].routes(index);
-        networks.retain(|(_, source, _)| *source == Source::Connected);
-        for (network, source, _) in networks {
-            let up = self.interfaces.iter().zip(0..).filter(|(interface, _)| interface.is_up);
-            let mut routes = up.flat_map(|(interface, index)| interface.routes(index));
-            match routes.find(|(prefix, of, _)| (*prefix, *of) == (network, source)) {
-                Some((_, _, group)) => self.set_group(source, network, group),
-                None => self.drop_group(source, network),
-            }
         }
     }
 

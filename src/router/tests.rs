@@ -348,7 +348,7 @@ fn interface_without_addresses_has_its_link_local_one() {
 fn addresses_of_linux_stay_beside_configured_ones_and_survive_a_reload() {
     let mut router = router();
     let [learned, loopback]: [IpAddr; 2] = ["10.5.0.1", "10.255.0.1"].map(|text| text.parse().unwrap());
-    router.set_learned_addresses(1, vec!["10.5.0.1/24".parse().unwrap()], seconds(1));
+    router.set_learned_addresses(1, vec!["10.5.0.1/24".parse().unwrap()]);
     router.set_loopbacks(vec![loopback]);
     let mut spec = fixture::two_ports();
     spec.interfaces[1].addresses = vec!["10.7.0.1/24".parse().unwrap()];
@@ -356,7 +356,7 @@ fn addresses_of_linux_stay_beside_configured_ones_and_survive_a_reload() {
     for own in [learned, loopback, "10.7.0.1".parse().unwrap()] {
         assert_eq!(router.route_to(own), Some((Source::Local, GroupId::LOCAL)), "{own}");
     }
-    router.set_learned_addresses(1, Vec::new(), seconds(3));
+    router.set_learned_addresses(1, Vec::new());
     router.set_loopbacks(Vec::new());
     assert_eq!((router.route_to(learned), router.route_to(loopback)), (None, None));
     assert!(!updated(&mut router).is_own(loopback));

@@ -93,14 +93,14 @@ impl Follower {
 
     /// Gives the router the addresses that have changed: those of taps to their interfaces, all others as own addresses
     /// without a network.
-    pub fn finish(&mut self, router: &mut Router, now: Nanos) {
+    pub fn finish(&mut self, router: &mut Router) {
         if self.changed.is_empty() {
             return;
         }
         for link in std::mem::take(&mut self.changed) {
             let Some(interface) = self.interface(link) else { continue };
             let own = self.addresses.iter().filter(|(index, _)| *index == link).map(|(_, address)| *address);
-            router.set_learned_addresses(interface, own.collect(), now);
+            router.set_learned_addresses(interface, own.collect());
         }
         let elsewhere = self.addresses.iter().filter(|(index, _)| self.interface(*index).is_none());
         let elsewhere = elsewhere.map(|(_, address)| address.addr()).filter(|address| is_reachable(*address));
@@ -145,26 +145,21 @@ impl Follower {
     /// network.
     fn set_route(&mut self, route: &Route, router: &mut Router, now: Nanos) {
         self.leaving.remove(&route.prefix);
-        let mut hops: Vec<NextHopSpec> = route
-            .next_hops
-            .iter()
-            .filter_map(|hop| {
-                let (address, interface) = (hop.gateway?, self.interface(hop.index)?);
-                Some(NextHopSpec { address, interface, weight: hop.weight.max(1) })
-            })
-            .collect();
+        let hops = route.next_hops.iter().filter_map(|hop| {
+            let (address, interface) = (hop.gateway?, self.interface(hop.index)?);
+            Some(NextHopSpec { address, interface, weight: hop.weight.max(1) })
+        });
+        let hops: Vec<NextHopSpec> = hops.collect();
         let is_on_tap = |hop: &NextHop| hop.gateway.is_none() && self.interface(hop.index).is_some();
-        let drops = match route.kind {
-            RouteKind::Unicast => hops.is_empty() && route.next_hops.iter().any(is_on_tap),
-            RouteKind::Blackhole | RouteKind::Unreachable | RouteKind::Prohibit | RouteKind::Other => true,
-            RouteKind::Local => false,
+        // Without next hops its packets are dropped.
+        let wanted = match route.kind {
+            RouteKind::Unicast if !hops.is_empty() => Some(hops),
+            RouteKind::Unicast => route.next_hops.iter().any(is_on_tap).then(Vec::new),
+            RouteKind::Blackhole | RouteKind::Unreachable | RouteKind::Prohibit | RouteKind::Other => Some(Vec::new()),
+            RouteKind::Local => None,
         };
-        if drops || route.kind == RouteKind::Local {
-            hops.clear();
-        }
-        let is_wanted = drops || !hops.is_empty();
-        let is_set =
-            is_wanted && route.protocol != BY_KERNEL && router.set_route(Source::Kernel, route.prefix, &hops, now);
+        let is_set = route.protocol != BY_KERNEL
+            && wanted.is_some_and(|hops| router.set_route(Source::Kernel, route.prefix, &hops, now));
         if !is_set {
             // The route before is over in any case.
             router.remove_route(Source::Kernel, route.prefix);
@@ -322,7 +317,7 @@ mod tests {
         {
             follower.apply(&change, &mut router, NOW);
         }
-        follower.finish(&mut router, NOW);
+        follower.finish(&mut router);
         assert!(router.is_connected(address("10.5.0.9")));
         let local = Some((Source::Local, GroupId::LOCAL));
         assert_eq!((router.route_to(address("10.5.0.1")), router.route_to(address("10.255.0.1"))), (local, local));

@@ -184,8 +184,8 @@ impl Kernel {
         let Some(index) = self.links.iter().position(|link| link.vlan == punted.vlan).filter(|_| is_for_linux) else {
             return;
         };
-        let Some(untagged) = untag(punted, &mut self.frame) else { return };
-        let is_taken = self.links[index].tap.write(untagged).is_ok();
+        let untagged = untag(punted, &mut self.frame);
+        let is_taken = untagged.is_some_and(|frame| self.links[index].tap.write(frame).is_ok());
         let counts = &mut router.linux_mut().taps[index];
         *(if is_taken { &mut counts.to_linux } else { &mut counts.to_linux_drops }) += 1;
     }
@@ -232,7 +232,7 @@ impl Kernel {
             }
             note(&batch, self.follower.has_all(), router.linux_mut());
             taken += batch.changes.len();
-            self.follower.finish(router, now);
+            self.follower.finish(router);
         }
         self.follower.expire(router, now);
         taken

@@ -86,7 +86,7 @@ fn set(list: &mut [Alternative], place: usize, new: Alternative) -> bool {
     has_changed
 }
 
-/// Enters a route that an event has told. Returns whether the list has changed.
+/// Enters the route of an event. Returns whether the list has changed.
 pub fn insert(list: &mut Vec<Alternative>, new: Alternative, mode: RouteMode) -> bool {
     let range = places(list, new.route.metric);
     let twin = find(list, &range, |other| is_same(other, &new.route));

@@ -45,7 +45,7 @@ pub struct Worker {
     /// The consumer has room for no batch.
     is_behind: bool,
     /// Last published value of [`Batch::is_synced`]; none before the first batch.
-    told_synced: Option<bool>,
+    published_synced: Option<bool>,
     failure: Option<String>,
     /// Earliest time of the next dump that the mirror wants.
     earliest: Instant,
@@ -74,7 +74,7 @@ impl Worker {
             has_lost: true,
             has_lost_in_dump: false,
             is_behind: false,
-            told_synced: None,
+            published_synced: None,
             failure: None,
             earliest: now,
             periodic: now,
@@ -203,7 +203,7 @@ impl Worker {
         let DumpFailure::Failed(reason) = failure else { return };
         self.counters.failed_dumps += 1;
         self.failure = Some(reason);
-        self.told_synced = None;
+        self.published_synced = None;
         self.mirror.want_dump();
         let now = Instant::now();
         self.earliest = now + RETRY;
@@ -307,13 +307,13 @@ impl Worker {
             let changes = self.mirror.changes(limit);
             let is_last = changes.len() < limit;
             let is_synced = is_last && !self.has_lost && self.failure.is_none();
-            if changes.is_empty() && self.told_synced == Some(is_synced) {
+            if changes.is_empty() && self.published_synced == Some(is_synced) {
                 return true;
             }
             let counters = Counters { refused: self.mirror.refused(), ..self.counters };
             let (sizes, failure) = (self.mirror.sizes(), self.failure.take());
             match self.sender.try_send(Batch { changes, is_synced, counters, sizes, failure }) {
-                Ok(()) => self.told_synced = Some(is_synced),
+                Ok(()) => self.published_synced = Some(is_synced),
                 // Only this thread sends, so there is room.
                 Err(TrySendError::Full(_)) => self.mirror.want_dump(),
                 Err(TrySendError::Closed(_)) => return false,

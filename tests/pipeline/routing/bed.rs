@@ -11,8 +11,8 @@ use holdfast::dataplane::handoff::exception::ExceptionLink;
 use holdfast::dataplane::{DropReason, SwitchSpec};
 use holdfast::forward::VlanMode;
 use holdfast::route::{
-    Action, Adjacency, AdjacencyId, Attachment, Egress, FibSize, FibWriter, FlowHash, Group, GroupId, InterfaceSpec,
-    PuntCause, PuntFrame, RouteTable, RoutingSpec, SoftFib,
+    Action, Adjacency, AdjacencyId, Attachment, Egress, FibWriter, FlowHash, Group, GroupId, InterfaceSpec, PuntCause,
+    PuntFrame, RouteTable, RoutingSpec, SoftFib,
 };
 use holdfast::sets::PortSet;
 use holdfast::wire::MacAddr;
@@ -96,15 +96,7 @@ pub fn routing_spec() -> SwitchSpec {
             .collect(),
         mtu: 1500,
     };
-    spec.routing = Some(RoutingSpec {
-        interfaces: (0..VLANS.len()).map(interface).collect(),
-        routes: Vec::new(),
-        neighbours: Vec::new(),
-        hash_seed: 1,
-        is_symmetric: false,
-        fib: FibSize::default(),
-        linux: None,
-    });
+    spec.routing = Some(RoutingSpec::of((0..VLANS.len()).map(interface).collect()));
     spec
 }
 

@@ -385,13 +385,13 @@ fn add_ipv4(list: &mut Vec<KernelRoute>, route: KernelRoute, mode: RouteMode) ->
     if has_twin || (count > 0 && mode == RouteMode::Exclusive) {
         return None;
     }
-    let told = if count == 0 { RouteMode::Exclusive } else { mode };
-    match told {
+    let mode = if count == 0 { RouteMode::Exclusive } else { mode };
+    match mode {
         RouteMode::Replace => list[first] = route.clone(),
         RouteMode::Append => list.insert(first + count, route.clone()),
         _ => list.insert(first, route.clone()),
     }
-    Some(KernelEvent::Route { route, mode: told })
+    Some(KernelEvent::Route { route, mode })
 }
 
 /// `fib6_add_rt2node`, with the next hops of a multipath route as one entry.
@@ -419,9 +419,9 @@ fn add_ipv6(list: &mut Vec<KernelRoute>, route: KernelRoute, mode: RouteMode) ->
         _ => {}
     }
     if same.is_empty() {
-        let told = if is_single { RouteMode::Exclusive } else { RouteMode::Prepend };
+        let mode = if is_single { RouteMode::Exclusive } else { RouteMode::Prepend };
         list.insert(end, route.clone());
-        return Some(KernelEvent::Route { route, mode: told });
+        return Some(KernelEvent::Route { route, mode });
     }
     if joins(&route) && class.is_some() {
         let place = *class?;
