@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use holdfast::dpdk::{self, Eal, EalOptions, Memory, RteFib};
-use holdfast::route::{Fib, FibSize, FibWriter, GroupId};
+use holdfast::route::{Fib, FibSize, FibWriter, FoundGroup, GroupId};
 use holdfast::sets::BURST;
 use holdfast::sim::rng::Rng;
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
@@ -158,8 +158,8 @@ fn look_up(fib: &dyn Fib, prefixes: &Prefixes) -> ((f64, f64), (f64, f64)) {
     (v4, v6)
 }
 
-fn cycles<T>(addresses: &[T], look_up: impl Fn(&[T], &mut [GroupId])) -> (f64, f64) {
-    let mut groups = [GroupId::NO_ROUTE; BURST];
+fn cycles<T>(addresses: &[T], look_up: impl Fn(&[T], &mut [FoundGroup])) -> (f64, f64) {
+    let mut groups = [FoundGroup::default(); BURST];
     let mut rounds: Vec<f64> = (0..ROUNDS)
         .map(|_| {
             let start = dpdk::now();

@@ -7,8 +7,7 @@ use holdfast::dataplane::SwitchSpec;
 use holdfast::dpdk::{Eal, RteFib};
 use holdfast::forward::VlanMode;
 use holdfast::route::{
-    Adjacency, AdjacencyId, Attachment, Egress, FibSize, FibWriter, Group, GroupId, InterfaceSpec, RouteTable,
-    RoutingSpec,
+    Adjacency, AdjacencyId, Attachment, FibSize, FibWriter, Group, GroupId, InterfaceSpec, RouteTable, RoutingSpec,
 };
 use holdfast::sets::PortSet;
 use holdfast::wire::MacAddr;
@@ -80,10 +79,9 @@ impl Networks {
             let first = groups.len() as u32;
             for hop in 0..HOPS {
                 let next_hop = MacAddr([2, 0, port as u8, 0, 0, hop as u8]);
-                let egress = Egress::Port(port as u8);
-                let of_interface = (port as u16, interface.mtu);
                 let id = AdjacencyId(adjacencies.len() as u16);
-                adjacencies.push(Adjacency::new(next_hop, interface.mac, interface.vlan, egress, of_interface));
+                let macs = [next_hop, interface.mac];
+                adjacencies.push(Adjacency::new(id, macs, interface.vlan, PortSet::only(port), interface.mtu));
                 groups.push(Group::of(&[id], &mut buckets));
             }
             for network in 0..1 << self.bits {
@@ -93,7 +91,7 @@ impl Networks {
             }
         }
         let mut table = RouteTable::empty(Arc::new(fib));
-        (table.groups, table.buckets, table.adjacencies) = (groups.into(), buckets.into(), adjacencies.into());
+        table.set_groups(groups.into(), buckets.into(), adjacencies.into());
         table.set_own((0..interfaces.len() as u8).map(|port| IpAddr::from([10, 255, port, 1])));
         Arc::new(table)
     }

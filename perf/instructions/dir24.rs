@@ -3,13 +3,12 @@
 //! These benchmarks run without libdpdk, and the trie of `SoftFib` takes many times the instructions. The layout and
 //! the look-ups are those of DPDK 22.11, `dir24_8.h` and `trie.h`, in their scalar form with next hops of four bytes.
 //! The first level has an entry for each value of the upper 24 bits. Longer prefixes have an entry in a table of 256
-//! for each further byte. Bulk look-ups prefetch 15 entries ahead, and store next hops of eight bytes, which the
-//! adapter of the switch narrows to groups. Calls through DPDK's function pointer are not counted.
+//! for each further byte. Bulk look-ups prefetch 15 entries ahead, and store next hops of eight bytes. Calls through
+//! DPDK's function pointer are not counted.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use holdfast::route::{Fib, GroupId};
-use holdfast::sets::BURST;
+use holdfast::route::{Fib, FoundGroup, GroupId};
 
 #[path = "../../src/prefetch.rs"]
 mod prefetch;
@@ -86,7 +85,7 @@ impl Dir24 {
 
     /// The look-ups of `dir24_8_lookup_bulk_4b`.
     #[inline(never)]
-    fn bulk_v4(&self, addresses: &[u32], next_hops: &mut [u64; BURST]) {
+    fn bulk_v4(&self, addresses: &[u32], groups: &mut [FoundGroup]) {
         let Levels { first, tables } = &self.v4;
         let ahead = AHEAD.min(addresses.len());
         for &address in &addresses[..ahead] {
@@ -97,56 +96,40 @@ impl Dir24 {
             if entry & EXTENDED != 0 {
                 entry = tables[(entry >> 1) as usize * 256 + (address & 0xff) as usize];
             }
-            u64::from(entry >> 1)
+            FoundGroup::from(GroupId(entry >> 1))
         };
         let far = addresses.len() - ahead;
-        for ((&address, &later), next_hop) in addresses.iter().zip(&addresses[ahead..]).zip(&mut *next_hops) {
+        for ((&address, &later), group) in addresses.iter().zip(&addresses[ahead..]).zip(&mut *groups) {
             prefetch(&first[(later >> 8) as usize]);
-            *next_hop = find(address);
+            *group = find(address);
         }
-        for (&address, next_hop) in addresses[far..].iter().zip(&mut next_hops[far..]) {
-            *next_hop = find(address);
+        for (&address, group) in addresses[far..].iter().zip(&mut groups[far..]) {
+            *group = find(address);
         }
     }
 
     /// The look-ups of `rte_trie_lookup_bulk_4b`.
     #[inline(never)]
-    fn bulk_v6(&self, addresses: &[[u8; 16]], next_hops: &mut [u64; BURST]) {
+    fn bulk_v6(&self, addresses: &[[u8; 16]], groups: &mut [FoundGroup]) {
         let Levels { first, tables } = &self.v6;
-        for (address, next_hop) in addresses.iter().zip(next_hops) {
+        for (address, group) in addresses.iter().zip(groups) {
             let index = u32::from(address[0]) << 16 | u32::from(address[1]) << 8 | u32::from(address[2]);
             let (mut entry, mut depth) = (first[index as usize], 3);
             while entry & EXTENDED != 0 {
                 entry = tables[(entry >> 1) as usize * 256 + usize::from(address[depth])];
                 depth += 1;
             }
-            *next_hop = u64::from(entry >> 1);
+            *group = GroupId(entry >> 1).into();
         }
     }
 }
 
 impl Fib for Dir24 {
-    fn lookup_v4(&self, addresses: &[u32], groups: &mut [GroupId]) {
-        let mut next_hops = [0; BURST];
-        for (addresses, groups) in addresses.chunks(BURST).zip(groups.chunks_mut(BURST)) {
-            self.bulk_v4(addresses, &mut next_hops);
-            put_groups(&next_hops, addresses.len(), groups);
-        }
+    fn lookup_v4(&self, addresses: &[u32], groups: &mut [FoundGroup]) {
+        self.bulk_v4(addresses, groups);
     }
 
-    fn lookup_v6(&self, addresses: &[[u8; 16]], groups: &mut [GroupId]) {
-        let mut next_hops = [0; BURST];
-        for (addresses, groups) in addresses.chunks(BURST).zip(groups.chunks_mut(BURST)) {
-            self.bulk_v6(addresses, &mut next_hops);
-            put_groups(&next_hops, addresses.len(), groups);
-        }
-    }
-}
-
-/// Stores the first `count` next hops as groups, as the switch's adapter of rte_fib does.
-#[inline]
-fn put_groups(next_hops: &[u64; BURST], count: usize, groups: &mut [GroupId]) {
-    for (group, &next_hop) in groups.iter_mut().zip(&next_hops[..count]) {
-        *group = GroupId(next_hop as u32);
+    fn lookup_v6(&self, addresses: &[[u8; 16]], groups: &mut [FoundGroup]) {
+        self.bulk_v6(addresses, groups);
     }
 }

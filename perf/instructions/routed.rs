@@ -9,9 +9,7 @@ use std::sync::Arc;
 use holdfast::dataplane::SwitchSpec;
 use holdfast::forward::VlanMode;
 use holdfast::qos::Trust;
-use holdfast::route::{
-    Adjacency, AdjacencyId, Attachment, Egress, Group, GroupId, InterfaceSpec, RouteTable, RoutingSpec,
-};
+use holdfast::route::{Adjacency, AdjacencyId, Attachment, Group, GroupId, InterfaceSpec, RouteTable, RoutingSpec};
 use holdfast::sets::PortSet;
 use holdfast::wire::MacAddr;
 
@@ -87,12 +85,12 @@ fn table(spec: &SwitchSpec, buckets: u32) -> Arc<RouteTable> {
     let interfaces = &spec.routing.as_ref().expect("a router").interfaces;
     let hops = interfaces.iter().zip(0..).flat_map(|(interface, port)| {
         let egress = match interface.attachment {
-            Attachment::Port(port) => Egress::Port(port),
-            Attachment::Vlan => Egress::Bridged,
+            Attachment::Port(port) => PortSet::only(port.into()),
+            Attachment::Vlan => PortSet::EMPTY,
         };
         let adjacency = move |hop| {
-            let next_hop = mac(port, hop);
-            Adjacency::new(next_hop, interface.mac, interface.vlan, egress, (port as u16, interface.mtu))
+            let (id, macs) = (AdjacencyId((port as u32 * HOPS + hop) as u16), [mac(port, hop), interface.mac]);
+            Adjacency::new(id, macs, interface.vlan, egress, interface.mtu)
         };
         (0..HOPS).map(adjacency)
     });
@@ -107,7 +105,7 @@ fn table(spec: &SwitchSpec, buckets: u32) -> Arc<RouteTable> {
         fib.set_v6(Ipv6Addr::new(0x2001, a, b_c, 0, 0, 0, 0, 0), 48, group);
     }
     let mut table = RouteTable::empty(Arc::new(fib));
-    (table.groups, table.buckets, table.adjacencies) = (groups.into(), ids.into(), adjacencies);
+    table.set_groups(groups.into(), ids.into(), adjacencies);
     table.set_own((0..PORTS as u8).map(|port| [10, 255, port, 1].into()));
     Arc::new(table)
 }

@@ -165,8 +165,9 @@ impl<P: Packet> Pipeline<P> {
     }
 
     /// Parses the frames of a routed port, routes those to the router and forwards the few others. Returns them with
-    /// the egress ports of the burst.
-    #[inline]
+    /// the egress ports of the burst. Not inlined: the loop over the frames needs the registers that its caller would
+    /// keep.
+    #[inline(never)]
     fn route_from_routed(
         &mut self,
         port: usize,

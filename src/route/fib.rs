@@ -12,12 +12,40 @@ use prefix_trie::PrefixMap;
 
 use super::table::GroupId;
 
+/// The group that a look-up finds, in the eight bytes that DPDK's look-ups write.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+#[repr(transparent)]
+pub struct FoundGroup(u64);
+
+impl FoundGroup {
+    /// The index of the group in tables by [`GroupId`].
+    #[inline]
+    #[must_use]
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+
+    /// The group.
+    #[inline]
+    #[must_use]
+    pub fn id(self) -> GroupId {
+        GroupId(self.0 as u32)
+    }
+}
+
+impl From<GroupId> for FoundGroup {
+    #[inline]
+    fn from(group: GroupId) -> Self {
+        Self(group.0.into())
+    }
+}
+
 /// Look-ups of the packet path.
 pub trait Fib: fmt::Debug + Send + Sync {
     /// Finds the group of each IPv4 address, in host byte order. `groups` is at least as long as `addresses`.
-    fn lookup_v4(&self, addresses: &[u32], groups: &mut [GroupId]);
+    fn lookup_v4(&self, addresses: &[u32], groups: &mut [FoundGroup]);
     /// Finds the group of each IPv6 address, in network byte order. `groups` is at least as long as `addresses`.
-    fn lookup_v6(&self, addresses: &[[u8; 16]], groups: &mut [GroupId]);
+    fn lookup_v6(&self, addresses: &[[u8; 16]], groups: &mut [FoundGroup]);
 }
 
 /// The control thread's side of a forwarding table. Only one thread writes, and no lcore reads meanwhile.
@@ -69,19 +97,19 @@ impl fmt::Debug for SoftFib {
 }
 
 impl Fib for SoftFib {
-    fn lookup_v4(&self, addresses: &[u32], groups: &mut [GroupId]) {
+    fn lookup_v4(&self, addresses: &[u32], groups: &mut [FoundGroup]) {
         let prefixes = self.0.read().unwrap_or_else(PoisonError::into_inner);
         for (&address, group) in addresses.iter().zip(groups) {
             let host = Ipv4Net::from(Ipv4Addr::from_bits(address));
-            *group = prefixes.v4.get_lpm(&host).map_or(GroupId::NO_ROUTE, |(_, &group)| group);
+            *group = prefixes.v4.get_lpm(&host).map_or(GroupId::NO_ROUTE, |(_, &group)| group).into();
         }
     }
 
-    fn lookup_v6(&self, addresses: &[[u8; 16]], groups: &mut [GroupId]) {
+    fn lookup_v6(&self, addresses: &[[u8; 16]], groups: &mut [FoundGroup]) {
         let prefixes = self.0.read().unwrap_or_else(PoisonError::into_inner);
         for (&address, group) in addresses.iter().zip(groups) {
             let host = Ipv6Net::from(Ipv6Addr::from(address));
-            *group = prefixes.v6.get_lpm(&host).map_or(GroupId::NO_ROUTE, |(_, &group)| group);
+            *group = prefixes.v6.get_lpm(&host).map_or(GroupId::NO_ROUTE, |(_, &group)| group).into();
         }
     }
 }
@@ -118,9 +146,9 @@ mod tests {
     use super::*;
 
     fn v4(fib: &SoftFib, address: [u8; 4]) -> GroupId {
-        let mut group = [GroupId(99)];
+        let mut group = [GroupId(99).into()];
         fib.lookup_v4(&[u32::from_be_bytes(address)], &mut group);
-        group[0]
+        group[0].id()
     }
 
     #[test]
@@ -146,8 +174,8 @@ mod tests {
         fib.set("2001:db8::1/128".parse().unwrap(), GroupId(6)).unwrap();
         let addresses = ["2001:db8::1", "2001:db8::2", "2001:db9::1"];
         let addresses = addresses.map(|text| text.parse::<Ipv6Addr>().unwrap().octets());
-        let mut groups = [GroupId(9); 3];
+        let mut groups = [GroupId(9).into(); 3];
         fib.lookup_v6(&addresses, &mut groups);
-        assert_eq!(groups, [GroupId(6), GroupId(5), GroupId::NO_ROUTE]);
+        assert_eq!(groups.map(FoundGroup::id), [GroupId(6), GroupId(5), GroupId::NO_ROUTE]);
     }
 }

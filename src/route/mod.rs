@@ -7,23 +7,24 @@
 //! # Example
 //!
 //! ```
-//! use holdfast::route::{Fib, FibWriter, GroupId, SoftFib};
+//! use holdfast::route::{Fib, FibWriter, FoundGroup, GroupId, SoftFib};
 //!
 //! let fib = SoftFib::default();
 //! fib.set("10.1.0.0/16".parse().unwrap(), GroupId(7)).unwrap();
-//! let mut groups = [GroupId::NO_ROUTE; 2];
+//! let mut groups = [FoundGroup::default(); 2];
 //! fib.lookup_v4(&[0x0a01_0203, 0x0a02_0304], &mut groups);
-//! assert_eq!(groups, [GroupId(7), GroupId::NO_ROUTE]);
+//! assert_eq!(groups.map(FoundGroup::id), [GroupId(7), GroupId::NO_ROUTE]);
 //! ```
 
 pub mod fib;
+pub mod filter;
 pub mod hash;
 pub mod punt;
 pub mod spec;
 pub mod table;
 
-pub use fib::{Fib, FibFull, FibMemory, FibWriter, SoftFib};
+pub use fib::{Fib, FibFull, FibMemory, FibWriter, FoundGroup, SoftFib};
 pub use hash::FlowHash;
 pub use punt::{InjectFrame, InjectTo, PuntCause, PuntFrame};
 pub use spec::{Attachment, FibSize, InterfaceSpec, LinuxSpec, NextHopSpec, RouteSpec, RoutingSpec, StaticNeighbour};
-pub use table::{Action, Adjacency, AdjacencyId, Egress, Group, GroupId, MAX_ADJACENCIES, ROUTER_PORT, RouteTable};
+pub use table::{Action, Adjacency, AdjacencyId, Group, GroupId, MAX_ADJACENCIES, ROUTER_PORT, RouteTable};

@@ -4,9 +4,10 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use super::fib::Fib;
+use super::filter::SourceFilter;
 use super::hash::FlowHash;
 use crate::forward::fdb::Station;
-use crate::sets::MAX_PORTS;
+use crate::sets::{MAX_PORTS, PortSet};
 use crate::wire::MacAddr;
 
 /// Index of a next-hop group in the [`RouteTable`].
@@ -59,7 +60,8 @@ pub enum Action {
 /// A next-hop group: buckets in a row, of which the hash of a flow selects one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Group {
-    /// Index of the first bucket in [`RouteTable::buckets`]. A group of one bucket has its adjacency here instead.
+    /// Index of the first bucket in the buckets of the [`RouteTable`]. A group of one bucket has its adjacency here
+    /// instead.
     pub first: u32,
     /// Number of buckets minus one; the number is a power of two.
     pub mask: u16,
@@ -87,21 +89,12 @@ impl Group {
         Self { first, mask, action: Action::Forward }
     }
 
-    /// The adjacency of a group of one bucket.
+    /// The adjacency of a group of one bucket; `None` for another group.
     #[inline]
     #[must_use]
-    pub fn only_adjacency(&self) -> AdjacencyId {
-        AdjacencyId(self.first as u16)
+    pub fn only_adjacency(&self) -> Option<AdjacencyId> {
+        (self.mask == 0 && self.action == Action::Forward).then_some(AdjacencyId(self.first as u16))
     }
-}
-
-/// The way to the station of a next hop.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Egress {
-    /// A routed port.
-    Port(u8),
-    /// The port that leads to the station in a bridged VLAN, by the forwarding database.
-    Bridged,
 }
 
 /// A next hop on the wire.
@@ -110,74 +103,31 @@ pub enum Egress {
 pub struct Adjacency {
     /// Destination and source address of the frames, as they stand on the wire.
     pub addresses: [u8; 12],
-    /// The next hop's station in the VLAN of its interface.
-    pub station: Station,
-    /// Its port.
-    pub egress: Egress,
-    /// The routed port, or [`ROUTER_PORT`] for a station in a bridged VLAN: one comparison tells both.
-    pub port: u8,
-    /// Index of the interface.
-    pub interface: u16,
     /// Longest IP packet in bytes that the interface sends.
     pub mtu: u16,
+    /// Its number.
+    pub id: AdjacencyId,
+    /// The next hop's station in the VLAN of its interface.
+    pub station: Station,
+    /// Its routed port; empty for a station in a bridged VLAN, whose port the forwarding database knows.
+    pub port: PortSet,
 }
 
 const _: () = assert!(size_of::<Adjacency>() == 32);
 
 impl Adjacency {
-    /// Creates the adjacency of a next hop with the address `next_hop`, for frames with the source `own` in `vlan`.
+    /// No next hop. It has no port, so no packet is sent by it.
+    pub const NONE: Self =
+        Self { addresses: [0; 12], mtu: 0, id: AdjacencyId(0), station: Station::new(0, 0), port: PortSet::EMPTY };
+
+    /// Creates adjacency `id` of a next hop with the address `next_hop`, for frames with the source `own` in `vlan`. It
+    /// leaves by `port`, which is empty in a bridged VLAN, and its IP packets have at most `mtu` bytes.
     #[must_use]
-    pub fn new(next_hop: MacAddr, own: MacAddr, vlan: u16, egress: Egress, (interface, mtu): (u16, u16)) -> Self {
+    pub fn new(id: AdjacencyId, [next_hop, own]: [MacAddr; 2], vlan: u16, port: PortSet, mtu: u16) -> Self {
         let mut addresses = [0; 12];
         addresses[..6].copy_from_slice(&next_hop.0);
         addresses[6..].copy_from_slice(&own.0);
-        let port = if let Egress::Port(port) = egress { port } else { ROUTER_PORT as u8 };
-        Self { addresses, station: Station::new(vlan, next_hop.to_number()), egress, port, interface, mtu }
-    }
-}
-
-/// Entries of the filter of own addresses.
-const FILTER: usize = 1 << FILTER_BITS;
-const FILTER_BITS: u32 = 10;
-
-/// A set of addresses, by a few bits of their hash: it may name an address that is not a member, never the reverse.
-#[derive(Clone, PartialEq, Eq)]
-pub struct AddressFilter([bool; FILTER]);
-
-impl AddressFilter {
-    /// The filter of no addresses.
-    pub const EMPTY: Self = Self([false; FILTER]);
-
-    #[inline]
-    fn place(key: u64) -> usize {
-        // The highest bits of a product by the golden ratio (Knuth, The Art of Computer Programming 3, section 6.4).
-        (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - FILTER_BITS)) as usize % FILTER
-    }
-
-    /// Adds the address with this key.
-    pub fn insert(&mut self, key: u64) {
-        self.0[Self::place(key)] = true;
-    }
-
-    /// Whether the address with this key may be a member.
-    #[inline]
-    #[must_use]
-    pub fn may_contain(&self, key: u64) -> bool {
-        self.0[Self::place(key)]
-    }
-
-    /// The key of an IPv6 address.
-    #[inline]
-    #[must_use]
-    pub fn key_v6(address: [u8; 16]) -> u64 {
-        let [high, low] = [0, 8].map(|at| u64::from_be_bytes(std::array::from_fn(|byte| address[at + byte])));
-        high.rotate_left(29) ^ low
-    }
-}
-
-impl std::fmt::Debug for AddressFilter {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("AddressFilter").finish_non_exhaustive()
+        Self { addresses, mtu, id, station: Station::new(vlan, next_hop.to_number()), port }
     }
 }
 
@@ -186,16 +136,19 @@ impl std::fmt::Debug for AddressFilter {
 pub struct RouteTable {
     /// The forwarding table.
     pub fib: Arc<dyn Fib>,
+    /// The only next hop of each group, by [`GroupId`]; [`Adjacency::NONE`] for a group with a choice, or with none. Most
+    /// packets need no more than this.
+    pub(crate) direct: Box<[Adjacency]>,
     /// Next-hop groups by [`GroupId`]; the first four are those of the constants.
-    pub groups: Box<[Group]>,
+    pub(crate) groups: Box<[Group]>,
     /// Adjacencies of the groups' buckets.
-    pub buckets: Box<[AdjacencyId]>,
+    pub(crate) buckets: Box<[AdjacencyId]>,
     /// Next hops by [`AdjacencyId`].
-    pub adjacencies: Box<[Adjacency]>,
+    pub(crate) adjacencies: Box<[Adjacency]>,
     /// Own addresses, sorted: no received packet may have one as its source.
-    pub own: Box<[IpAddr]>,
-    /// A filter over `own`, for a fast first check.
-    pub own_filter: AddressFilter,
+    own: Box<[IpAddr]>,
+    /// A filter over sources, for a fast first check.
+    pub(crate) sources: Box<SourceFilter>,
     /// The hash of flows.
     pub hash: FlowHash,
     /// Number of this table in the order in which they were made.
@@ -208,11 +161,12 @@ impl RouteTable {
     pub fn empty(fib: Arc<dyn Fib>) -> Self {
         Self {
             fib,
+            direct: [Adjacency::NONE; GroupId::FIRST as usize].into(),
             groups: Self::fixed_groups().into(),
             buckets: Box::default(),
             adjacencies: Box::default(),
             own: Box::default(),
-            own_filter: AddressFilter::EMPTY,
+            sources: Box::new(SourceFilter::new(&[])),
             hash: FlowHash::default(),
             version: 0,
         }
@@ -224,27 +178,27 @@ impl RouteTable {
         [Action::NoRoute, Action::Local, Action::Blackhole, Action::Martian].map(Group::without_buckets)
     }
 
+    /// Sets the groups, the adjacencies of their buckets, and all adjacencies.
+    pub fn set_groups(&mut self, groups: Box<[Group]>, buckets: Box<[AdjacencyId]>, adjacencies: Box<[Adjacency]>) {
+        let only = |group: &Group| group.only_adjacency().and_then(|id| adjacencies.get(usize::from(id.0)));
+        self.direct = groups.iter().map(|group| only(group).copied().unwrap_or(Adjacency::NONE)).collect();
+        (self.groups, self.buckets, self.adjacencies) = (groups, buckets, adjacencies);
+    }
+
     /// Sets the own addresses.
     pub fn set_own(&mut self, own: impl IntoIterator<Item = IpAddr>) {
         let mut own: Vec<IpAddr> = own.into_iter().collect();
         own.sort_unstable();
         own.dedup();
-        self.own_filter = AddressFilter::EMPTY;
-        for address in &own {
-            self.own_filter.insert(match address {
-                IpAddr::V4(address) => u64::from(address.to_bits()),
-                IpAddr::V6(address) => AddressFilter::key_v6(address.octets()),
-            });
-        }
+        *self.sources = SourceFilter::new(&own);
         self.own = own.into();
     }
 
     /// The adjacencies of the buckets of `group`.
     pub fn buckets_of(&self, group: Group) -> impl Iterator<Item = AdjacencyId> + '_ {
         let (first, count) = (group.first as usize, usize::from(group.mask) + 1);
-        let only = (count == 1 && group.action == Action::Forward).then(|| group.only_adjacency());
         let several = if count > 1 { &self.buckets[first..first + count] } else { &[] };
-        only.into_iter().chain(several.iter().copied())
+        group.only_adjacency().into_iter().chain(several.iter().copied())
     }
 
     /// Whether `address` is an address of the switch.
@@ -260,17 +214,15 @@ mod tests {
     use crate::route::SoftFib;
 
     #[test]
-    fn filter_never_misses_an_own_address() {
+    fn only_groups_of_one_next_hop_are_direct() {
+        let (ids, mut buckets) = ([AdjacencyId(0), AdjacencyId(1)], Vec::new());
+        let groups = [Group::of(&ids[1..], &mut buckets), Group::of(&ids, &mut buckets)];
+        let adjacencies = ids.map(|id| Adjacency::new(id, [MacAddr([2, 0, 0, 0, 0, 1]); 2], 1, PortSet::only(3), 1500));
         let mut table = RouteTable::empty(Arc::new(SoftFib::default()));
-        let own: Vec<IpAddr> = (0..40).map(|n| IpAddr::from([10, 0, n, 1])).collect();
-        table.set_own(own.iter().copied().chain(["fd00::1".parse().unwrap()]));
-        for address in own {
-            let IpAddr::V4(v4) = address else { unreachable!() };
-            assert!(table.own_filter.may_contain(v4.to_bits().into()) && table.is_own(address));
-        }
-        let v6: std::net::Ipv6Addr = "fd00::1".parse().unwrap();
-        assert!(table.own_filter.may_contain(AddressFilter::key_v6(v6.octets())) && table.is_own(v6.into()));
-        let foreign = (0..10_000_u32).filter(|n| table.own_filter.may_contain(u64::from(0x0b00_0000 + n))).count();
-        assert!(foreign < 1_000, "{foreign} of 10,000 other addresses need the exact check");
+        let groups = RouteTable::fixed_groups().into_iter().chain(groups).collect();
+        table.set_groups(groups, buckets.into(), adjacencies.into());
+        let [fixed @ .., only, several] = &*table.direct else { unreachable!("the groups are six") };
+        assert!(fixed.iter().chain([several]).all(|adjacency| *adjacency == Adjacency::NONE));
+        assert_eq!(*only, adjacencies[1]);
     }
 }

@@ -244,7 +244,7 @@ mod tests {
         let (table, buckets) = groups.tables();
         let group = table[id.0 as usize];
         let hop = |flow: u32| match group.mask {
-            0 => group.only_adjacency(),
+            0 => group.only_adjacency().expect("a group of one next hop"),
             mask => buckets[(group.first + (flow & u32::from(mask))) as usize],
         };
         (0..4096).map(|flow| hop(flow).0).collect()

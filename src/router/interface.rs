@@ -8,7 +8,7 @@ use super::frames;
 use super::groups::Groups;
 use super::neighbours::Neighbours;
 use super::rib::Source;
-use crate::route::{Adjacency, Attachment, Egress, GroupId, InjectTo, InterfaceSpec};
+use crate::route::{Adjacency, Attachment, GroupId, InjectTo, InterfaceSpec};
 use crate::sets::PortSet;
 use crate::wire::MacAddr;
 
@@ -152,16 +152,15 @@ fn broadcast_addresses(network: Ipv4Net) -> impl Iterator<Item = Ipv4Addr> {
 
 /// The adjacencies of all neighbours, by number. Numbers that no neighbour has lead nowhere, and no bucket has them.
 pub fn adjacencies(interfaces: &[Interface], neighbours: &Neighbours) -> Box<[Adjacency]> {
-    let nowhere = Adjacency::new(MacAddr::default(), MacAddr::default(), 0, Egress::Bridged, (0, 0));
-    let mut made = vec![nowhere; neighbours.adjacencies()];
+    let mut made = vec![Adjacency::NONE; neighbours.adjacencies()];
     for ((index, _), neighbour) in neighbours.iter() {
         let (Some(id), Some(interface)) = (neighbour.adjacency, interfaces.get(usize::from(index))) else { continue };
-        let egress = match interface.to {
-            InjectTo::Port(port) => Egress::Port(port),
-            InjectTo::Vlan(_) => Egress::Bridged,
+        let port = match interface.to {
+            InjectTo::Port(port) => PortSet::only(port.into()),
+            InjectTo::Vlan(_) => PortSet::EMPTY,
         };
-        made[usize::from(id.0)] =
-            Adjacency::new(neighbour.mac, interface.mac, interface.vlan, egress, (index, interface.mtu));
+        let macs = [neighbour.mac, interface.mac];
+        made[usize::from(id.0)] = Adjacency::new(id, macs, interface.vlan, port, interface.mtu);
     }
     made.into()
 }

@@ -85,7 +85,7 @@ impl Tables {
         self.version += 1;
         (self.is_touched, self.is_underway) = (false, true);
         let mut table = RouteTable::empty(self.fibs[self.active].clone());
-        (table.groups, table.buckets, table.adjacencies) = (groups, buckets, adjacencies);
+        table.set_groups(groups, buckets, adjacencies);
         (table.hash, table.version) = (self.hash, self.version);
         table.set_own(self.own.iter().copied());
         (Arc::new(table), refused)

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use super::*;
-use crate::route::{Action, Fib, PuntCause, PuntFrame, SoftFib};
+use crate::route::{Action, Fib, FoundGroup, PuntCause, PuntFrame, SoftFib};
 
 const HOST: MacAddr = MacAddr([2, 0, 0, 0, 9, 9]);
 
@@ -30,9 +30,9 @@ fn hop(interface: u16, address: &str) -> NextHopSpec {
 /// The action and the MAC addresses by which `table` sends a packet to `address`.
 fn way(table: &RouteTable, address: &str) -> (Action, Vec<MacAddr>) {
     let address: Ipv4Addr = address.parse().unwrap();
-    let mut found = [GroupId::NO_ROUTE];
+    let mut found = [FoundGroup::default()];
     table.fib.lookup_v4(&[address.to_bits()], &mut found);
-    let group = table.groups[found[0].0 as usize];
+    let group = table.groups[found[0].index()];
     let mut macs: Vec<MacAddr> = match group.action {
         Action::Forward => {
             table.buckets_of(group).map(|id| table.adjacencies[usize::from(id.0)].station.mac()).collect()
@@ -310,7 +310,7 @@ fn both_forwarding_tables_agree_after_each_update() {
             router.settle();
             let probes: Vec<u32> = (0..32).map(|n| u32::from_be_bytes([10, n, 1, 1])).collect();
             let found = |fib: &dyn Fib| {
-                let mut groups = vec![GroupId::NO_ROUTE; probes.len()];
+                let mut groups = vec![FoundGroup::default(); probes.len()];
                 fib.lookup_v4(&probes, &mut groups);
                 groups
             };

@@ -157,9 +157,12 @@ pub fn has_right_checksum(header: &Ipv4Header) -> bool {
     // has a version.
     let quad = |at: usize| u64::from_ne_bytes(std::array::from_fn(|byte| header[at + byte]));
     let last = u32::from_ne_bytes(std::array::from_fn(|byte| header[16 + byte]));
-    let (sum, carry) = quad(0).overflowing_add(quad(8));
-    let (sum, carry) = sum.overflowing_add(u64::from(last) + u64::from(carry));
-    (sum + u64::from(carry)) % 0xffff == 0
+    // In this order the compiler makes one chain of additions with carry. The last one cannot carry: after a first
+    // carry the sum is below 2^32.
+    let (sum, first) = quad(0).overflowing_add(last.into());
+    let (sum, second) = sum.overflowing_add(quad(8));
+    let (sum, third) = sum.overflowing_add(first.into());
+    (sum + u64::from(second | third)) % 0xffff == 0
 }
 
 /// Decrements the time to live of an IPv4 header, which must be at least 1, and updates the checksum.
@@ -168,12 +171,14 @@ pub fn has_right_checksum(header: &Ipv4Header) -> bool {
 /// checksum: it grows by 0x0100, with the carry added at its end.
 #[inline]
 pub fn decrement_ttl(header: &mut Ipv4Header) {
-    header[8] -= 1;
-    // The sum is the same in either byte order (RFC 1071 section 2).
-    let sum = u32::from(u16::from_ne_bytes([header[10], header[11]])) + u32::from(u16::from_ne_bytes([1, 0]));
+    debug_assert!(header[8] > 0, "a packet without hops left is not forwarded");
+    // Time to live and protocol are the lower half of this word, and the checksum is the upper half. The checksum is the
+    // same in either byte order (RFC 1071 section 2); in this one it grows by 1.
+    let word = u32::from_le_bytes(std::array::from_fn(|byte| header[8 + byte]));
     // RFC 1624 section 3: 0xffff and 0 are the same sum. It is written as 0, as a sender computes it.
-    let checksum = sum + u32::from(sum >= 0xffff);
-    header[10..12].copy_from_slice(&(checksum as u16).to_ne_bytes());
+    let carry = if word < 0xfffe << 16 { 0 } else { 1 << 16 };
+    let next = word.wrapping_add((1 << 16) - 1).wrapping_add(carry);
+    header[8..12].copy_from_slice(&next.to_le_bytes());
 }
 
 /// Decrements the hop limit of an IPv6 header, which must be at least 1.

@@ -95,7 +95,9 @@ impl Buffer {
     /// Admits all frames of `demand`, which came by ingress `port`, if [`Buffer::admit`] and their queues on this lcore
     /// would accept each of them and no group would become XOFF. Otherwise admits none. Returns whether they are
     /// admitted. `own` has the ports of this lcore.
-    #[inline]
+    ///
+    /// Always inline, at two calls: a call of its own costs 145 instructions a burst.
+    #[inline(always)]
     pub fn admit_burst(
         &mut self,
         (ports, port): (&mut [Port], usize),
@@ -127,7 +129,7 @@ impl Buffer {
     }
 
     /// Whether every frame of `demand` in one of the groups `lossy` is sure to fit its queue.
-    #[inline]
+    #[inline(always)]
     fn queues_take(
         &self,
         (ports, port): (&[Port], usize),

@@ -51,7 +51,7 @@ impl<P: Packet> Pipeline<P> {
     }
 
     /// Enqueues or hands over a burst that is admitted as a whole.
-    #[inline]
+    #[inline(always)]
     fn enqueue_burst<I: Ports<Pkt = P>>(
         &mut self,
         io: &mut I,
@@ -67,7 +67,7 @@ impl<P: Packet> Pipeline<P> {
     }
 
     /// Hands over the frames of an admitted burst that leave by ports of other lcores, and enqueues the rest.
-    #[inline]
+    #[inline(never)]
     fn hand_over_burst<I: Ports<Pkt = P>>(
         &mut self,
         io: &mut I,

@@ -3,6 +3,7 @@
 use super::forwarder::Forwarder;
 use super::next_stage::NextStage;
 use super::route::RoutedBurst;
+use crate::dataplane::frame::class_bits::ClassBits;
 use crate::dataplane::frame::desc::{BurstSum, FrameDesc};
 use crate::dataplane::frame::meta::Meta;
 use crate::dataplane::port::Port;
@@ -47,15 +48,16 @@ impl Arrived {
 ///
 /// Each reference is a parameter of its own: the compiler then keeps the referenced values in registers over the loop.
 #[inline(always)]
-pub(crate) fn parse_burst(
+pub(crate) fn parse_burst<N: NextStage>(
     (number, port): (usize, &Port),
     forwarder: &Forwarder,
     cell: CellSize,
     burst: &Burst<impl Packet>,
     metas: &mut [Meta; BURST],
-    next: &mut impl NextStage,
+    next: &mut N,
 ) -> Arrived {
     let native = forwarder.vlans.ingress(number, None).unwrap_or(0);
+    let classifier = port.classifier.of_untagged_ip();
     let longest = port.mtu.0 as usize + usize::from(Usual::L3_OFFSET);
     let (mut data, mut control, mut others, mut retagged_at) =
         (FrameSet::EMPTY, FrameSet::EMPTY, FrameSet::EMPTY, PortSet::EMPTY);
@@ -65,11 +67,26 @@ pub(crate) fn parse_burst(
         // No mbuf holds a longer frame. The length is clipped all the same; the check of the MTU drops such a frame.
         let len = bytes.len().min(usize::from(u16::MAX)) as u16;
         let desc = FrameDesc::new(len, cell.cells_of(len), number as u8, 0, 0);
+        let mut take = |class_bits: ClassBits| {
+            let is_taken = class_bits.is_classified();
+            if is_taken {
+                data.insert(index);
+                sums[usize::from(class_bits.class())].add(desc);
+            }
+            is_taken
+        };
         let (class_bits, dst, src) = match parse_usual(bytes) {
             Some(usual) if bytes.len() <= longest => {
-                let classification = port.classifier.of_ip(usual.traffic_class >> 2, false, 0);
+                let classification = classifier.of(usual.traffic_class >> 2);
                 *meta = Meta::usual(usual, desc, native, classification);
-                (classification.class_bits, Station::new(native, usual.dst), Station::new(native, usual.src))
+                let (dst, src) = (Station::new(native, usual.dst), Station::new(native, usual.src));
+                if N::SEES_USUAL {
+                    if take(classification.class_bits) {
+                        next.see_usual(index, bytes, (dst, src));
+                    }
+                    continue;
+                }
+                (classification.class_bits, dst, src)
             }
             _ => {
                 others.insert(index);
@@ -80,9 +97,7 @@ pub(crate) fn parse_burst(
                 (meta.class_bits, meta.dst, meta.src)
             }
         };
-        if class_bits.is_classified() {
-            data.insert(index);
-            sums[usize::from(class_bits.class())].add(desc);
+        if take(class_bits) {
             next.see(index, bytes, meta, (dst, src));
         }
     }

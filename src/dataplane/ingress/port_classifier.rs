@@ -28,6 +28,21 @@ pub(crate) struct PortClassifier {
     by_class: [Classification; CLASSES],
 }
 
+/// The classifier of a port for untagged IP packets. Unlike that of the port, it stays in registers over a burst.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct IpClassifier<'a> {
+    untrusted: u8,
+    by_mark: &'a [Classification; NO_MARK as usize + 1],
+}
+
+impl IpClassifier<'_> {
+    /// Classifies a packet.
+    #[inline]
+    pub fn of(self, dscp: u8) -> Classification {
+        self.by_mark[usize::from((dscp | self.untrusted) & NO_MARK)]
+    }
+}
+
 impl PortClassifier {
     /// Creates the classifier of frames that the port of `spec` receives.
     pub fn new(spec: &PortSpec, classes: &ClassMap) -> Self {
@@ -48,6 +63,12 @@ impl PortClassifier {
             desc: FrameDesc::NONE.classified(class, group, queue),
             class_bits: ClassBits::new(class, lossy),
         }
+    }
+
+    /// The classifier of untagged IP packets.
+    #[inline]
+    pub fn of_untagged_ip(&self) -> IpClassifier<'_> {
+        IpClassifier { untrusted: self.untrusted & NO_MARK, by_mark: &self.by_mark }
     }
 
     /// Classifies a frame with the DSCP `dscp` if it is IP, and the PCP `pcp` if it is tagged.
@@ -89,6 +110,7 @@ mod tests {
             for dscp in 0..64 {
                 let (one, other) = (classifier.of_ip(dscp, false, 0), classifier.of(Some(dscp), None));
                 assert_eq!((one.desc, one.class_bits), (other.desc, other.class_bits), "{trust:?}, DSCP {dscp}");
+                assert_eq!(classifier.of_untagged_ip().of(dscp).desc, one.desc, "{trust:?}, DSCP {dscp}");
                 for pcp in [None, Some(0), Some(3), Some(7)] {
                     let (one, other) =
                         (classifier.of_ip(dscp, pcp.is_some(), pcp.unwrap_or(0)), classifier.of(Some(dscp), pcp));

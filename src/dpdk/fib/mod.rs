@@ -45,8 +45,7 @@ use self::table::{V4, V6};
 use self::writer::Writer;
 use super::eal::Shared;
 use super::{Eal, Error};
-use crate::route::{Fib, FibFull, FibMemory, FibSize, FibWriter, GroupId};
-use crate::sets::BURST;
+use crate::route::{Fib, FibFull, FibMemory, FibSize, FibWriter, FoundGroup, GroupId};
 use crate::sync::{AtomicBool, Ordering};
 
 /// Longest name of a table: DPDK's names of its parts have five characters more.
@@ -143,41 +142,35 @@ impl RteFib {
 }
 
 impl Fib for RteFib {
-    fn lookup_v4(&self, addresses: &[u32], groups: &mut [GroupId]) {
+    fn lookup_v4(&self, addresses: &[u32], groups: &mut [FoundGroup]) {
         self.check_unwritten();
-        let mut next_hops = [0; BURST];
-        for (addresses, groups) in addresses.chunks(BURST).zip(groups.chunks_mut(BURST)) {
-            let count = addresses.len() as c_int;
-            // SAFETY: the table exists while `self` does. There is a next hop for each address, and DPDK does not write
-            // the addresses.
-            unsafe {
-                let addresses = addresses.as_ptr().cast_mut();
-                dpdk_sys::rte_fib_lookup_bulk(self.v4.as_ptr(), addresses, next_hops.as_mut_ptr(), count);
-            }
-            put_groups(&next_hops, addresses.len(), groups);
+        let groups = &mut groups[..addresses.len()];
+        // SAFETY: the table exists while `self` does. There is a group for each address, and a group is the number that
+        // DPDK writes. DPDK does not write the addresses.
+        unsafe {
+            let addresses = addresses.as_ptr().cast_mut();
+            dpdk_sys::rte_fib_lookup_bulk(
+                self.v4.as_ptr(),
+                addresses,
+                groups.as_mut_ptr().cast(),
+                groups.len() as c_int,
+            );
         }
     }
 
-    fn lookup_v6(&self, addresses: &[[u8; 16]], groups: &mut [GroupId]) {
+    fn lookup_v6(&self, addresses: &[[u8; 16]], groups: &mut [FoundGroup]) {
         self.check_unwritten();
-        let mut next_hops = [0; BURST];
-        for (addresses, groups) in addresses.chunks(BURST).zip(groups.chunks_mut(BURST)) {
-            let count = addresses.len() as c_int;
-            // SAFETY: as for IPv4. The table is not being written, so DPDK reads no more bytes than an address has.
-            unsafe {
-                let addresses = addresses.as_ptr().cast_mut().cast();
-                dpdk_sys::rte_fib6_lookup_bulk(self.v6.as_ptr(), addresses, next_hops.as_mut_ptr(), count);
-            }
-            put_groups(&next_hops, addresses.len(), groups);
+        let groups = &mut groups[..addresses.len()];
+        // SAFETY: as for IPv4. The table is not being written, so DPDK reads no more bytes than an address has.
+        unsafe {
+            let addresses = addresses.as_ptr().cast_mut().cast();
+            dpdk_sys::rte_fib6_lookup_bulk(
+                self.v6.as_ptr(),
+                addresses,
+                groups.as_mut_ptr().cast(),
+                groups.len() as c_int,
+            );
         }
-    }
-}
-
-/// Stores the first `count` next hops of a look-up as groups.
-#[inline]
-fn put_groups(next_hops: &[u64; BURST], count: usize, groups: &mut [GroupId]) {
-    for (group, &next_hop) in groups.iter_mut().zip(&next_hops[..count]) {
-        *group = GroupId(next_hop as u32);
     }
 }
 

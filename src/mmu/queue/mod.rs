@@ -191,7 +191,7 @@ impl QueueAdmission {
     /// them yet. `deepest` returns the largest depth of a queue number among the burst's egress ports.
     /// `draws` is whether some lossy frame needs a draw of WRED. True is exact for queues of this lcore: another lcore
     /// judges its own again. False may be pessimistic.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn admit_burst(
         &self,

@@ -11,7 +11,7 @@ use holdfast::dataplane::handoff::exception::ExceptionLink;
 use holdfast::dataplane::{DropReason, SwitchSpec};
 use holdfast::forward::VlanMode;
 use holdfast::route::{
-    Action, Adjacency, AdjacencyId, Attachment, Egress, FibWriter, FlowHash, Group, GroupId, InterfaceSpec, PuntCause,
+    Action, Adjacency, AdjacencyId, Attachment, FibWriter, FlowHash, Group, GroupId, InterfaceSpec, PuntCause,
     PuntFrame, RouteTable, RoutingSpec, SoftFib,
 };
 use holdfast::sets::PortSet;
@@ -55,9 +55,9 @@ impl Hop {
         (own_mac(self.interface), mac(self.station))
     }
 
-    pub fn adjacency(&self) -> Adjacency {
-        let egress = if self.interface < 2 { Egress::Port(self.interface as u8) } else { Egress::Bridged };
-        Adjacency::new(mac(self.station), own_mac(self.interface), self.vlan(), egress, (self.interface as u16, 1500))
+    pub fn adjacency(&self, id: AdjacencyId) -> Adjacency {
+        let port = PortSet::only_if(self.interface < 2, self.interface);
+        Adjacency::new(id, [mac(self.station), own_mac(self.interface)], self.vlan(), port, 1500)
     }
 }
 
@@ -157,7 +157,6 @@ impl Tables {
     pub fn empty() -> Self {
         let fib = Arc::new(SoftFib::default());
         let mut table = RouteTable::empty(fib.clone());
-        table.adjacencies = HOPS.iter().map(Hop::adjacency).collect();
         table.hash = FlowHash::new(1, false);
         table.set_own((0..VLANS.len()).flat_map(own_addresses).chain(["fe80::9".parse().unwrap()]));
         Self { table, fib, groups: RouteTable::fixed_groups().into(), buckets: Vec::new() }
@@ -187,7 +186,10 @@ impl Tables {
     }
 
     pub fn share(self) -> Arc<RouteTable> {
-        Arc::new(RouteTable { groups: self.groups.into(), buckets: self.buckets.into(), ..self.table })
+        let Self { mut table, groups, buckets, .. } = self;
+        let adjacencies = (0..).map(AdjacencyId).zip(&HOPS).map(|(id, hop)| hop.adjacency(id)).collect();
+        table.set_groups(groups.into(), buckets.into(), adjacencies);
+        Arc::new(table)
     }
 }
 

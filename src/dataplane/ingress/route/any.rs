@@ -6,7 +6,7 @@ use crate::dataplane::frame::meta::Meta;
 use crate::dataplane::ingress::punt::Exception;
 use crate::dataplane::telemetry::drops::DropReason;
 use crate::io::Packet;
-use crate::route::{Adjacency, GroupId, RouteTable};
+use crate::route::{Adjacency, FoundGroup, RouteTable};
 use crate::wire::ip::{self, Ipv4, Ipv6};
 use crate::wire::parse::L3;
 use crate::wire::vlan_tag;
@@ -54,7 +54,7 @@ fn read_v4(table: &RouteTable, packet: &[u8]) -> Result<Destination, Exception> 
     if !packet.first_chunk().is_some_and(ip::has_right_checksum) {
         return Err(Exception::Drop(DropReason::Ipv4Checksum));
     }
-    if source::is_suspect_v4(table, ipv4.src) {
+    if table.sources.suspects_v4(ipv4.src) {
         source::check_v4(table, ipv4.src)?;
     }
     Ok(if ipv4.is_fragment() { Destination::Fragment(ipv4.dst) } else { Destination::V4(ipv4.dst) })
@@ -66,7 +66,7 @@ pub(super) fn send(
     hops: &mut NextHops<'_, '_>,
     frame: &mut impl Packet,
     meta: &mut Meta,
-    group: GroupId,
+    group: FoundGroup,
 ) -> Result<(), Exception> {
     let (ethernet, packet) =
         frame.bytes_mut().split_at_mut_checked(usize::from(meta.desc.l3_offset())).ok_or(NOT_ROUTABLE)?;
@@ -90,7 +90,7 @@ fn send_v4<'a>(
     hops: &mut NextHops<'a, '_>,
     (addresses, packet): (&mut [u8; 12], &mut [u8]),
     meta: &mut Meta,
-    group: GroupId,
+    group: FoundGroup,
 ) -> Result<&'a Adjacency, Exception> {
     let ipv4 = Ipv4::read(packet).ok_or(NOT_ROUTABLE)?;
     let hash = || hops.table.hash.v4(ipv4.src, ipv4.dst, ipv4.protocol, ipv4.ports(packet));
@@ -102,7 +102,7 @@ fn send_v4<'a>(
     }
     ip::decrement_ttl(packet.first_chunk_mut().ok_or(NOT_ROUTABLE)?);
     hops.send(addresses, meta, hop, egress);
-    Ok(hop.1)
+    Ok(hop)
 }
 
 #[inline]
@@ -110,7 +110,7 @@ fn send_v6<'a>(
     hops: &mut NextHops<'a, '_>,
     (addresses, packet): (&mut [u8; 12], &mut [u8]),
     meta: &mut Meta,
-    group: GroupId,
+    group: FoundGroup,
 ) -> Result<&'a Adjacency, Exception> {
     let ipv6 = Ipv6::read(packet).ok_or(NOT_ROUTABLE)?;
     let hash = || hops.table.hash.v6(ipv6.src, ipv6.dst, ipv6.next_header, ipv6.ports(packet), ipv6.label);
@@ -124,5 +124,5 @@ fn send_v6<'a>(
     }
     ip::decrement_hop_limit(packet.first_chunk_mut().ok_or(NOT_ROUTABLE)?);
     hops.send(addresses, meta, hop, egress);
-    Ok(hop.1)
+    Ok(hop)
 }

@@ -1,7 +1,7 @@
 //! The ports of next hops in bridged VLANs: cached answers of the forwarding database.
 
 use crate::dataplane::ingress::forwarder::Forwarder;
-use crate::route::{Adjacency, AdjacencyId, MAX_ADJACENCIES, ROUTER_PORT};
+use crate::route::{Adjacency, MAX_ADJACENCIES, ROUTER_PORT};
 use crate::sets::PortSet;
 
 /// The cached ports, by adjacency.
@@ -43,8 +43,8 @@ impl BridgedPorts {
     /// The port that leads to the station of `adjacency`; `None` if the database does not know it. The router never
     /// floods: a lossless packet would fill queues of unrelated ports.
     #[inline]
-    pub fn port(&mut self, id: AdjacencyId, adjacency: &Adjacency, forwarder: &Forwarder) -> Option<usize> {
-        let cached = &mut self.ports[usize::from(id.0) % MAX_ADJACENCIES];
+    pub fn port(&mut self, adjacency: &Adjacency, forwarder: &Forwarder) -> Option<usize> {
+        let cached = &mut self.ports[usize::from(adjacency.id.0) % MAX_ADJACENCIES];
         let stamp = self.epoch ^ forwarder.fdb.version();
         if cached.stamp == stamp {
             return Some(usize::from(cached.port));

@@ -26,7 +26,7 @@ use crate::dataplane::frame::meta::{Forwarding, Meta};
 use crate::dataplane::spec::SwitchSpec;
 use crate::forward::fdb::Station;
 use crate::io::{Burst, Packet};
-use crate::route::{Attachment, GroupId, ROUTER_PORT, RouteTable, SoftFib};
+use crate::route::{Attachment, FoundGroup, ROUTER_PORT, RouteTable, SoftFib};
 use crate::sets::{BURST, FrameSet, MAX_PORTS, PortSet};
 
 /// The router of one lcore.
@@ -53,12 +53,12 @@ struct Batch<A> {
     addresses: [A; BURST],
     /// Positions of the packets in the burst.
     frames: [u8; BURST],
-    groups: [GroupId; BURST],
+    groups: [FoundGroup; BURST],
 }
 
 impl<A: Copy> Batch<A> {
     fn new(empty: A) -> Self {
-        Self { len: 0, addresses: [empty; BURST], frames: [0; BURST], groups: [GroupId::NO_ROUTE; BURST] }
+        Self { len: 0, addresses: [empty; BURST], frames: [0; BURST], groups: [FoundGroup::default(); BURST] }
     }
 
     #[inline]
@@ -70,7 +70,7 @@ impl<A: Copy> Batch<A> {
 
     /// Finds the groups of the packets.
     #[inline]
-    fn look_up(&mut self, find: impl FnOnce(&[A], &mut [GroupId])) {
+    fn look_up(&mut self, find: impl FnOnce(&[A], &mut [FoundGroup])) {
         let len = self.len.min(BURST);
         if len > 0 {
             find(&self.addresses[..len], &mut self.groups[..len]);
@@ -79,7 +79,7 @@ impl<A: Copy> Batch<A> {
 
     /// Positions and groups of the packets.
     #[inline]
-    fn found(&self) -> impl Iterator<Item = (usize, GroupId)> {
+    fn found(&self) -> impl Iterator<Item = (usize, FoundGroup)> {
         self.frames.iter().zip(&self.groups).take(self.len).map(|(&frame, &group)| (usize::from(frame) % BURST, group))
     }
 }
@@ -173,10 +173,12 @@ impl Router {
     /// Reads a burst from a port that bridges. Returns whether it is usual, and all of its frames are for the router.
     #[inline]
     pub fn read<P: Packet>(&mut self, burst: &Burst<P>, metas: &[Meta; BURST]) -> bool {
-        let is_ours = |meta: &Meta| meta.forwarding == Forwarding::Send(ROUTER_PORT as u8);
+        let is_ours = |meta: &Meta| {
+            meta.forwarding == Forwarding::Send(ROUTER_PORT as u8) && meta.class_bits.is_plain_untagged_ipv4()
+        };
         let mut frames = burst.iter().zip(metas).zip(&mut self.v4.addresses);
         frames.all(|((frame, meta), address)| {
-            let destination = usual::destination(&self.table, frame.bytes(), meta).filter(|_| is_ours(meta));
+            let destination = is_ours(meta).then(|| usual::destination(&self.table.sources, frame.bytes())).flatten();
             *address = destination.unwrap_or_default();
             destination.is_some()
         })

@@ -4,9 +4,10 @@ use super::bridged::BridgedPorts;
 use crate::dataplane::frame::meta::{Forwarding, Meta};
 use crate::dataplane::ingress::forwarder::Egresses;
 use crate::dataplane::ingress::punt::{Exception, RouteContext};
+use crate::dataplane::telemetry::counters::Counter;
 use crate::dataplane::telemetry::drops::DropReason;
-use crate::route::{Action, Adjacency, AdjacencyId, Egress, GroupId, PuntCause, RouteTable};
-use crate::sets::{MAX_PORTS, PortSet};
+use crate::route::{Action, Adjacency, FoundGroup, PuntCause, RouteTable};
+use crate::sets::PortSet;
 
 /// The result of the route stage for a burst.
 #[derive(Debug, Clone, Copy)]
@@ -32,6 +33,9 @@ impl RoutedBurst {
 /// The second half of the route stage, for the packets of one burst.
 pub(super) struct NextHops<'a, 'b> {
     pub table: &'a RouteTable,
+    /// [`RouteTable::direct`], and the counters of adjacencies: as slices they are one load nearer.
+    direct: &'a [Adjacency],
+    frames: &'b [Counter],
     bridged: &'a mut BridgedPorts,
     from: RouteContext<'b>,
     /// Routed ports with a link whose MTU is at least that of the ingress port: they send any packet that came.
@@ -56,7 +60,8 @@ impl<'a, 'b> NextHops<'a, 'b> {
     #[inline]
     pub fn new(table: &'a RouteTable, bridged: &'a mut BridgedPorts, from: RouteContext<'b>, fitting: PortSet) -> Self {
         let (egresses, retagged_at) = (PortSet::EMPTY, PortSet::EMPTY);
-        Self { table, bridged, from, fitting: fitting & from.up, egresses, retagged_at }
+        let (direct, frames) = (&*table.direct, &*from.counters.adjacency_frames);
+        Self { table, direct, frames, bridged, from, fitting: fitting & from.up, egresses, retagged_at }
     }
 
     /// Ends a burst of `frames` packets, of which `exceptions` were not routed. Counts the others.
@@ -67,50 +72,49 @@ impl<'a, 'b> NextHops<'a, 'b> {
         RoutedBurst { ports: self.egresses, are_single, retagged_at: self.retagged_at, frames }
     }
 
+    /// The only adjacency of `group`, if it sends any packet with `ttl` hops left that came to this ingress port.
+    #[inline]
+    pub fn direct(&self, group: FoundGroup, ttl: u8) -> Option<&'a Adjacency> {
+        self.direct.get(group.index()).filter(|adjacency| self.sends_any(adjacency, ttl))
+    }
+
+    /// Whether `adjacency` sends any packet with `ttl` hops left that came to this ingress port.
+    #[inline]
+    fn sends_any(&self, adjacency: &Adjacency, ttl: u8) -> bool {
+        !(self.fitting & adjacency.port).is_empty() && ttl > 1
+    }
+
     /// The adjacency that `group` has for a packet with this `hash`, which is worked out only if there is a choice.
     #[inline]
-    pub fn choose(
-        &self,
-        group: GroupId,
-        hash: impl FnOnce() -> u32,
-    ) -> Result<(AdjacencyId, &'a Adjacency), Exception> {
-        let Some(group) = self.table.groups.get(group.0 as usize) else { return Err(Exception::without_route()) };
+    pub fn choose(&self, group: FoundGroup, hash: impl FnOnce() -> u32) -> Result<&'a Adjacency, Exception> {
+        let Some(group) = self.table.groups.get(group.index()) else { return Err(Exception::without_route()) };
         if group.action != Action::Forward {
             return Err(Exception::of(group.action));
         }
-        let id = if group.mask == 0 {
-            group.only_adjacency()
+        let id = if let Some(only) = group.only_adjacency() {
+            only
         } else {
             let bucket = hash() & u32::from(group.mask);
             *self.table.buckets.get((group.first + bucket) as usize).ok_or(Exception::without_route())?
         };
-        let found = self.table.adjacencies.get(usize::from(id.0)).map(|adjacency| (id, adjacency));
-        found.ok_or(Exception::without_route())
+        self.table.adjacencies.get(usize::from(id.0)).ok_or(Exception::without_route())
     }
 
     /// The port by which a packet leaves to the next hop of an adjacency.
     #[inline]
-    pub fn egress(&mut self, hop: (AdjacencyId, &Adjacency), meta: &Meta, limits: Limits) -> Result<usize, Exception> {
-        let port = usize::from(hop.1.port) % MAX_PORTS;
-        if self.fitting.contains(port) && limits.hops > 1 { Ok(port) } else { self.checked_egress(hop, meta, limits) }
+    pub fn egress(&mut self, hop: &Adjacency, meta: &Meta, limits: Limits) -> Result<PortSet, Exception> {
+        if self.sends_any(hop, limits.hops) { Ok(hop.port) } else { self.checked_egress(hop, meta, limits) }
     }
 
     /// Does the work of [`NextHops::egress`] for a next hop in a bridged VLAN, and for a packet that may not be sent.
     #[inline(never)]
-    fn checked_egress(
-        &mut self,
-        (id, adjacency): (AdjacencyId, &Adjacency),
-        meta: &Meta,
-        limits: Limits,
-    ) -> Result<usize, Exception> {
-        let egress = match adjacency.egress {
-            Egress::Port(port) => usize::from(port) % MAX_PORTS,
-            Egress::Bridged => {
-                self.note_tags(adjacency.station.vlan(), meta.class_bits.tags() > 0);
-                self.bridged.port(id, adjacency, self.from.forwarder).ok_or(Exception::Resolve)? % MAX_PORTS
-            }
-        };
-        if !self.from.up.contains(egress) {
+    fn checked_egress(&mut self, adjacency: &Adjacency, meta: &Meta, limits: Limits) -> Result<PortSet, Exception> {
+        let mut egress = adjacency.port;
+        if egress.is_empty() {
+            self.note_tags(adjacency.station.vlan(), meta.class_bits.tags() > 0);
+            egress = PortSet::only(self.bridged.port(adjacency, self.from.forwarder).ok_or(Exception::Resolve)?);
+        }
+        if (self.from.up & egress).is_empty() {
             return Err(Exception::Drop(DropReason::EgressDown));
         }
         if limits.hops <= 1 {
@@ -134,20 +138,14 @@ impl<'a, 'b> NextHops<'a, 'b> {
         self.retagged_at |= if is_tagged { untagged } else { !untagged };
     }
 
-    /// Gives a packet the addresses and the egress port of its next hop.
+    /// Gives a packet the addresses of its next hop, and its `egress` port, which is one.
     #[inline]
-    pub fn send(
-        &mut self,
-        addresses: &mut [u8; 12],
-        meta: &mut Meta,
-        (id, adjacency): (AdjacencyId, &Adjacency),
-        egress: usize,
-    ) {
+    pub fn send(&mut self, addresses: &mut [u8; 12], meta: &mut Meta, adjacency: &Adjacency, egress: PortSet) {
         *addresses = adjacency.addresses;
         meta.dst = adjacency.station;
-        meta.forwarding = Forwarding::Send(egress as u8);
-        self.egresses.insert(egress);
-        if let Some(frames) = self.from.counters.adjacency_frames.get(usize::from(id.0)) {
+        meta.forwarding = Forwarding::Send(egress.bits().trailing_zeros() as u8);
+        self.egresses |= egress;
+        if let Some(frames) = self.frames.get(usize::from(adjacency.id.0)) {
             frames.add(1);
         }
     }

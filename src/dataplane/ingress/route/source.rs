@@ -5,36 +5,13 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use crate::dataplane::ingress::punt::Exception;
 use crate::dataplane::telemetry::drops::DropReason;
 use crate::route::RouteTable;
-use crate::route::table::AddressFilter;
 use crate::wire::ip;
-
-/// First octets of IPv4 addresses that need a closer look: "this network", loopback, that of 169.254.0.0/16, groups and
-/// reserved addresses.
-static ODD_FIRST: [bool; 256] = {
-    let mut odd = [false; 256];
-    (odd[0], odd[127], odd[169]) = (true, true, true);
-    let mut octet = 224;
-    while octet < odd.len() {
-        odd[octet] = true;
-        octet += 1;
-    }
-    odd
-};
-
-/// Whether an IPv4 source needs [`check_v4`]: it may be odd, or one of the switch.
-#[inline]
-pub(super) fn is_suspect_v4(table: &RouteTable, src: u32) -> bool {
-    ODD_FIRST[(src >> 24) as usize] || table.own_filter.may_contain(src.into())
-}
 
 /// Whether an IPv6 source needs [`check_v6`]: a multicast or link-local address, one that begins with 64 zero bits, or
 /// one of the switch.
 #[inline]
 pub(super) fn is_suspect_v6(table: &RouteTable, src: [u8; 16]) -> bool {
-    (src[0] == 0xff)
-        || ip::is_link_local_v6(src)
-        || (src[..8] == [0; 8])
-        || table.own_filter.may_contain(AddressFilter::key_v6(src))
+    (src[0] == 0xff) || ip::is_link_local_v6(src) || (src[..8] == [0; 8]) || table.sources.may_be_own_v6(src)
 }
 
 /// Refuses a packet with an IPv4 source that no host may route from.

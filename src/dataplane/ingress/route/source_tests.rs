@@ -1,4 +1,4 @@
-use super::{is_suspect_v4, is_suspect_v6};
+use super::is_suspect_v6;
 use crate::route::{RouteTable, SoftFib};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
@@ -21,7 +21,8 @@ fn suspect_sources_are_those_that_no_host_may_route_from() {
         ("224.0.0.1", true),
         ("255.255.255.255", true),
     ] {
-        assert_eq!(is_suspect_v4(&table, text.parse::<Ipv4Addr>().unwrap().to_bits()), is_suspect, "{text}");
+        let address = text.parse::<Ipv4Addr>().unwrap().to_bits();
+        assert_eq!(table.sources.suspects_v4(address), is_suspect, "{text}");
     }
     for (text, is_suspect) in [
         ("::", true),
@@ -41,6 +42,6 @@ fn suspect_sources_are_those_that_no_host_may_route_from() {
 fn own_addresses_are_suspect() {
     let mut table = RouteTable::empty(Arc::new(SoftFib::default()));
     table.set_own([[10, 0, 0, 1].into(), "fd00::1".parse().unwrap()]);
-    assert!(is_suspect_v4(&table, 0x0a00_0001));
+    assert!(table.sources.suspects_v4(0x0a00_0001));
     assert!(is_suspect_v6(&table, "fd00::1".parse::<Ipv6Addr>().unwrap().octets()));
 }

@@ -5,14 +5,14 @@
 
 use super::any::NOT_ROUTABLE;
 use super::next_hop::{Limits, NextHops};
-use super::source;
 use crate::dataplane::frame::meta::Meta;
 use crate::dataplane::ingress::next_stage::NextStage;
 use crate::dataplane::ingress::punt::Exception;
 use crate::forward::fdb::Station;
 use crate::io::Packet;
-use crate::route::{GroupId, RouteTable};
-use crate::sets::BURST;
+use crate::route::filter::SourceFilter;
+use crate::route::{Adjacency, FoundGroup, RouteTable};
+use crate::sets::{BURST, PortSet};
 use crate::wire::ip::{self, Ipv4, Ipv4Header};
 
 const IP: usize = 14;
@@ -24,7 +24,7 @@ type Headers = [u8; PORTS + 4];
 /// Reads the frames of a routed port while they are parsed.
 #[derive(Debug)]
 pub(crate) struct UsualReader<'a> {
-    table: &'a RouteTable,
+    sources: &'a SourceFilter,
     /// The router's station on the port.
     station: Station,
     destinations: &'a mut [u32; BURST],
@@ -35,7 +35,16 @@ pub(crate) struct UsualReader<'a> {
 impl<'a> UsualReader<'a> {
     #[inline]
     pub fn new(table: &'a RouteTable, station: Station, destinations: &'a mut [u32; BURST]) -> Self {
-        Self { table, station, destinations, usual: 0 }
+        Self { sources: &table.sources, station, destinations, usual: 0 }
+    }
+
+    /// Notes the destination of the frame at `index`, if it has a usual one.
+    #[inline(always)]
+    fn note(&mut self, index: usize, destination: Option<u32>) {
+        if let Some(destination) = destination {
+            self.destinations[index % BURST] = destination;
+            self.usual += 1;
+        }
     }
 
     /// Whether the burst of `frames` frames is usual.
@@ -46,25 +55,30 @@ impl<'a> UsualReader<'a> {
 }
 
 impl NextStage for UsualReader<'_> {
+    const SEES_USUAL: bool = true;
+
     #[inline(always)]
+    fn see_usual(&mut self, index: usize, bytes: &[u8], (dst, _): (Station, Station)) {
+        if dst == self.station {
+            self.note(index, destination(self.sources, bytes));
+        }
+    }
+
+    #[inline]
     fn see(&mut self, index: usize, bytes: &[u8], meta: &Meta, (dst, _): (Station, Station)) {
-        if dst == self.station
-            && let Some(destination) = destination(self.table, bytes, meta)
-        {
-            self.destinations[index % BURST] = destination;
-            self.usual += 1;
+        if dst == self.station && meta.class_bits.is_plain_untagged_ipv4() {
+            self.note(index, destination(self.sources, bytes));
         }
     }
 }
 
-/// The destination of a packet, if it is of UDP or TCP over IPv4 without tag or options, and no fragment, its checksum
-/// is right and its source needs no closer look.
+/// The destination of a plain untagged IPv4 packet, if its checksum is right and its source needs no closer look.
 #[inline(always)]
-pub(super) fn destination(table: &RouteTable, bytes: &[u8], meta: &Meta) -> Option<u32> {
-    let headers: &Headers = bytes.first_chunk().filter(|_| meta.class_bits.is_plain_untagged_ipv4())?;
+pub(super) fn destination(sources: &SourceFilter, bytes: &[u8]) -> Option<u32> {
+    let headers: &Headers = bytes.first_chunk()?;
     let ip: &Ipv4Header = headers[IP..].first_chunk()?;
     let ipv4 = Ipv4::read(ip)?;
-    (ip::has_right_checksum(ip) && !source::is_suspect_v4(table, ipv4.src)).then_some(ipv4.dst)
+    (ip::has_right_checksum(ip) && !sources.suspects_v4(ipv4.src)).then_some(ipv4.dst)
 }
 
 /// Sends one packet by a next hop of `group`. Always inline, for the loop over a burst.
@@ -73,9 +87,27 @@ pub(super) fn send(
     hops: &mut NextHops<'_, '_>,
     frame: &mut impl Packet,
     meta: &mut Meta,
-    group: GroupId,
+    group: FoundGroup,
 ) -> Result<(), Exception> {
     let headers: &mut Headers = frame.bytes_mut().first_chunk_mut().ok_or(NOT_ROUTABLE)?;
+    let (hop, egress) = match hops.direct(group, headers[IP + 8]) {
+        Some(hop) => (hop, hop.port),
+        None => choose(hops, headers, meta, group)?,
+    };
+    ip::decrement_ttl(headers[IP..].first_chunk_mut().expect("the array is longer"));
+    let addresses = headers.first_chunk_mut().expect("the array is longer");
+    hops.send(addresses, meta, hop, egress);
+    Ok(())
+}
+
+/// The next hop and the egress port of a packet whose group has a choice, or whose next hop needs a closer look.
+#[inline(always)]
+fn choose<'a>(
+    hops: &mut NextHops<'a, '_>,
+    headers: &Headers,
+    meta: &Meta,
+    group: FoundGroup,
+) -> Result<(&'a Adjacency, PortSet), Exception> {
     let hash = || {
         let ipv4 = Ipv4::read(&headers[IP..]).unwrap_or_default();
         let ports = headers.last_chunk().map_or(0, |&ports| u32::from_be_bytes(ports));
@@ -84,8 +116,5 @@ pub(super) fn send(
     let hop = hops.choose(group, hash)?;
     let limits = Limits { hops: headers[IP + 8], dont_fragment: headers[IP + 6] & ip::DONT_FRAGMENT_BIT != 0 };
     let egress = hops.egress(hop, meta, limits)?;
-    ip::decrement_ttl(headers[IP..].first_chunk_mut().expect("the array is longer"));
-    let addresses = headers.first_chunk_mut().expect("the array is longer");
-    hops.send(addresses, meta, hop, egress);
-    Ok(())
+    Ok((hop, egress))
 }

@@ -10,7 +10,7 @@ use ipnet::IpNet;
 use super::{Layout, RteFib};
 use crate::dpdk::tests::eal;
 use crate::dpdk::{Eal, EalOptions, Error, Memory};
-use crate::route::{Fib, FibFull, FibSize, FibWriter, GroupId, SoftFib};
+use crate::route::{Fib, FibFull, FibSize, FibWriter, FoundGroup, GroupId, SoftFib};
 use crate::sets::BURST;
 
 /// A table for some thousand prefixes of each family.
@@ -43,12 +43,12 @@ fn remove_all(fib: &RteFib, prefixes: &[&str]) {
 
 /// Returns the group of one address of either family.
 fn group(fib: &dyn Fib, address: &str) -> u32 {
-    let mut groups = [GroupId(u32::MAX)];
+    let mut groups = [GroupId(u32::MAX).into()];
     match address.parse().unwrap() {
         std::net::IpAddr::V4(address) => fib.lookup_v4(&[address.to_bits()], &mut groups),
         std::net::IpAddr::V6(address) => fib.lookup_v6(&[address.octets()], &mut groups),
     }
-    groups[0].0
+    groups[0].id().0
 }
 
 /// Checks the groups of several addresses.
@@ -116,11 +116,11 @@ fn lookup_handles_slices_longer_than_a_burst() {
         (0..200_u8).map(|subnet| [0x20, 1, 0x0d, 0xb8, 0, subnet, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]).collect();
     for count in [0, 1, BURST - 1, BURST, BURST + 1, 3 * BURST, 200] {
         // One more group than addresses: it stays.
-        let expected: Vec<GroupId> = (4..count as u32 + 4).map(GroupId).chain([GroupId(99)]).collect();
-        let mut groups = vec![GroupId(99); count + 1];
+        let expected: Vec<FoundGroup> = (4..count as u32 + 4).chain([99]).map(|id| GroupId(id).into()).collect();
+        let mut groups = vec![GroupId(99).into(); count + 1];
         fib.lookup_v4(&v4[..count], &mut groups);
         assert_eq!(groups, expected);
-        groups.fill(GroupId(99));
+        groups.fill(GroupId(99).into());
         fib.lookup_v6(&v6[..count], &mut groups);
         assert_eq!(groups, expected);
     }

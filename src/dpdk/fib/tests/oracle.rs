@@ -60,22 +60,22 @@ impl Pair {
 
     #[track_caller]
     fn compare_v4<const N: usize>(&self, addresses: &[u32; N]) {
-        let [mut found, mut expected] = [[GroupId(u32::MAX); N]; 2];
+        let [mut found, mut expected] = [[GroupId(u32::MAX).into(); N]; 2];
         self.fib.lookup_v4(addresses, &mut found);
         self.oracle.lookup_v4(addresses, &mut expected);
         if let Some(at) = (0..N).find(|&at| found[at] != expected[at]) {
-            panic!("{}: {:?}, not {:?}", Ipv4Addr::from_bits(addresses[at]), found[at], expected[at]);
+            panic!("{}: {:?}, not {:?}", Ipv4Addr::from_bits(addresses[at]), found[at].id(), expected[at].id());
         }
     }
 
     #[track_caller]
     fn compare_v6<const N: usize>(&self, addresses: &[u128; N]) {
         let octets = addresses.map(u128::to_be_bytes);
-        let [mut found, mut expected] = [[GroupId(u32::MAX); N]; 2];
+        let [mut found, mut expected] = [[GroupId(u32::MAX).into(); N]; 2];
         self.fib.lookup_v6(&octets, &mut found);
         self.oracle.lookup_v6(&octets, &mut expected);
         if let Some(at) = (0..N).find(|&at| found[at] != expected[at]) {
-            panic!("{}: {:?}, not {:?}", Ipv6Addr::from_bits(addresses[at]), found[at], expected[at]);
+            panic!("{}: {:?}, not {:?}", Ipv6Addr::from_bits(addresses[at]), found[at].id(), expected[at].id());
         }
     }
 

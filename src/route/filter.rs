@@ -1,0 +1,96 @@
+//! A fast first check of packets' sources: few sources need a closer look.
+
+use std::net::IpAddr;
+
+/// Entries for own addresses.
+const OWN: usize = 1 << OWN_BITS;
+const OWN_BITS: u32 = 10;
+
+/// Sources that no received packet may have, by a few of their bits. It may name other sources too, and never misses
+/// one.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SourceFilter {
+    /// By first octet: whether IPv4 addresses that begin with it may be odd.
+    odd_v4: [bool; 256],
+    /// By hash: addresses of the switch.
+    own: [bool; OWN],
+}
+
+impl SourceFilter {
+    /// The filter of a switch with the addresses `own`.
+    #[must_use]
+    pub fn new(own: &[IpAddr]) -> Self {
+        let mut filter = Self { odd_v4: ODD_V4, own: [false; OWN] };
+        for address in own {
+            filter.own[Self::place(match address {
+                IpAddr::V4(address) => address.to_bits().into(),
+                IpAddr::V6(address) => Self::key_v6(address.octets()),
+            })] = true;
+        }
+        filter
+    }
+
+    #[inline]
+    fn place(key: u64) -> usize {
+        // The highest bits of a product by the golden ratio (Knuth, The Art of Computer Programming 3, section 6.4).
+        (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - OWN_BITS)) as usize % OWN
+    }
+
+    #[inline]
+    fn key_v6(address: [u8; 16]) -> u64 {
+        let [high, low] = [0, 8].map(|at| u64::from_be_bytes(std::array::from_fn(|byte| address[at + byte])));
+        high.rotate_left(29) ^ low
+    }
+
+    /// Whether an IPv4 address needs a closer look: it may be no host's, or one of the switch.
+    #[inline]
+    #[must_use]
+    pub fn suspects_v4(&self, src: u32) -> bool {
+        // Both are read, since a branch between them costs more.
+        self.odd_v4[(src >> 24) as usize] | self.own[Self::place(src.into())]
+    }
+
+    /// Whether an IPv6 address may be one of the switch.
+    #[inline]
+    #[must_use]
+    pub fn may_be_own_v6(&self, src: [u8; 16]) -> bool {
+        self.own[Self::place(Self::key_v6(src))]
+    }
+}
+
+/// First octets of IPv4 addresses that need a closer look: "this network", loopback, that of 169.254.0.0/16, groups and
+/// reserved addresses.
+const ODD_V4: [bool; 256] = {
+    let mut odd = [false; 256];
+    (odd[0], odd[127], odd[169]) = (true, true, true);
+    let mut octet = 224;
+    while octet < odd.len() {
+        odd[octet] = true;
+        octet += 1;
+    }
+    odd
+};
+
+impl std::fmt::Debug for SourceFilter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SourceFilter").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv6Addr;
+
+    use super::*;
+
+    #[test]
+    fn filter_never_misses_an_own_address() {
+        let v4: Vec<u32> = (0..40).map(|n| u32::from_be_bytes([10, 0, n, 1])).collect();
+        let v6: Ipv6Addr = "fd00::1".parse().unwrap();
+        let own: Vec<IpAddr> = v4.iter().map(|&bits| IpAddr::V4(bits.into())).chain([v6.into()]).collect();
+        let filter = SourceFilter::new(&own);
+        assert!(v4.iter().all(|&address| filter.suspects_v4(address)) && filter.may_be_own_v6(v6.octets()));
+        let foreign = (0..10_000).filter(|n| filter.suspects_v4(0x0b00_0000 + n)).count();
+        assert!(foreign < 1_000, "{foreign} of 10,000 other addresses need the exact check");
+    }
+}
