@@ -37,7 +37,9 @@ impl View {
                     self.routes.insert(prefix, (kind, plain(next_hops)));
                 }
                 Change::RouteGone { prefix } => drop(self.routes.remove(&prefix)),
-                Change::Full { .. } | Change::NotFull { .. } => panic!("{change:?}"),
+                Change::Full { .. } | Change::NotFull { .. } | Change::Undecoded { .. } | Change::Decoded { .. } => {
+                    panic!("{change:?}")
+                }
             }
         }
     }

@@ -33,6 +33,8 @@ pub struct Follower {
     leaving: BTreeMap<IpNet, Nanos>,
     /// Tables that had no room for all entries.
     full: BTreeSet<TableName>,
+    /// Tables with entries that could not be decoded.
+    undecoded: BTreeSet<TableName>,
 }
 
 impl Follower {
@@ -45,6 +47,7 @@ impl Follower {
             permanent: BTreeMap::new(),
             leaving: BTreeMap::new(),
             full: BTreeSet::new(),
+            undecoded: BTreeSet::new(),
         }
     }
 
@@ -82,13 +85,21 @@ impl Follower {
                 ));
             }
             Change::NotFull { table } => _ = self.full.remove(table),
+            Change::Undecoded { table } => {
+                self.undecoded.insert(*table);
+                crate::control::warn(&format!(
+                    "some {table} of the kernel cannot be decoded; the router keeps what it knew of them, so their \
+                     packets may take other ways than in Linux; docs/linux.md"
+                ));
+            }
+            Change::Decoded { table } => _ = self.undecoded.remove(table),
             Change::Link(_) | Change::LinkGone { .. } => {}
         }
     }
 
-    /// Whether every table of the namespace had room for all entries.
+    /// Whether the router has every entry of the namespace's tables: each had room for all, and could be decoded.
     pub fn has_all(&self) -> bool {
-        self.full.is_empty()
+        self.full.is_empty() && self.undecoded.is_empty()
     }
 
     /// Gives the router the addresses that have changed: those of taps to their interfaces, all others as own addresses
@@ -261,12 +272,18 @@ mod tests {
     }
 
     #[test]
-    fn full_table_is_known_until_it_has_room_again() {
+    fn table_with_a_gap_is_known_until_the_gap_closes() {
         let (mut follower, mut router) = rig();
-        follower.apply(&Change::Full { table: TableName::RoutesV4, limit: 1 }, &mut router, NOW);
-        assert!(!follower.has_all());
-        follower.apply(&Change::NotFull { table: TableName::RoutesV4 }, &mut router, NOW);
-        assert!(follower.has_all());
+        let table = TableName::RoutesV4;
+        for (opens, closes) in [
+            (Change::Full { table, limit: 1 }, Change::NotFull { table }),
+            (Change::Undecoded { table }, Change::Decoded { table }),
+        ] {
+            follower.apply(&opens, &mut router, NOW);
+            assert!(!follower.has_all(), "{opens:?}");
+            follower.apply(&closes, &mut router, NOW);
+            assert!(follower.has_all(), "{closes:?}");
+        }
     }
 
     #[test]

@@ -263,7 +263,7 @@ fn options(spec: &RoutingSpec) -> Options {
     Options { limits: Limits { routes: limits.routes.max(2 * all), ..limits }, ..Options::default() }
 }
 
-/// Copies the state of the mirror for observers; `has_all` tells whether each table had room.
+/// Copies the state of the mirror for observers; `has_all` tells whether the router has all of it.
 fn note(batch: &Batch, has_all: bool, linux: &mut LinuxView) {
     linux.is_synced = batch.is_synced && has_all;
     let counters = &batch.counters;

@@ -3,6 +3,7 @@
 //! `netlink-packet-route` parses links, addresses, neighbours and routes. It has no next-hop objects, so `next_hop.rs`
 //! parses them.
 
+mod key;
 mod next_hop;
 mod route;
 #[cfg(test)]
@@ -17,6 +18,7 @@ use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
 use netlink_packet_route::neighbour::{NeighbourAddress, NeighbourAttribute, NeighbourFlags, NeighbourMessage};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
+pub use self::key::{EntryKey, entry_key};
 use super::model::{Address, KernelEvent, Link, LinkState, Neighbour, RouteMode};
 use crate::wire::MacAddr;
 

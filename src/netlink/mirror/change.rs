@@ -87,6 +87,16 @@ pub enum Change {
         /// The table.
         table: TableName,
     },
+    /// The kernel has entries of a table that cannot be decoded. The mirror keeps what it had of them.
+    Undecoded {
+        /// The table.
+        table: TableName,
+    },
+    /// All entries of a table can be decoded again.
+    Decoded {
+        /// The table.
+        table: TableName,
+    },
 }
 
 /// Values that consumers know, and the keys whose value may differ from that.

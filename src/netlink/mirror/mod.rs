@@ -21,6 +21,7 @@
 
 mod alternatives;
 mod change;
+mod dumps;
 mod objects;
 mod routes;
 mod rules;
@@ -34,8 +35,10 @@ use std::sync::Arc;
 use ipnet::IpNet;
 
 pub use change::{Change, TableName};
+pub use dumps::DumpEnd;
 
 use self::change::Published;
+use self::dumps::Gaps;
 use self::objects::ObjectTable;
 use self::routes::{Family, RouteTable};
 use self::table::Table;
@@ -62,15 +65,6 @@ impl Default for Limits {
     fn default() -> Self {
         Self { links: 4096, addresses: 16_384, neighbours: 65_536, next_hops: 65_536, routes: 262_144 }
     }
-}
-
-/// Result of a dump.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DumpEnd {
-    /// The table is as the kernel's.
-    Complete,
-    /// Events have disturbed the dump: it should be repeated.
-    Repeat,
 }
 
 /// Entries of the mirror's tables.
@@ -102,18 +96,9 @@ pub struct Mirror {
     published_neighbours: Published<(u32, IpAddr), Neighbour>,
     published_routes: Published<IpNet, Arc<Route>>,
     notices: Vec<Change>,
-    fullness: [Fullness; TableName::ALL.len()],
+    gaps: [Gaps; TableName::ALL.len()],
     refused: u64,
     wants_dump: bool,
-}
-
-/// Whether a table has refused entries.
-#[derive(Debug, Clone, Copy, Default)]
-struct Fullness {
-    /// Since the table was complete.
-    is_full: bool,
-    /// Since the current dump began.
-    is_full_in_dump: bool,
 }
 
 impl Mirror {
@@ -132,7 +117,7 @@ impl Mirror {
             published_neighbours: Published::default(),
             published_routes: Published::default(),
             notices: Vec::new(),
-            fullness: Default::default(),
+            gaps: Default::default(),
             refused: 0,
             wants_dump: true,
         }
@@ -185,58 +170,6 @@ impl Mirror {
             | KernelEvent::RouteGone(_) => {}
         }
         self.forget_passing();
-    }
-
-    /// Begins a dump of `table`. A dump of it that is under way begins anew.
-    pub fn begin_dump(&mut self, table: TableName) {
-        self.fullness[table as usize].is_full_in_dump = false;
-        match table {
-            TableName::Links => self.links.begin(),
-            TableName::Addresses => self.addresses.begin(),
-            TableName::Neighbours => self.neighbours.begin(),
-            TableName::NextHops => self.objects.begin(),
-            TableName::RoutesV4 => self.routes.begin(Family::V4),
-            TableName::RoutesV6 => self.routes.begin(Family::V6),
-        }
-    }
-
-    /// Ends a dump of `table`: entries that it did not name are removed, with the effects of their removal.
-    pub fn end_dump(&mut self, table: TableName) -> DumpEnd {
-        let mut is_complete = true;
-        match table {
-            TableName::Links => self.links.end().into_iter().for_each(|index| self.remove_link(index)),
-            TableName::Addresses => {
-                for (index, address) in self.addresses.end() {
-                    self.remove_address(Address { index, address });
-                }
-            }
-            TableName::Neighbours => {
-                for (index, address) in self.neighbours.end() {
-                    self.remove_neighbour(index, address);
-                }
-            }
-            TableName::NextHops => self.objects.end().into_iter().for_each(|id| self.remove_object(id)),
-            TableName::RoutesV4 => is_complete = self.routes.end(Family::V4),
-            TableName::RoutesV6 => is_complete = self.routes.end(Family::V6),
-        }
-        let fullness = &mut self.fullness[table as usize];
-        if fullness.is_full && !fullness.is_full_in_dump {
-            fullness.is_full = false;
-            self.notices.push(Change::NotFull { table });
-        }
-        if is_complete { DumpEnd::Complete } else { DumpEnd::Repeat }
-    }
-
-    /// Gives up a dump of `table`: entries that it did not name stay.
-    pub fn cancel_dump(&mut self, table: TableName) {
-        match table {
-            TableName::Links => self.links.cancel(),
-            TableName::Addresses => self.addresses.cancel(),
-            TableName::Neighbours => self.neighbours.cancel(),
-            TableName::NextHops => self.objects.cancel(),
-            TableName::RoutesV4 => self.routes.cancel(Family::V4),
-            TableName::RoutesV6 => self.routes.cancel(Family::V6),
-        }
     }
 
     /// Asks for a dump, for example because the socket has lost messages.
@@ -327,28 +260,6 @@ impl Mirror {
             self.mark_routes();
             self.published_routes.forget_passing(limits.routes, |prefix| self.routes.routes(*prefix).next().is_some());
         }
-    }
-
-    /// Refuses an entry.
-    fn refuse(&mut self, table: TableName) {
-        self.refused += 1;
-        let fullness = &mut self.fullness[table as usize];
-        fullness.is_full_in_dump = true;
-        if !std::mem::replace(&mut fullness.is_full, true) {
-            let limit = match table {
-                TableName::Links => self.limits.links,
-                TableName::Addresses => self.limits.addresses,
-                TableName::Neighbours => self.limits.neighbours,
-                TableName::NextHops => self.limits.next_hops,
-                TableName::RoutesV4 | TableName::RoutesV6 => self.limits.routes,
-            };
-            self.notices.push(Change::Full { table, limit });
-        }
-    }
-
-    /// Asks for a dump if the table has refused entries, since now one has room.
-    fn make_room(&mut self, table: TableName) {
-        self.wants_dump |= self.fullness[table as usize].is_full;
     }
 }
 

@@ -105,6 +105,11 @@ impl ObjectTable {
         self.table.begin();
     }
 
+    /// Marks objects as named by the dump.
+    pub fn confirm(&mut self, range: impl std::ops::RangeBounds<u32>) {
+        self.table.confirm(range);
+    }
+
     /// Ends a dump. Returns the objects that it did not name.
     pub fn end(&mut self) -> Vec<u32> {
         self.table.end()

@@ -175,6 +175,20 @@ impl RouteTable {
         dump.is_disturbed = false;
     }
 
+    /// Marks the routes to `prefix` as named by the dump.
+    pub fn confirm(&mut self, prefix: IpNet) {
+        let number = self.dump(prefix).number;
+        let known = self.prefixes.get_mut(&prefix).into_iter().flatten();
+        known.for_each(|alternative| alternative.seen = number);
+    }
+
+    /// Marks all routes of a family as named by its dump.
+    pub fn confirm_all(&mut self, family: Family) {
+        let number = self.dumps[family as usize].number;
+        let known = self.prefixes.iter_mut().filter(|(prefix, _)| Family::of(**prefix) == family);
+        known.flat_map(|(_, list)| list).for_each(|alternative| alternative.seen = number);
+    }
+
     /// Ends the dump of a family and removes the routes that it did not name. Returns false if events have disturbed
     /// the dump, so that it must be repeated.
     pub fn end(&mut self, family: Family) -> bool {

@@ -1,9 +1,9 @@
 //! Effects of events, among them those that the kernel has without a message.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::RangeInclusive;
 
-use ipnet::{IpNet, Ipv4Net};
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
 use super::routes::{Family, Target};
 use super::table::Put;
@@ -57,11 +57,13 @@ impl Mirror {
         self.make_room(TableName::Links);
         self.routes.remove_link(index);
         self.flush_objects_on(index);
-        let addresses: Vec<IpNet> = self.addresses_of(index).collect();
+        let addresses: Vec<IpNet> =
+            self.addresses.range(addresses_of(index)).map(|((_, address), _)| *address).collect();
         for address in addresses {
             self.drop_address(index, address);
         }
-        let neighbours: Vec<IpAddr> = self.neighbours_of(index).collect();
+        let neighbours: Vec<IpAddr> =
+            self.neighbours.range(neighbours_of(index)).map(|((_, address), _)| *address).collect();
         neighbours.into_iter().for_each(|address| self.remove_neighbour(index, address));
     }
 
@@ -163,16 +165,16 @@ impl Mirror {
         let groups: Vec<u32> = self.objects.groups(id).collect();
         groups.into_iter().for_each(|group| self.routes.touch(Target::Object(group)));
     }
+}
 
-    fn addresses_of(&self, index: u32) -> impl Iterator<Item = IpNet> {
-        let keys = self.addresses.range((index, IpNet::default())..).map(|(key, _)| *key);
-        keys.take_while(move |(link, _)| *link == index).map(|(_, address)| address)
-    }
+/// Keys of the addresses of a link.
+pub fn addresses_of(index: u32) -> RangeInclusive<(u32, IpNet)> {
+    (index, IpNet::default())..=(index, IpNet::V6(Ipv6Net::new_assert(Ipv6Addr::from([0xff; 16]), 128)))
+}
 
-    fn neighbours_of(&self, index: u32) -> impl Iterator<Item = IpAddr> {
-        let keys = self.neighbours.range((index, IpAddr::V4(Ipv4Addr::UNSPECIFIED))..).map(|(key, _)| *key);
-        keys.take_while(move |(link, _)| *link == index).map(|(_, address)| address)
-    }
+/// Keys of the neighbours of a link.
+pub fn neighbours_of(index: u32) -> RangeInclusive<(u32, IpAddr)> {
+    (index, IpAddr::V4(Ipv4Addr::UNSPECIFIED))..=(index, IpAddr::V6(Ipv6Addr::from([0xff; 16])))
 }
 
 /// Keys of the IPv4 addresses of a link.

@@ -95,6 +95,12 @@ impl<K: Ord + Copy, V: PartialEq> Table<K, V> {
         self.changed = Some(BTreeSet::new());
     }
 
+    /// Marks entries as named by the dump, which has them in a form that cannot be decoded.
+    pub fn confirm(&mut self, range: impl std::ops::RangeBounds<K>) {
+        let dump = self.dump;
+        self.entries.range_mut(range).for_each(|(_, entry)| entry.seen = dump);
+    }
+
     /// Ends a dump. Returns the keys that it did not name; the caller removes them.
     pub fn end(&mut self) -> Vec<K> {
         self.changed = None;

@@ -8,7 +8,7 @@ use tokio::sync::mpsc::error::TrySendError;
 
 use super::requests::{DumpFailure, request, tolerate};
 use super::{Batch, Counters, Options, Orders};
-use crate::netlink::decode::decode;
+use crate::netlink::decode::{decode, entry_key};
 use crate::netlink::frame::{Answer, RawMessage, messages};
 use crate::netlink::mirror::{DumpEnd, Mirror, TableName};
 use crate::netlink::model::KernelEvent;
@@ -157,21 +157,8 @@ impl Worker {
         if message.port == self.socket.port() {
             return;
         }
-        let malformed = self.counters.malformed;
-        self.apply(&message, Mirror::feed);
-        if self.counters.malformed > malformed {
+        if !apply(&mut self.mirror, &mut self.counters, &message, Mirror::feed) {
             self.mirror.want_dump();
-        }
-    }
-
-    fn apply(&mut self, message: &RawMessage<'_>, feed: fn(&mut Mirror, KernelEvent)) {
-        match decode(message.kind, message.flags, message.payload) {
-            Ok(Some(event)) => {
-                self.counters.messages += 1;
-                feed(&mut self.mirror, event);
-            }
-            Ok(None) => self.counters.ignored += 1,
-            Err(_) => self.counters.malformed += 1,
         }
     }
 
@@ -275,7 +262,7 @@ impl Worker {
                 silent_since = Instant::now();
                 is_consistent &= !message.is_interrupted();
                 match message.answer() {
-                    Answer::Entry => self.apply(&message, Mirror::feed_dumped),
+                    Answer::Entry => apply_entry(&mut self.mirror, &mut self.counters, table, &message),
                     Answer::Overrun => is_consistent = false,
                     Answer::End(result) => end = Some(result),
                 }
@@ -325,7 +312,62 @@ impl Worker {
     }
 }
 
+/// Feeds a message to the mirror and counts it. Returns false if it cannot be decoded.
+fn apply(
+    mirror: &mut Mirror,
+    counters: &mut Counters,
+    message: &RawMessage<'_>,
+    feed: fn(&mut Mirror, KernelEvent),
+) -> bool {
+    match decode(message.kind, message.flags, message.payload) {
+        Ok(Some(event)) => {
+            counters.messages += 1;
+            feed(mirror, event);
+        }
+        Ok(None) => counters.ignored += 1,
+        Err(_) => {
+            counters.malformed += 1;
+            return false;
+        }
+    }
+    true
+}
+
+/// Applies an entry of the dump of `table`. The kernel has one that cannot be decoded, so the mirror keeps what it has
+/// of it.
+fn apply_entry(mirror: &mut Mirror, counters: &mut Counters, table: TableName, message: &RawMessage<'_>) {
+    if !apply(mirror, counters, message, Mirror::feed_dumped) {
+        mirror.keep_undecoded(table, entry_key(message.kind, message.payload));
+    }
+}
+
 /// A time after `now`, at most a day, so that no interval is too long for the clock.
 fn after(now: Instant, interval: Duration) -> Instant {
     now + interval.min(Duration::from_secs(86_400))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::netlink::mirror::{Change, Limits};
+    use crate::netlink::model::{KernelRoute, RouteHops, RouteKind, RouteMode};
+
+    /// RTM_NEWROUTE to 10.1.0.0/16 in the main table, with a metric of two bytes instead of four.
+    const BROKEN: [u8; 28] = [2, 16, 0, 0, 254, 186, 0, 6, 0, 0, 0, 0, 8, 0, 1, 0, 10, 1, 0, 0, 6, 0, 6, 0, 1, 2, 0, 0];
+
+    #[test]
+    fn dumped_route_that_cannot_be_decoded_keeps_the_one_before() {
+        let (mut mirror, mut counters) = (Mirror::new(Limits::default()), Counters::default());
+        let (prefix, hops) = ("10.1.0.0/16".parse().unwrap(), RouteHops::Direct(Vec::new()));
+        let route = KernelRoute { prefix, metric: 20, protocol: 186, kind: RouteKind::Blackhole, hops };
+        mirror.feed(KernelEvent::Route { route, mode: RouteMode::Exclusive });
+        mirror.changes(100);
+        let table = TableName::RoutesV4;
+        mirror.begin_dump(table);
+        let message = RawMessage { kind: 24, flags: 0, sequence: 1, port: 1, payload: &BROKEN };
+        apply_entry(&mut mirror, &mut counters, table, &message);
+        mirror.end_dump(table);
+        assert_eq!(mirror.changes(100), [Change::Undecoded { table }]);
+        assert_eq!((counters.malformed, mirror.sizes().routes), (1, 1));
+    }
 }

@@ -323,3 +323,23 @@ fn malformed_next_hop_objects_are_errors() {
 fn other_messages_are_ignored() {
     assert_eq!(decode(32, 0, &[1, 2, 3]).unwrap(), None, "a rule");
 }
+
+#[test]
+fn key_of_an_entry_with_a_malformed_attribute_is_read() {
+    let mut broken = bytes(&message(false, Vec::new()));
+    broken.extend([6, 0, 6, 0, 1, 2, 0, 0]);
+    assert!(decode(RTM_NEWROUTE, 0, &broken).is_err(), "a metric of two bytes");
+    assert_eq!(entry_key(RTM_NEWROUTE, &broken), Some(EntryKey::Route("10.1.0.0/16".parse().unwrap())));
+    let mut default = RouteMessage::default();
+    default.header.address_family = AddressFamily::Inet6;
+    assert_eq!(entry_key(RTM_NEWROUTE, &bytes(&default)), Some(EntryKey::Route("::/0".parse().unwrap())));
+    let mut own = AddressMessage::default();
+    own.header.index = 7;
+    assert_eq!(entry_key(RTM_NEWADDR, &bytes(&own)), Some(EntryKey::Link(7)));
+    let hop = object(0, &[(1, &[9, 0, 0, 0]), (5, &[1])]);
+    assert!(decode(RTM_NEWNEXTHOP, 0, &hop).is_err(), "an index of one byte");
+    assert_eq!(entry_key(RTM_NEWNEXTHOP, &hop), Some(EntryKey::NextHop(9)));
+    for kind in [RTM_NEWLINK, RTM_NEWADDR, RTM_NEWNEIGH, RTM_NEWROUTE, RTM_NEWNEXTHOP] {
+        assert_eq!(entry_key(kind, &[2, 24, 0]), None);
+    }
+}

@@ -89,3 +89,53 @@ fn same_dump_again_changes_nothing() {
     assert_eq!(rig.mirror.changes(100), []);
     assert_eq!(rig.view, before);
 }
+
+#[test]
+fn entry_that_cannot_be_decoded_keeps_what_is_known_of_its_key() {
+    let mut rig = Rig::new();
+    let [kept, other, six] = [("10.1.0.0/16", "10.0.1.2"), ("10.2.0.0/16", "10.0.1.2"), ("2001:db8::/32", "fe80::2")]
+        .map(|(to, gateway)| add(route(to, &[hop(gateway, 1)])));
+    rig.feed([kept, other, six, object(1, hop("10.0.1.2", 1)), object(2, hop("10.0.1.2", 1))]);
+    for (table, key) in [
+        (TableName::RoutesV4, EntryKey::Route(prefix("10.1.0.0/16"))),
+        (TableName::NextHops, EntryKey::NextHop(2)),
+        (TableName::Links, EntryKey::Link(1)),
+    ] {
+        rig.mirror.begin_dump(table);
+        rig.mirror.keep_undecoded(table, Some(key));
+        assert_eq!(rig.mirror.end_dump(table), DumpEnd::Complete);
+    }
+    rig.feed([]);
+    assert_eq!(rig.view.routes.keys().copied().collect::<Vec<_>>(), ["10.1.0.0/16", "2001:db8::/32"].map(prefix));
+    assert!(rig.mirror.objects.contains(2) && !rig.mirror.objects.contains(1));
+    assert_eq!(rig.view.links.keys().copied().collect::<Vec<_>>(), [1]);
+}
+
+#[test]
+fn entry_without_a_readable_key_keeps_its_table() {
+    let mut rig = Rig::new();
+    rig.feed([add(route("10.1.0.0/16", &[hop("10.0.1.2", 1)])), add(route("2001:db8::/32", &[hop("fe80::2", 1)]))]);
+    for table in [TableName::RoutesV4, TableName::Links] {
+        rig.mirror.begin_dump(table);
+        rig.mirror.keep_undecoded(table, None);
+        rig.mirror.end_dump(table);
+    }
+    rig.dump(TableName::RoutesV6, []);
+    assert_eq!(rig.view.routes.keys().copied().collect::<Vec<_>>(), [prefix("10.1.0.0/16")], "each family by itself");
+    assert_eq!(rig.view.links.len(), 3);
+}
+
+#[test]
+fn table_with_undecoded_entries_is_announced_until_a_dump_has_none() {
+    let mut rig = Rig::new();
+    let table = TableName::RoutesV4;
+    for _ in 0..2 {
+        rig.mirror.begin_dump(table);
+        (0..3).for_each(|_| rig.mirror.keep_undecoded(table, None));
+        rig.mirror.end_dump(table);
+    }
+    assert_eq!(rig.mirror.changes(100), [Change::Undecoded { table }], "once");
+    rig.mirror.begin_dump(table);
+    rig.mirror.end_dump(table);
+    assert_eq!(rig.mirror.changes(100), [Change::Decoded { table }]);
+}

@@ -124,7 +124,7 @@ fn refusal_is_announced_once_and_ends_with_a_dump_that_fits() {
     rig.view = View::default();
     rig.dump(TableName::Links, [up(2), up(3)]);
     assert_eq!(rig.view.links.keys().copied().collect::<Vec<_>>(), [2, 3]);
-    assert!(!rig.mirror.fullness[TableName::Links as usize].is_full);
+    assert!(!rig.mirror.gaps[TableName::Links as usize].full.holds);
 }
 
 #[test]

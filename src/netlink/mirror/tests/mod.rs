@@ -13,6 +13,7 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 
 use super::*;
+use crate::netlink::decode::EntryKey;
 use crate::netlink::model::{GroupMember, KernelRoute, NextHopObject, RouteMode};
 use crate::wire::MacAddr;
 
@@ -43,6 +44,7 @@ impl View {
                 }
                 Change::RouteGone { prefix } => self.routes.remove(&prefix).is_some(),
                 Change::Full { .. } | Change::NotFull { .. } => true,
+                Change::Undecoded { .. } | Change::Decoded { .. } => true,
             };
             assert!(is_difference, "{change:?}");
         }
