@@ -36,13 +36,24 @@ pub struct LinkState {
     pub carrier_changes: u32,
 }
 
-/// An address of a link.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// An address of a link. It does not tell which networks the link has: routes of the kernel do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Address {
     /// Index of the link.
     pub index: u32,
-    /// Host address with the length of its network's prefix.
+    /// The own address (`IFA_LOCAL`), with the length of the prefix of its own or the peer's network.
     pub address: IpNet,
+    /// Address of the peer (`IFA_ADDRESS`) with the same length, if the own address is not in a network of its own. An
+    /// own address may have several peers.
+    pub peer: Option<IpNet>,
+}
+
+impl Address {
+    /// The own address in the network that it is in: without others if it has a peer.
+    #[must_use]
+    pub fn own(&self) -> IpNet {
+        if self.peer.is_some() { IpNet::from(self.address.addr()) } else { self.address }
+    }
 }
 
 /// A neighbour whose MAC address the kernel knows.

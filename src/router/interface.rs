@@ -12,6 +12,27 @@ use crate::route::{Adjacency, Attachment, GroupId, InjectTo, InterfaceSpec};
 use crate::sets::PortSet;
 use crate::wire::MacAddr;
 
+/// Own addresses of an interface, and networks whose hosts are neighbours there.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Attached {
+    /// Own addresses, with the lengths of their networks' prefixes.
+    pub addresses: Vec<IpNet>,
+    /// Networks. Those of configured addresses follow from these; for others Linux has routes, or none.
+    pub networks: Vec<IpNet>,
+}
+
+impl Attached {
+    /// The addresses of a configuration with their networks.
+    pub fn configured(addresses: &[IpNet]) -> Self {
+        let is_network =
+            |network: &&IpNet| !is_link_local(network.addr()) && network.prefix_len() < network.max_prefix_len();
+        let mut networks: Vec<IpNet> = addresses.iter().filter(is_network).map(IpNet::trunc).collect();
+        networks.sort_unstable();
+        networks.dedup();
+        Self { addresses: addresses.to_vec(), networks }
+    }
+}
+
 /// An interface.
 #[derive(Debug)]
 pub struct Interface {
@@ -25,7 +46,7 @@ pub struct Interface {
     pub is_up: bool,
     /// Its link-local address, by its MAC address.
     pub link_local: Ipv6Addr,
-    addresses: Vec<IpNet>,
+    attached: Attached,
 }
 
 /// Addresses that no packet may have as its destination, and the group that drops them.
@@ -69,27 +90,28 @@ impl Interface {
             to,
             is_up: true,
             link_local: frames::link_local(spec.mac),
-            addresses: Vec::new(),
+            attached: Attached::default(),
         }
     }
 
-    /// The configured addresses.
+    /// The own addresses without the link-local one that follows from the MAC address.
     pub fn addresses(&self) -> &[IpNet] {
-        &self.addresses
+        &self.attached.addresses
     }
 
-    pub fn set_addresses(&mut self, addresses: &[IpNet]) {
-        self.addresses = addresses.to_vec();
+    /// Sets the own addresses and networks. Returns those before.
+    pub fn attach(&mut self, attached: Attached) -> Attached {
+        std::mem::replace(&mut self.attached, attached)
     }
 
     /// All addresses of the router here, with the link-local one.
     pub fn own(&self) -> impl Iterator<Item = IpAddr> + '_ {
-        self.addresses.iter().map(IpNet::addr).chain([self.link_local.into()])
+        self.addresses().iter().map(IpNet::addr).chain([self.link_local.into()])
     }
 
     /// Whether `address` is on a network of the interface.
     pub fn has_network_of(&self, address: IpAddr) -> bool {
-        self.addresses.iter().any(|network| network.contains(&address))
+        self.attached.networks.iter().any(|network| network.contains(&address))
     }
 
     /// Whether `address` may be a neighbour: on a network of the interface, or link-local.
@@ -104,12 +126,12 @@ impl Interface {
             IpAddr::V4(own) => Some(own),
             IpAddr::V6(_) => None,
         };
-        self.addresses.iter().find(own).and_then(v4).or_else(|| self.addresses.iter().find_map(v4))
+        self.addresses().iter().find(own).and_then(v4).or_else(|| self.addresses().iter().find_map(v4))
     }
 
     /// The own address from which to ask for `target`; the link-local one if none is on its network.
     pub fn source_v6(&self, target: Ipv6Addr) -> Ipv6Addr {
-        let networks = self.addresses.iter().filter(|network| network.contains(&IpAddr::V6(target)));
+        let networks = self.addresses().iter().filter(|network| network.contains(&IpAddr::V6(target)));
         let mut own = networks.filter_map(|network| match network.addr() {
             IpAddr::V6(own) => Some(own),
             IpAddr::V4(_) => None,
@@ -119,21 +141,20 @@ impl Interface {
 
     /// An own address of the family of `peer` that other networks can reach.
     pub fn routable(&self, peer: IpAddr) -> Option<IpAddr> {
-        let own = self.addresses.iter().map(IpNet::addr);
+        let own = self.addresses().iter().map(IpNet::addr);
         own.filter(|own| own.is_ipv4() == peer.is_ipv4()).find(|own| !is_link_local(*own))
     }
 
-    /// The routes that follow from the addresses. Without a link there is no way to their networks.
+    /// The routes that follow from the addresses and networks. Without a link there is no way to the networks.
     pub fn routes(&self, index: u16) -> Vec<(IpNet, Source, GroupId)> {
-        let mut routes = vec![(IpNet::from(IpAddr::from(self.link_local)), Source::Local, GroupId::LOCAL)];
-        for network in &self.addresses {
-            routes.push((IpNet::from(network.addr()), Source::Local, GroupId::LOCAL));
-            if !self.is_up {
-                continue;
-            }
-            if !is_link_local(network.addr()) && network.prefix_len() < network.max_prefix_len() {
-                routes.push((network.trunc(), Source::Connected, Groups::glean(index)));
-            }
+        let own = self.own().map(|own| (IpNet::from(own), Source::Local, GroupId::LOCAL));
+        let mut routes: Vec<_> = own.collect();
+        if !self.is_up {
+            return routes;
+        }
+        let Attached { addresses, networks } = &self.attached;
+        routes.extend(networks.iter().map(|network| (*network, Source::Connected, Groups::glean(index))));
+        for network in addresses.iter().chain(networks) {
             if let IpNet::V4(network) = network {
                 // RFC 2644: "A router MAY [...] disable receipt of network-prefix-directed broadcasts".
                 let ends = broadcast_addresses(*network);

@@ -6,18 +6,19 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 
 use super::Router;
-use super::interface::Interface;
+use super::interface::{Attached, Interface};
 use super::rib::Source;
 use super::view::LinuxView;
 use crate::route::GroupId;
+use crate::units::Nanos;
 
 impl Router {
-    /// Sets the addresses that Linux has for an interface. Configured ones stay, and reloads keep both.
-    pub fn set_learned_addresses(&mut self, index: u16, addresses: Vec<IpNet>) {
+    /// Sets the addresses and networks that Linux has for an interface. Configured ones stay, and reloads keep both.
+    pub fn set_learned(&mut self, index: u16, attached: Attached, now: Nanos) {
         let Some(learned) = self.learned.get_mut(usize::from(index)) else { return };
-        *learned = addresses;
+        *learned = attached;
         let wanted = self.with_learned(index, self.configured_addresses(index));
-        self.set_addresses(index, &wanted);
+        self.attach(index, wanted, now);
     }
 
     /// Configured addresses of an interface.
@@ -26,16 +27,20 @@ impl Router {
         self.spec.interfaces.get(usize::from(index)).map_or(&[], |interface| &interface.addresses)
     }
 
-    /// Configured addresses of an interface, and those that Linux has beside them.
-    pub(super) fn with_learned(&self, index: u16, configured: &[IpNet]) -> Vec<IpNet> {
+    /// Configured addresses and networks of an interface, and those that Linux has beside them.
+    pub(super) fn with_learned(&self, index: u16, configured: &[IpNet]) -> Attached {
         let derived = IpAddr::from(self.link_local(index));
-        let mut all = configured.to_vec();
+        let mut all = Attached::configured(configured);
+        let Some(learned) = self.learned.get(usize::from(index)) else { return all };
         // The interface has its link-local address anyway.
-        for address in self.learned.get(usize::from(index)).into_iter().flatten() {
-            if address.addr() != derived && !all.contains(address) {
-                all.push(*address);
+        for address in learned.addresses.iter().filter(|address| address.addr() != derived) {
+            if !all.addresses.contains(address) {
+                all.addresses.push(*address);
             }
         }
+        all.networks.extend(&learned.networks);
+        all.networks.sort_unstable();
+        all.networks.dedup();
         all
     }
 

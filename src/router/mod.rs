@@ -26,6 +26,7 @@ pub mod fixture;
 mod frames;
 pub mod groups;
 pub mod handle;
+mod hosts;
 mod interface;
 mod loopbacks;
 pub mod neighbours;
@@ -49,8 +50,9 @@ pub use self::rib::{Source, UsedRoute};
 pub use self::view::{InterfaceView, LinuxView, NeighbourView, RouterView, TapCounts};
 
 use self::groups::Groups;
+pub use self::interface::Attached;
 use self::interface::Interface;
-use self::neighbours::{Effect, Key, Neighbours, Question};
+use self::neighbours::{Effect, Neighbours, Question};
 use self::rib::{Rib, RibChange};
 use self::tables::Tables;
 use crate::route::{FibWriter, GroupId, InjectTo, NextHopSpec, RouteTable, RoutingSpec};
@@ -105,8 +107,8 @@ pub struct Router {
     counts: RouterCounts,
     /// Own addresses that belong to no interface.
     loopbacks: Vec<IpAddr>,
-    /// Addresses that Linux has beside the configured ones, by interface.
-    learned: Vec<Vec<IpNet>>,
+    /// Addresses and networks that Linux has beside the configured ones, by interface.
+    learned: Vec<Attached>,
     /// The exchange with Linux.
     linux: LinuxView,
     /// The configuration in force.
@@ -127,7 +129,7 @@ impl Router {
             output: Vec::new(),
             counts: RouterCounts::default(),
             loopbacks: Vec::new(),
-            learned: vec![Vec::new(); spec.interfaces.len()],
+            learned: vec![Attached::default(); spec.interfaces.len()],
             linux: LinuxView { taps: vec![TapCounts::default(); spec.interfaces.len()], ..LinuxView::default() },
             spec: RoutingSpec { routes: Vec::new(), neighbours: Vec::new(), ..spec.clone() },
         };
@@ -137,7 +139,7 @@ impl Router {
         for (index, interface) in spec.interfaces.iter().enumerate() {
             // An interface without addresses has its link-local one.
             router.replace_routes(index as u16, &[]);
-            router.set_addresses(index as u16, &interface.addresses);
+            router.attach(index as u16, Attached::configured(&interface.addresses), now);
         }
         router.update_own();
         router.configure(spec, now);
@@ -153,8 +155,8 @@ impl Router {
     /// Brings static routes, static neighbours and addresses to `wanted`. Interfaces are those of the start.
     pub fn configure(&mut self, wanted: &RoutingSpec, now: Nanos) {
         for (index, interface) in wanted.interfaces.iter().enumerate().take(self.interfaces.len()) {
-            let addresses = self.with_learned(index as u16, &interface.addresses);
-            self.set_addresses(index as u16, &addresses);
+            let wanted = self.with_learned(index as u16, &interface.addresses);
+            self.attach(index as u16, wanted, now);
         }
         let old = std::mem::replace(&mut self.spec, wanted.clone());
         for route in &old.routes {
@@ -177,19 +179,22 @@ impl Router {
         self.apply(effect, now);
     }
 
-    /// Sets the addresses of an interface, and announces the new ones.
-    pub fn set_addresses(&mut self, index: u16, addresses: &[IpNet]) {
+    /// Sets the addresses and networks of an interface, and announces new addresses.
+    fn attach(&mut self, index: u16, attached: Attached, now: Nanos) {
         let Some(interface) = self.interfaces.get_mut(usize::from(index)) else { return };
         let before = interface.routes(index);
-        let new: Vec<IpNet> =
-            addresses.iter().filter(|address| !interface.addresses().contains(address)).copied().collect();
-        interface.set_addresses(addresses);
-        if before == interface.routes(index) {
+        let old = interface.attach(attached.clone());
+        if old == attached {
             return;
         }
         self.replace_routes(index, &before);
         self.update_own();
+        let new: Vec<IpNet> =
+            attached.addresses.into_iter().filter(|address| !old.addresses.contains(address)).collect();
         self.announce(index, &new);
+        for network in attached.networks.into_iter().filter(|network| !old.networks.contains(network)) {
+            self.adopt_hosts(index, network, now);
+        }
     }
 
     /// Replaces the routes `before` of an interface by those that it has now. A route that it loses goes to another
@@ -295,6 +300,9 @@ impl Router {
         if let Some(entry) = change.entry {
             self.tables.change(prefix, entry);
         }
+        if let Some(interface) = change.replaced.and_then(|group| self.groups.gleaned(group)) {
+            self.disown_hosts(interface, prefix);
+        }
         if let Some(hops) = change.replaced.and_then(|group| self.groups.release(group)) {
             hops.iter().for_each(|hop| self.neighbours.unhold((hop.interface, hop.address)));
             self.tables.touch();
@@ -342,27 +350,6 @@ impl Router {
         }
         for (key, packet) in effect.given_up {
             self.answer_unreachable(key, &packet, now);
-        }
-    }
-
-    /// Gives a neighbour on a network of its interface a route of its own. Link-local ones are only next hops.
-    fn add_host(&mut self, (interface, address): Key, now: Nanos) {
-        let hop = NextHopSpec { address, interface, weight: 1 };
-        let is_on_network = self.interfaces[usize::from(interface)].has_network_of(address);
-        if is_on_network && !interface::is_link_local(address) && !self.tables.is_own(address) {
-            self.set_route(Source::Neighbour, IpNet::from(address), &[hop], now);
-        }
-    }
-
-    fn drop_host(&mut self, (interface, address): Key) {
-        let prefix = IpNet::from(address);
-        let is_its_own = self
-            .rib
-            .get(prefix, Source::Neighbour)
-            .and_then(|group| self.groups.set(group))
-            .is_some_and(|set| set.hops.first().is_some_and(|hop| hop.interface == interface));
-        if is_its_own {
-            self.drop_group(Source::Neighbour, prefix);
         }
     }
 

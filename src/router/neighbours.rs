@@ -9,6 +9,8 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+use ipnet::IpNet;
+
 use crate::route::{AdjacencyId, MAX_ADJACENCIES};
 use crate::units::Nanos;
 use crate::wire::MacAddr;
@@ -150,6 +152,14 @@ impl Neighbours {
     #[must_use]
     pub fn adjacency(&self, key: Key) -> Option<AdjacencyId> {
         self.table.get(&key)?.adjacency
+    }
+
+    /// Addresses of the usable neighbours of `interface` that are in `prefix`.
+    #[must_use]
+    pub fn usable_in(&self, interface: u16, prefix: IpNet) -> Vec<IpAddr> {
+        let keys = (interface, prefix.network())..=(interface, prefix.broadcast());
+        let usable = self.table.range(keys).filter(|(_, neighbour)| neighbour.adjacency.is_some());
+        usable.map(|(&(_, address), _)| address).collect()
     }
 
     /// Number of adjacency numbers in use, the free ones below the highest included.

@@ -348,7 +348,7 @@ fn interface_without_addresses_has_its_link_local_one() {
 fn addresses_of_linux_stay_beside_configured_ones_and_survive_a_reload() {
     let mut router = router();
     let [learned, loopback]: [IpAddr; 2] = ["10.5.0.1", "10.255.0.1"].map(|text| text.parse().unwrap());
-    router.set_learned_addresses(1, vec!["10.5.0.1/24".parse().unwrap()]);
+    router.set_learned(1, Attached::configured(&["10.5.0.1/24".parse().unwrap()]), seconds(1));
     router.set_loopbacks(vec![loopback]);
     let mut spec = fixture::two_ports();
     spec.interfaces[1].addresses = vec!["10.7.0.1/24".parse().unwrap()];
@@ -356,10 +356,23 @@ fn addresses_of_linux_stay_beside_configured_ones_and_survive_a_reload() {
     for own in [learned, loopback, "10.7.0.1".parse().unwrap()] {
         assert_eq!(router.route_to(own), Some((Source::Local, GroupId::LOCAL)), "{own}");
     }
-    router.set_learned_addresses(1, Vec::new());
+    router.set_learned(1, Attached::default(), seconds(2));
     router.set_loopbacks(Vec::new());
     assert_eq!((router.route_to(learned), router.route_to(loopback)), (None, None));
     assert!(!updated(&mut router).is_own(loopback));
+}
+
+#[test]
+fn known_neighbour_has_a_route_while_it_is_on_a_network_of_its_interface() {
+    let mut router = router();
+    let host: IpAddr = "10.5.0.9".parse().unwrap();
+    router.confirm_neighbour(1, host, HOST, seconds(1));
+    assert_eq!(router.route_to(host), None);
+    let attached = Attached { addresses: Vec::new(), networks: vec!["10.5.0.0/24".parse().unwrap()] };
+    router.set_learned(1, attached, seconds(1));
+    assert_eq!(router.route_to(host).map(|(source, _)| source), Some(Source::Neighbour));
+    router.set_learned(1, Attached::default(), seconds(1));
+    assert_eq!(router.route_to(host), None);
 }
 
 /// A daemon may know another way to the network of a link that is down.

@@ -13,7 +13,7 @@ use crate::namespace::Namespace;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct View {
     pub links: BTreeMap<u32, Link>,
-    pub addresses: BTreeSet<(u32, IpNet)>,
+    pub addresses: BTreeSet<Address>,
     pub neighbours: BTreeMap<(u32, IpAddr), String>,
     /// Kind and next hops. Metrics and protocols are compared by the choice that they cause.
     pub routes: BTreeMap<IpNet, (RouteKind, Vec<NextHop>)>,
@@ -26,8 +26,8 @@ impl View {
             match change {
                 Change::Link(link) => drop(self.links.insert(link.index, link)),
                 Change::LinkGone { index } => drop(self.links.remove(&index)),
-                Change::Address(Address { index, address }) => drop(self.addresses.insert((index, address))),
-                Change::AddressGone(Address { index, address }) => drop(self.addresses.remove(&(index, address))),
+                Change::Address(address) => drop(self.addresses.insert(address)),
+                Change::AddressGone(address) => drop(self.addresses.remove(&address)),
                 Change::Neighbour(Neighbour { index, address, mac, .. }) => {
                     self.neighbours.insert((index, address), mac.to_string());
                 }
@@ -48,7 +48,7 @@ impl View {
     pub fn difference(&self, other: &Self) -> String {
         let lines = |view: &Self| -> BTreeSet<String> {
             let links = view.links.values().map(|link| format!("{link:?}"));
-            let addresses = view.addresses.iter().map(|(index, address)| format!("{address} on {index}"));
+            let addresses = view.addresses.iter().map(|address| format!("{address:?}"));
             let neighbours = view.neighbours.iter().map(|neighbour| format!("{neighbour:?}"));
             let routes = view.routes.iter().map(|route| format!("{route:?}"));
             links.chain(addresses).chain(neighbours).chain(routes).collect()
@@ -72,8 +72,9 @@ impl View {
         for link in json(namespace, &["addr", "show"]) {
             let index = number(&link["ifindex"]);
             for own in link["addr_info"].as_array().into_iter().flatten() {
-                let address = format!("{}/{}", text(&own["local"]), own["prefixlen"]);
-                view.addresses.insert((index, address.parse().expect("an address")));
+                let network = |address| format!("{}/{}", text(address), own["prefixlen"]).parse().expect("an address");
+                let peer = own.get("address").map(network);
+                view.addresses.insert(Address { index, address: network(&own["local"]), peer });
             }
         }
         for neighbour in json(namespace, &["neigh", "show", "nud", "all"]) {

@@ -56,6 +56,37 @@ fn routes_of_all_forms_are_mirrored() {
     assert_eq!((rig.counters.dumps, rig.counters.malformed, rig.counters.overruns), (1, 0, 0));
 }
 
+/// The networks of a link are its routes: neither the own address nor the prefix length tells them.
+#[test]
+fn peers_and_addresses_without_a_route_are_mirrored() {
+    if !machine_is_ready() {
+        return;
+    }
+    let mut rig = Rig::new(1, without_dumps());
+    for words in [
+        "address add 10.7.0.1 peer 10.7.0.2/32 dev v1",
+        "address add 10.7.0.1 peer 10.7.9.3/24 dev v1",
+        "address add 10.8.0.1/24 dev v1 noprefixroute",
+        "address add 2001:db8:7::1 peer 2001:db8:9::2/64 dev v1 nodad",
+        "address add 2001:db8:8::1/64 dev v1 nodad noprefixroute",
+    ] {
+        rig.ip(words);
+    }
+    rig.agree();
+    for network in ["10.7.0.2/32", "10.7.9.0/24", "2001:db8:9::2/128"] {
+        assert_eq!(rig.hops(network).as_deref(), Some("on-link%v1*1"), "{network}");
+    }
+    for network in ["10.7.0.0/24", "10.8.0.0/24", "2001:db8:8::/64"] {
+        assert_eq!(rig.hops(network), None, "{network}");
+    }
+    let of_peers = |rig: &Rig| rig.view.addresses.iter().filter(|address| address.peer.is_some()).count();
+    assert_eq!(of_peers(&rig), 3);
+    rig.ip("address del 10.7.0.1 peer 10.7.0.2/32 dev v1");
+    rig.agree();
+    assert_eq!((of_peers(&rig), rig.hops("10.7.0.2/32")), (2, None));
+    assert_eq!((rig.counters.dumps, rig.counters.malformed), (1, 0));
+}
+
 #[test]
 fn next_hop_objects_and_groups_are_mirrored() {
     if !machine_is_ready() {

@@ -113,6 +113,7 @@ fn linux_answers() {
     assert!(neighbours.contains("10.48.0.1 lladdr"), "{neighbours}");
     lab.follows("-t 1 10.48.2.2", "From 10.48.0.254 icmp_seq=1 Time to live exceeded");
     routes_are_followed(&lab);
+    networks_are_those_of_the_kernels_routes(&lab);
     loopback_is_an_own_address(&lab);
     tcp_reaches_linux(&lab);
     reload_changes_addresses_of_taps(&mut lab);
@@ -141,6 +142,21 @@ fn routes_are_followed(lab: &Lab) {
     lab.ip("-6 route add fd88::/32 via fd48:3::2");
     lab.rig.hosts[3].inside.run(&["ip", "address", "add", "fd88::1/128", "dev", "lo"]);
     lab.follows("fd88::1", "1 received");
+}
+
+/// Host 3 is behind hf3.
+fn networks_are_those_of_the_kernels_routes(lab: &Lab) {
+    let host = &lab.rig.hosts[3];
+    host.inside.run(&["ip", "address", "add", "10.78.0.2/32", "dev", &host.interface]);
+    lab.ip("address add 10.78.0.1 peer 10.78.0.2/32 dev hf3");
+    lab.follows("10.78.0.1", "1 received");
+    lab.follows("10.78.0.2", "1 received");
+    host.inside.run(&["ip", "address", "add", "10.79.0.2/24", "dev", &host.interface]);
+    lab.ip("address add 10.79.0.1/24 dev hf3 noprefixroute");
+    lab.follows("10.79.0.1", "1 received");
+    lab.follows("10.79.0.2", "Net Unreachable");
+    lab.ip("route add 10.79.0.0/24 dev hf3 proto kernel");
+    lab.follows("10.79.0.2", "1 received");
 }
 
 fn loopback_is_an_own_address(lab: &Lab) {

@@ -7,11 +7,11 @@ use ipnet::IpNet;
 
 use crate::netlink::{Address, Change, Neighbour, NextHop, Route, RouteKind, TableName};
 use crate::route::NextHopSpec;
-use crate::router::{Router, Source};
+use crate::router::{Attached, Router, Source};
 use crate::units::Nanos;
 use crate::wire::MacAddr;
 
-/// Routes of the kernel itself (`RTPROT_KERNEL`). They follow from addresses, which the router has too.
+/// Routes of the kernel itself (`RTPROT_KERNEL`): to the networks of addresses and peers that have such routes.
 const BY_KERNEL: u8 = 2;
 
 /// Time for which a removed route stays. Daemons replace IPv6 routes by a removal and an addition, between which no
@@ -24,8 +24,10 @@ pub struct Follower {
     /// Link of each interface's tap.
     taps: Vec<u32>,
     /// Addresses of all links in the namespace.
-    addresses: BTreeSet<(u32, IpNet)>,
-    /// Links whose addresses have changed.
+    addresses: BTreeSet<Address>,
+    /// Networks of the taps' addresses and peers, with the interface.
+    networks: BTreeMap<IpNet, u16>,
+    /// Links whose addresses or networks have changed.
     changed: BTreeSet<u32>,
     /// Neighbours that never expire.
     permanent: BTreeMap<(u16, IpAddr), MacAddr>,
@@ -43,6 +45,7 @@ impl Follower {
         Self {
             taps,
             addresses: BTreeSet::new(),
+            networks: BTreeMap::new(),
             changed: BTreeSet::new(),
             permanent: BTreeMap::new(),
             leaving: BTreeMap::new(),
@@ -56,16 +59,16 @@ impl Follower {
         self.taps.iter().position(|&tap| tap == link).map(|index| index as u16)
     }
 
-    /// Takes a difference. Addresses take effect with [`Follower::finish`].
+    /// Takes a difference. Addresses and networks take effect with [`Follower::finish`].
     pub fn apply(&mut self, change: &Change, router: &mut Router, now: Nanos) {
         match change {
-            Change::Address(Address { index, address }) => {
-                self.addresses.insert((*index, *address));
-                self.changed.insert(*index);
+            Change::Address(address) => {
+                self.addresses.insert(*address);
+                self.changed.insert(address.index);
             }
-            Change::AddressGone(Address { index, address }) => {
-                self.addresses.remove(&(*index, *address));
-                self.changed.insert(*index);
+            Change::AddressGone(address) => {
+                self.addresses.remove(address);
+                self.changed.insert(address.index);
             }
             Change::Neighbour(neighbour) => self.learn(neighbour, router, now),
             Change::NeighbourGone { index, address } => {
@@ -102,19 +105,21 @@ impl Follower {
         self.full.is_empty() && self.undecoded.is_empty()
     }
 
-    /// Gives the router the addresses that have changed: those of taps to their interfaces, all others as own addresses
-    /// without a network.
-    pub fn finish(&mut self, router: &mut Router) {
+    /// Gives the router the addresses and networks that have changed: those of taps to their interfaces, all other
+    /// addresses as own addresses without a network.
+    pub fn finish(&mut self, router: &mut Router, now: Nanos) {
         if self.changed.is_empty() {
             return;
         }
         for link in std::mem::take(&mut self.changed) {
             let Some(interface) = self.interface(link) else { continue };
-            let own = self.addresses.iter().filter(|(index, _)| *index == link).map(|(_, address)| *address);
-            router.set_learned_addresses(interface, own.collect());
+            let own = self.addresses.iter().filter(|address| address.index == link).map(Address::own);
+            let networks = self.networks.iter().filter(|(_, of)| **of == interface).map(|(network, _)| *network);
+            let attached = Attached { addresses: own.collect(), networks: networks.collect() };
+            router.set_learned(interface, attached, now);
         }
-        let elsewhere = self.addresses.iter().filter(|(index, _)| self.interface(*index).is_none());
-        let elsewhere = elsewhere.map(|(_, address)| address.addr()).filter(|address| is_reachable(*address));
+        let elsewhere = self.addresses.iter().filter(|address| self.interface(address.index).is_none());
+        let elsewhere = elsewhere.map(|address| address.address.addr()).filter(|address| is_reachable(*address));
         router.set_loopbacks(elsewhere.collect());
     }
 
@@ -125,14 +130,28 @@ impl Follower {
         }
     }
 
-    /// Removes the routes whose time is over. Call it often.
+    /// Removes the routes whose time is over. Call it often, before [`Follower::finish`].
     pub fn expire(&mut self, router: &mut Router, now: Nanos) {
-        self.leaving.retain(|prefix, until| {
-            if now >= *until {
-                router.remove_route(Source::Kernel, *prefix);
-            }
-            now < *until
-        });
+        let over: Vec<IpNet> =
+            self.leaving.iter().filter(|(_, until)| now >= **until).map(|(prefix, _)| *prefix).collect();
+        for prefix in over {
+            self.leaving.remove(&prefix);
+            self.set_network(prefix, None);
+            router.remove_route(Source::Kernel, prefix);
+        }
+    }
+
+    /// Sets the interface that has `prefix` as a network.
+    fn set_network(&mut self, prefix: IpNet, interface: Option<u16>) {
+        let before = match interface {
+            Some(interface) => self.networks.insert(prefix, interface),
+            None => self.networks.remove(&prefix),
+        };
+        if before != interface {
+            let concerned =
+                [before, interface].into_iter().flatten().map(|interface| self.taps[usize::from(interface)]);
+            self.changed.extend(concerned);
+        }
     }
 
     fn learn(&mut self, neighbour: &Neighbour, router: &mut Router, now: Nanos) {
@@ -149,33 +168,59 @@ impl Follower {
         router.confirm_neighbour(interface, neighbour.address, neighbour.mac, now);
     }
 
-    /// Takes a route. Next hops by other links than taps are left out, and a route that has no others is ignored.
-    ///
-    /// Packets of routes that the router cannot follow are dropped: by a shorter prefix they would go elsewhere than in
-    /// Linux. These are routes of other kinds, and destinations on the link of a tap, since only addresses make a
-    /// network.
+    /// Takes a route.
     fn set_route(&mut self, route: &Route, router: &mut Router, now: Nanos) {
-        self.leaving.remove(&route.prefix);
-        let hops = route.next_hops.iter().filter_map(|hop| {
-            let (address, interface) = (hop.gateway?, self.interface(hop.index)?);
-            Some(NextHopSpec { address, interface, weight: hop.weight.max(1) })
-        });
-        let hops: Vec<NextHopSpec> = hops.collect();
-        let is_on_tap = |hop: &NextHop| hop.gateway.is_none() && self.interface(hop.index).is_some();
-        // Without next hops its packets are dropped.
-        let wanted = match route.kind {
-            RouteKind::Unicast if !hops.is_empty() => Some(hops),
-            RouteKind::Unicast => route.next_hops.iter().any(is_on_tap).then(Vec::new),
-            RouteKind::Blackhole | RouteKind::Unreachable | RouteKind::Prohibit | RouteKind::Other => Some(Vec::new()),
-            RouteKind::Local => None,
+        let prefix = route.prefix;
+        self.leaving.remove(&prefix);
+        let way = self.way(route);
+        self.set_network(prefix, if let Way::Network(interface) = way { Some(interface) } else { None });
+        let is_set = match way {
+            Way::NextHops(hops) => router.set_route(Source::Kernel, prefix, &hops, now),
+            Way::Network(_) | Way::None => false,
         };
-        let is_set = route.protocol != BY_KERNEL
-            && wanted.is_some_and(|hops| router.set_route(Source::Kernel, route.prefix, &hops, now));
         if !is_set {
             // The route before is over in any case.
-            router.remove_route(Source::Kernel, route.prefix);
+            router.remove_route(Source::Kernel, prefix);
         }
     }
+
+    /// The way of a route's packets. Next hops by other links than taps are left out.
+    ///
+    /// Packets of routes that the router cannot follow are dropped: by a shorter prefix they would go elsewhere than in
+    /// Linux. These are routes of other kinds, and destinations on the link of a tap that is no network.
+    fn way(&self, route: &Route) -> Way {
+        let is_by_kernel = route.protocol == BY_KERNEL;
+        match route.kind {
+            RouteKind::Unicast => {
+                let on_link = |hop: &NextHop| self.interface(hop.index).filter(|_| hop.gateway.is_none());
+                let next_hop = |hop: &NextHop| {
+                    let (address, interface) = (hop.gateway?, self.interface(hop.index)?);
+                    Some(NextHopSpec { address, interface, weight: hop.weight.max(1) })
+                };
+                let hops: Vec<NextHopSpec> = route.next_hops.iter().filter_map(next_hop).collect();
+                match route.next_hops.iter().find_map(on_link) {
+                    _ if !hops.is_empty() => Way::NextHops(hops),
+                    Some(interface) if is_by_kernel => Way::Network(interface),
+                    Some(_) => Way::NextHops(Vec::new()),
+                    None => Way::None,
+                }
+            }
+            RouteKind::Blackhole | RouteKind::Unreachable | RouteKind::Prohibit | RouteKind::Other if !is_by_kernel => {
+                Way::NextHops(Vec::new())
+            }
+            _ => Way::None,
+        }
+    }
+}
+
+/// The way of a route's packets.
+enum Way {
+    /// By these next hops. Without any they are dropped.
+    NextHops(Vec<NextHopSpec>),
+    /// To the hosts of a network of this interface.
+    Network(u16),
+    /// Not by this route.
+    None,
 }
 
 /// Whether other hosts may use `address` for a packet to the switch.
@@ -219,6 +264,17 @@ mod tests {
 
     fn prefix(text: &str) -> IpNet {
         text.parse().unwrap()
+    }
+
+    fn own(index: u32, text: &str) -> Address {
+        Address { index, address: prefix(text), peer: None }
+    }
+
+    /// The route of the kernel itself to a network of a link.
+    fn network(to: &str, index: u32) -> Change {
+        let next_hops = vec![NextHop { gateway: None, index, weight: 1 }];
+        let (prefix, kind) = (prefix(to), RouteKind::Unicast);
+        Change::Route(Arc::new(Route { prefix, metric: 0, protocol: BY_KERNEL, kind, next_hops }))
     }
 
     fn route(to: &str, hops: &[(&str, u32)], kind: RouteKind) -> Change {
@@ -325,20 +381,52 @@ mod tests {
     }
 
     #[test]
-    fn addresses_of_taps_make_networks_and_others_are_own_addresses_only() {
+    fn addresses_of_taps_are_own_with_their_networks_and_others_without() {
         let (mut follower, mut router) = rig();
-        let own = |index, text: &str| Change::Address(Address { index, address: prefix(text) });
         let link = Link { index: OTHER, name: "lo".into(), is_admin_up: true, is_up: true, mac: None, mtu: 65_536 };
-        for change in
-            [Change::Link(link), own(5, "10.5.0.1/24"), own(OTHER, "10.255.0.1/16"), own(OTHER, "127.0.0.1/8")]
-        {
+        for change in [
+            Change::Link(link),
+            Change::Address(own(5, "10.5.0.1/24")),
+            Change::Address(own(OTHER, "10.255.0.1/16")),
+            Change::Address(own(OTHER, "127.0.0.1/8")),
+            network("10.5.0.0/24", 5),
+            network("10.255.0.0/16", OTHER),
+        ] {
             follower.apply(&change, &mut router, NOW);
         }
-        follower.finish(&mut router);
+        follower.finish(&mut router, NOW);
         assert!(router.is_connected(address("10.5.0.9")));
         let local = Some((Source::Local, GroupId::LOCAL));
         assert_eq!((router.route_to(address("10.5.0.1")), router.route_to(address("10.255.0.1"))), (local, local));
         assert_eq!(router.route_to(address("10.255.0.9")), None, "no network of another link");
         assert_ne!(router.route_to(address("127.0.0.1")), local);
+        follower.apply(&Change::RouteGone { prefix: prefix("10.5.0.0/24") }, &mut router, NOW);
+        follower.expire(&mut router, LATER);
+        follower.finish(&mut router, LATER);
+        assert_eq!(router.route_to(address("10.5.0.9")), None, "without the route of the kernel");
+    }
+
+    #[test]
+    fn network_is_that_of_the_peer_and_an_address_without_a_route_has_none() {
+        let (mut follower, mut router) = rig();
+        let peer = Address { index: 5, address: prefix("10.5.0.1/32"), peer: Some(prefix("10.6.0.2/32")) };
+        let far = Address { index: 5, address: prefix("10.5.0.1/24"), peer: Some(prefix("10.7.0.2/24")) };
+        for change in [
+            Change::Address(peer),
+            Change::Address(far),
+            Change::Address(own(6, "10.8.0.1/24")),
+            network("10.6.0.2/32", 5),
+            network("10.7.0.0/24", 5),
+        ] {
+            follower.apply(&change, &mut router, NOW);
+        }
+        follower.finish(&mut router, NOW);
+        let is_local = |router: &Router, text| router.route_to(address(text)) == Some((Source::Local, GroupId::LOCAL));
+        assert!(["10.6.0.2", "10.7.0.9"].iter().all(|text| router.is_connected(address(text))));
+        assert!(is_local(&router, "10.5.0.1") && is_local(&router, "10.8.0.1"));
+        assert_eq!(["10.5.0.9", "10.6.0.3", "10.8.0.9"].map(|text| router.route_to(address(text))), [None; 3]);
+        follower.apply(&Change::AddressGone(peer), &mut router, NOW);
+        follower.finish(&mut router, NOW);
+        assert!(is_local(&router, "10.5.0.1"), "it has another peer");
     }
 }

@@ -232,9 +232,9 @@ impl Kernel {
             }
             note(&batch, self.follower.has_all(), router.linux_mut());
             taken += batch.changes.len();
-            self.follower.finish(router);
         }
         self.follower.expire(router, now);
+        self.follower.finish(router, now);
         taken
     }
 

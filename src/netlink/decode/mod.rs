@@ -120,7 +120,7 @@ fn mac(bytes: &[u8]) -> Option<MacAddr> {
     bytes.try_into().ok().map(MacAddr)
 }
 
-/// The own address is `IFA_LOCAL`. It is missing if it equals `IFA_ADDRESS`, which else is the peer's address.
+/// The own address is `IFA_LOCAL`. IPv6 leaves it out if it equals `IFA_ADDRESS`, which else is the peer's address.
 fn address(message: &AddressMessage) -> Option<Address> {
     let find = |pick: fn(&AddressAttribute) -> Option<IpAddr>| message.attributes.iter().find_map(pick);
     let local = find(|attribute| if let AddressAttribute::Local(own) = attribute { Some(*own) } else { None });
@@ -129,8 +129,9 @@ fn address(message: &AddressMessage) -> Option<Address> {
     if message.header.family != family(own) {
         return None;
     }
-    let address = IpNet::new(own, message.header.prefix_len).ok()?;
-    Some(Address { index: message.header.index, address })
+    let network = |address| IpNet::new(address, message.header.prefix_len).ok();
+    let peer = any().filter(|peer| *peer != own && peer.is_ipv4() == own.is_ipv4()).and_then(network);
+    Some(Address { index: message.header.index, address: network(own)?, peer })
 }
 
 fn family(address: IpAddr) -> AddressFamily {

@@ -2,7 +2,7 @@
 
 use super::routes::Family;
 use super::rules::{addresses_of, neighbours_of};
-use super::{Address, Change, Mirror, TableName};
+use super::{Change, Mirror, TableName};
 use crate::netlink::decode::EntryKey;
 
 /// Result of a dump.
@@ -93,11 +93,7 @@ impl Mirror {
         let mut is_complete = true;
         match table {
             TableName::Links => self.links.end().into_iter().for_each(|index| self.remove_link(index)),
-            TableName::Addresses => {
-                for (index, address) in self.addresses.end() {
-                    self.remove_address(Address { index, address });
-                }
-            }
+            TableName::Addresses => self.addresses.end().into_iter().for_each(|address| self.remove_address(address)),
             TableName::Neighbours => {
                 for (index, address) in self.neighbours.end() {
                     self.remove_neighbour(index, address);

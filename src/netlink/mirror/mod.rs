@@ -87,12 +87,12 @@ pub struct Sizes {
 pub struct Mirror {
     limits: Limits,
     links: Table<u32, LinkState>,
-    addresses: Table<(u32, IpNet), Address>,
+    addresses: Table<Address, ()>,
     neighbours: Table<(u32, IpAddr), Neighbour>,
     objects: ObjectTable,
     routes: RouteTable,
     published_links: Published<u32, Link>,
-    published_addresses: Published<(u32, IpNet), Address>,
+    published_addresses: Published<Address, Address>,
     published_neighbours: Published<(u32, IpAddr), Neighbour>,
     published_routes: Published<IpNet, Arc<Route>>,
     notices: Vec<Change>,
@@ -218,7 +218,7 @@ impl Mirror {
         let links = &self.links;
         let new = self.published_links.take_new(room(&changes), |key| links.get(key).map(|state| state.link.clone()));
         changes.extend(new.into_iter().map(Change::Link));
-        let new = self.published_addresses.take_new(room(&changes), |key| self.addresses.get(key).copied());
+        let new = self.published_addresses.take_new(room(&changes), |key| self.addresses.get(key).map(|()| *key));
         changes.extend(new.into_iter().map(Change::Address));
         let new = self.published_neighbours.take_new(room(&changes), |key| self.neighbours.get(key).copied());
         changes.extend(new.into_iter().map(Change::Neighbour));
@@ -230,7 +230,7 @@ impl Mirror {
         let gone = self.published_neighbours.take_gone(room(&changes));
         changes.extend(gone.into_iter().map(|(index, address)| Change::NeighbourGone { index, address }));
         let gone = self.published_addresses.take_gone(room(&changes));
-        changes.extend(gone.into_iter().map(|(index, address)| Change::AddressGone(Address { index, address })));
+        changes.extend(gone.into_iter().map(Change::AddressGone));
         let gone = self.published_links.take_gone(room(&changes));
         changes.extend(gone.into_iter().map(|index| Change::LinkGone { index }));
         changes

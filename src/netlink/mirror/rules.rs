@@ -57,10 +57,9 @@ impl Mirror {
         self.make_room(TableName::Links);
         self.routes.remove_link(index);
         self.flush_objects_on(index);
-        let addresses: Vec<IpNet> =
-            self.addresses.range(addresses_of(index)).map(|((_, address), _)| *address).collect();
+        let addresses: Vec<Address> = self.addresses.range(addresses_of(index)).map(|(address, ())| *address).collect();
         for address in addresses {
-            self.drop_address(index, address);
+            self.drop_address(address);
         }
         let neighbours: Vec<IpAddr> =
             self.neighbours.range(neighbours_of(index)).map(|((_, address), _)| *address).collect();
@@ -68,13 +67,12 @@ impl Mirror {
     }
 
     pub(super) fn put_address(&mut self, address: Address, is_dumped: bool) {
-        let key = (address.index, address.address);
-        let put = if is_dumped { self.addresses.put_dumped(key, address) } else { self.addresses.put(key, address) };
+        let put = if is_dumped { self.addresses.put_dumped(address, ()) } else { self.addresses.put(address, ()) };
         match put {
             Put::Same => {}
             Put::Refused => self.refuse(TableName::Addresses),
             Put::New | Put::Changed(_) => {
-                self.published_addresses.mark(key);
+                self.published_addresses.mark(address);
                 let is_admin_up = self.links.get(&address.index).is_some_and(|state| state.link.is_admin_up);
                 if is_admin_up && Family::of(address.address) == Family::V4 {
                     self.routes.revive_link(address.index, |family, hop| hop.is_dead &= family != Family::V4);
@@ -86,21 +84,20 @@ impl Mirror {
     /// Removes an address. IPv4 is disabled on a link without IPv4 addresses. The kernel also flushes the routes that
     /// prefer this source address, some versions without a message.
     pub(super) fn remove_address(&mut self, address: Address) {
-        let Address { index, address } = address;
-        if !self.drop_address(index, address) || Family::of(address) == Family::V6 {
+        if !self.drop_address(address) || Family::of(address.address) == Family::V6 {
             return;
         }
         self.wants_dump = true;
-        if self.addresses.range(ipv4_of(index)).next().is_none() {
-            self.routes.disable_link(index, |family| family == Family::V4);
+        if self.addresses.range(ipv4_of(address.index)).next().is_none() {
+            self.routes.disable_link(address.index, |family| family == Family::V4);
         }
     }
 
     /// Removes an address from the table only. Returns whether it was there.
-    fn drop_address(&mut self, index: u32, address: IpNet) -> bool {
-        let is_known = self.addresses.remove((index, address)).is_some();
+    fn drop_address(&mut self, address: Address) -> bool {
+        let is_known = self.addresses.remove(address).is_some();
         if is_known {
-            self.published_addresses.mark((index, address));
+            self.published_addresses.mark(address);
             self.make_room(TableName::Addresses);
         }
         is_known
@@ -168,8 +165,9 @@ impl Mirror {
 }
 
 /// Keys of the addresses of a link.
-pub fn addresses_of(index: u32) -> RangeInclusive<(u32, IpNet)> {
-    (index, IpNet::default())..=(index, IpNet::V6(Ipv6Net::new_assert(Ipv6Addr::from([0xff; 16]), 128)))
+pub fn addresses_of(index: u32) -> RangeInclusive<Address> {
+    let last = IpNet::V6(Ipv6Net::new_assert(Ipv6Addr::from([0xff; 16]), 128));
+    up_to(index, last)
 }
 
 /// Keys of the neighbours of a link.
@@ -178,7 +176,12 @@ pub fn neighbours_of(index: u32) -> RangeInclusive<(u32, IpAddr)> {
 }
 
 /// Keys of the IPv4 addresses of a link.
-fn ipv4_of(index: u32) -> RangeInclusive<(u32, IpNet)> {
-    let last = Ipv4Net::new_assert(Ipv4Addr::BROADCAST, 32);
-    (index, IpNet::default())..=(index, IpNet::V4(last))
+fn ipv4_of(index: u32) -> RangeInclusive<Address> {
+    up_to(index, IpNet::V4(Ipv4Net::new_assert(Ipv4Addr::BROADCAST, 32)))
+}
+
+/// Keys of the addresses of a link that are at most `last`, with any peer.
+fn up_to(index: u32, last: IpNet) -> RangeInclusive<Address> {
+    let first = Address { index, address: IpNet::default(), peer: None };
+    first..=Address { index, address: last, peer: Some(last) }
 }

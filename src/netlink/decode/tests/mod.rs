@@ -223,9 +223,13 @@ fn own_address_is_not_that_of_the_peer() {
         AddressAttribute::Address(Ipv4Addr::new(10, 0, 0, 2).into()),
         AddressAttribute::Local(Ipv4Addr::new(10, 0, 0, 1).into()),
     ];
-    let expected = Address { index: 3, address: "10.0.0.1/32".parse().unwrap() };
+    let [address, peer] = ["10.0.0.1/32", "10.0.0.2/32"].map(|text| text.parse().unwrap());
+    let expected = Address { index: 3, address, peer: Some(peer) };
     assert_eq!(decoded(RTM_NEWADDR, 0, &message), Some(KernelEvent::Address(expected)));
     assert_eq!(decoded(RTM_DELADDR, 0, &message), Some(KernelEvent::AddressGone(expected)));
+    message.attributes[0] = AddressAttribute::Address(Ipv4Addr::new(10, 0, 0, 1).into());
+    let expected = Address { peer: None, ..expected };
+    assert_eq!(decoded(RTM_NEWADDR, 0, &message), Some(KernelEvent::Address(expected)));
 }
 
 #[test]

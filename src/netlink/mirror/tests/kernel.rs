@@ -73,7 +73,7 @@ impl Kernel {
         match table {
             TableName::Links => self.links.keys().map(|index| self.link_event(*index)).collect(),
             TableName::Addresses => {
-                let event = |(index, address): &(u32, IpNet)| Address { index: *index, address: *address };
+                let event = |(index, address): &(u32, IpNet)| plain(*index, *address);
                 self.addresses.iter().map(event).map(KernelEvent::Address).collect()
             }
             TableName::Neighbours => self.neighbours.values().copied().map(KernelEvent::Neighbour).collect(),
@@ -95,7 +95,7 @@ impl Kernel {
         let routes = self.routes.keys().filter_map(|prefix| Some((*prefix, self.best(*prefix)?))).collect();
         View {
             links: self.links.iter().map(|(index, state)| (*index, state.link.clone())).collect(),
-            addresses: self.addresses.clone(),
+            addresses: self.addresses.iter().map(|(index, address)| plain(*index, *address)).collect(),
             neighbours: self.neighbours.clone(),
             routes,
         }
@@ -200,7 +200,7 @@ impl Kernel {
         let gone: Vec<_> = self.addresses.iter().filter(is_gone).copied().collect();
         for (index, address) in gone {
             self.addresses.remove(&(index, address));
-            events.push(KernelEvent::AddressGone(Address { index, address }));
+            events.push(KernelEvent::AddressGone(plain(index, address)));
         }
     }
 
@@ -227,7 +227,7 @@ impl Kernel {
         let gone: Vec<_> = self.addresses.iter().filter(|(link, _)| *link == index).copied().collect();
         for (index, address) in gone {
             self.addresses.remove(&(index, address));
-            events.push(KernelEvent::AddressGone(Address { index, address }));
+            events.push(KernelEvent::AddressGone(plain(index, address)));
         }
         for (prefix, list) in &mut self.routes {
             list.retain_mut(|route| {
@@ -260,14 +260,14 @@ impl Kernel {
         if address.addr().is_ipv4() && self.is_admin_up(index) {
             self.revive(index, |prefix| prefix.addr().is_ipv4());
         }
-        vec![KernelEvent::Address(Address { index, address })]
+        vec![KernelEvent::Address(plain(index, address))]
     }
 
     fn remove_address(&mut self, index: u32, address: IpNet) -> Events {
         if !self.addresses.remove(&(index, address)) {
             return Vec::new();
         }
-        let mut events = vec![KernelEvent::AddressGone(Address { index, address })];
+        let mut events = vec![KernelEvent::AddressGone(plain(index, address))];
         let has_ipv4 = self.addresses.iter().any(|(link, other)| *link == index && other.addr().is_ipv4());
         if address.addr().is_ipv4() && !has_ipv4 {
             self.kill_hops(index, |prefix| prefix.addr().is_ipv4(), &mut events);
@@ -438,4 +438,8 @@ fn add_ipv6(list: &mut Vec<KernelRoute>, route: KernelRoute, mode: RouteMode) ->
     }
     list.insert(end, route.clone());
     Some(KernelEvent::Route { route, mode: RouteMode::Append })
+}
+
+fn plain(index: u32, address: IpNet) -> Address {
+    Address { index, address, peer: None }
 }

@@ -67,9 +67,9 @@ fn removed_link_takes_addresses_neighbours_and_routes_along() {
     let neighbour =
         |index, text| Neighbour { index, address: address(text), mac: MacAddr([2; 6]), is_permanent: false };
     rig.feed([
-        KernelEvent::Address(Address { index: 1, address: prefix("10.0.1.1/24") }),
-        KernelEvent::Address(Address { index: 1, address: prefix("2001:db8::1/64") }),
-        KernelEvent::Address(Address { index: 2, address: prefix("10.0.2.1/24") }),
+        KernelEvent::Address(own(1, "10.0.1.1/24")),
+        KernelEvent::Address(own(1, "2001:db8::1/64")),
+        KernelEvent::Address(own(2, "10.0.2.1/24")),
         KernelEvent::Neighbour(neighbour(1, "10.0.1.2")),
         KernelEvent::Neighbour(neighbour(1, "fe80::2")),
         KernelEvent::Neighbour(neighbour(2, "10.0.2.2")),
@@ -77,7 +77,7 @@ fn removed_link_takes_addresses_neighbours_and_routes_along() {
         add(route("2001:db8:2::/48", &[hop("fe80::2", 1), hop("fe80::3", 2)])),
     ]);
     rig.feed([KernelEvent::LinkGone { index: 1 }]);
-    assert_eq!(rig.view.addresses, BTreeSet::from([(2, prefix("10.0.2.1/24"))]));
+    assert_eq!(rig.view.addresses, BTreeSet::from([own(2, "10.0.2.1/24")]));
     assert_eq!(rig.view.neighbours.keys().copied().collect::<Vec<_>>(), [(2, address("10.0.2.2"))]);
     assert_eq!(rig.hops("10.2.0.0/16"), None, "IPv4 flushes a route with any next hop on the link");
     assert_eq!(rig.hops("2001:db8:2::/48").unwrap(), "fe80::3%2*1");
@@ -86,7 +86,7 @@ fn removed_link_takes_addresses_neighbours_and_routes_along() {
 #[test]
 fn last_ipv4_address_takes_the_ipv4_routes_of_its_link_along() {
     let mut rig = Rig::new();
-    let own = |text| Address { index: 1, address: prefix(text) };
+    let own = |text| own(1, text);
     rig.feed([
         KernelEvent::Address(own("10.0.1.1/24")),
         KernelEvent::Address(own("10.0.1.9/24")),

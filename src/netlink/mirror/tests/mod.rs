@@ -21,7 +21,7 @@ use crate::wire::MacAddr;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct View {
     pub links: BTreeMap<u32, Link>,
-    pub addresses: BTreeSet<(u32, IpNet)>,
+    pub addresses: BTreeSet<Address>,
     pub neighbours: BTreeMap<(u32, IpAddr), Neighbour>,
     pub routes: BTreeMap<IpNet, Route>,
 }
@@ -34,8 +34,8 @@ impl View {
             let is_difference = match change.clone() {
                 Change::Link(link) => self.links.insert(link.index, link.clone()) != Some(link),
                 Change::LinkGone { index } => self.links.remove(&index).is_some(),
-                Change::Address(address) => self.addresses.insert((address.index, address.address)),
-                Change::AddressGone(address) => self.addresses.remove(&(address.index, address.address)),
+                Change::Address(address) => self.addresses.insert(address),
+                Change::AddressGone(address) => self.addresses.remove(&address),
                 Change::Neighbour(new) => self.neighbours.insert((new.index, new.address), new) != Some(new),
                 Change::NeighbourGone { index, address } => self.neighbours.remove(&(index, address)).is_some(),
                 Change::Route(route) => {
@@ -86,6 +86,10 @@ fn without_carrier(index: u32) -> KernelEvent {
 fn hop(gateway: &str, index: u32) -> KernelNextHop {
     let gateway = (!gateway.is_empty()).then(|| address(gateway));
     KernelNextHop { gateway, index, weight: 1, is_dead: false, is_linkdown: false }
+}
+
+fn own(index: u32, text: &str) -> Address {
+    Address { index, address: prefix(text), peer: None }
 }
 
 /// A static route with metric 0 for IPv4 and 1024 for IPv6, as the kernel sets it by default.

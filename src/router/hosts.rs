@@ -1,0 +1,53 @@
+//! Known neighbours have routes of their own while they are on a network of their interface.
+
+use ipnet::IpNet;
+
+use super::Router;
+use super::interface::is_link_local;
+use super::neighbours::Key;
+use super::rib::Source;
+use crate::route::NextHopSpec;
+use crate::units::Nanos;
+
+impl Router {
+    /// Gives a neighbour on a network of its interface a route of its own. Link-local ones are only next hops.
+    pub(super) fn add_host(&mut self, (interface, address): Key, now: Nanos) {
+        let hop = NextHopSpec { address, interface, weight: 1 };
+        if self.is_on_network((interface, address)) && !is_link_local(address) && !self.tables.is_own(address) {
+            self.set_route(Source::Neighbour, IpNet::from(address), &[hop], now);
+        }
+    }
+
+    pub(super) fn drop_host(&mut self, (interface, address): Key) {
+        let prefix = IpNet::from(address);
+        let is_its_own = self
+            .rib
+            .get(prefix, Source::Neighbour)
+            .and_then(|group| self.groups.set(group))
+            .is_some_and(|set| set.hops.first().is_some_and(|hop| hop.interface == interface));
+        if is_its_own {
+            self.drop_group(Source::Neighbour, prefix);
+        }
+    }
+
+    /// Whether `address` is on a network of the interface, so that it may be a neighbour without being a next hop.
+    fn is_on_network(&self, (interface, address): Key) -> bool {
+        self.interfaces[usize::from(interface)].has_network_of(address)
+    }
+
+    /// Gives the known neighbours in the new network `prefix` of an interface their routes.
+    pub(super) fn adopt_hosts(&mut self, interface: u16, prefix: IpNet, now: Nanos) {
+        for address in self.neighbours.usable_in(interface, prefix) {
+            self.add_host((interface, address), now);
+        }
+    }
+
+    /// Takes their routes from the neighbours that were only on the network `prefix`, which the interface has lost.
+    pub(super) fn disown_hosts(&mut self, interface: u16, prefix: IpNet) {
+        for address in self.neighbours.usable_in(interface, prefix) {
+            if !self.is_on_network((interface, address)) {
+                self.drop_host((interface, address));
+            }
+        }
+    }
+}
