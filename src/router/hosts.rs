@@ -20,12 +20,10 @@ impl Router {
 
     pub(super) fn drop_host(&mut self, (interface, address): Key) {
         let prefix = IpNet::from(address);
-        let is_its_own = self
-            .rib
-            .get(prefix, Source::Neighbour)
-            .and_then(|group| self.groups.set(group))
-            .is_some_and(|set| set.hops.first().is_some_and(|hop| hop.interface == interface));
-        if is_its_own {
+        let group = self.rib.get(prefix, Source::Neighbour).and_then(|group| self.groups.set(group));
+        let hops = group.map(|set| &set.hops).or_else(|| self.refused.get(&(Source::Neighbour, prefix)));
+        // Another interface may have a neighbour with the same address.
+        if hops.and_then(|hops| hops.first()).is_some_and(|hop| hop.interface == interface) {
             self.drop_group(Source::Neighbour, prefix);
         }
     }

@@ -32,6 +32,7 @@ mod loopbacks;
 pub mod neighbours;
 pub mod published;
 mod respond;
+mod retry;
 pub mod rib;
 mod tables;
 #[cfg(test)]
@@ -53,6 +54,7 @@ use self::groups::Groups;
 pub use self::interface::Attached;
 use self::interface::Interface;
 use self::neighbours::{Effect, Neighbours, Question};
+use self::retry::Refused;
 use self::rib::{Rib, RibChange};
 use self::tables::Tables;
 use crate::route::{FibWriter, GroupId, InjectTo, NextHopSpec, RouteTable, RoutingSpec};
@@ -87,7 +89,7 @@ pub struct RouterCounts {
     pub output_drops: u64,
     /// Prefixes that the forwarding table had no room for.
     pub fib_refused: u64,
-    /// Routes refused because there are too many next-hop groups.
+    /// Routes that had to wait because there are too many next-hop groups.
     pub groups_refused: u64,
     /// Buckets of next-hop groups that changed their member.
     pub buckets_moved: u64,
@@ -99,6 +101,8 @@ pub struct Router {
     interfaces: Vec<Interface>,
     rib: Rib,
     groups: Groups,
+    /// Routes that wait for a free group.
+    refused: Refused<(Source, IpNet), Box<[NextHopSpec]>>,
     neighbours: Neighbours,
     tables: Tables,
     /// Whether the router answers for its addresses. False where the Linux kernel does.
@@ -123,6 +127,7 @@ impl Router {
             interfaces: spec.interfaces.iter().map(Interface::new).collect(),
             rib: Rib::default(),
             groups: Groups::new(spec.interfaces.len()),
+            refused: Refused::default(),
             neighbours: Neighbours::default(),
             tables: Tables::new(fibs, spec),
             answers: true,
@@ -257,18 +262,32 @@ impl Router {
     }
 
     /// Sets the route of `source` to `prefix`: by `next_hops`, or, without any, to drop its packets. Returns false if
-    /// there are too many groups.
+    /// there are too many groups: the source has no route to `prefix` then until a group is free.
     pub fn set_route(&mut self, source: Source, prefix: IpNet, next_hops: &[NextHopSpec], now: Nanos) -> bool {
+        let is_set = self.try_route(source, prefix, next_hops, now);
+        if !is_set {
+            self.counts.groups_refused += 1;
+            self.drop_group(source, prefix);
+            self.refused.insert((source, prefix.trunc()), next_hops.into());
+        }
+        is_set
+    }
+
+    /// Tries again to set the routes that wait for a group.
+    fn retry_routes(&mut self, now: Nanos) {
+        for ((source, prefix), hops) in self.refused.due() {
+            self.try_route(source, prefix, &hops, now);
+        }
+    }
+
+    fn try_route(&mut self, source: Source, prefix: IpNet, next_hops: &[NextHopSpec], now: Nanos) -> bool {
         let known = |hop: &&NextHopSpec| usize::from(hop.interface) < self.interfaces.len();
         let hops: Vec<NextHopSpec> = next_hops.iter().filter(known).copied().collect();
         let group = if hops.is_empty() {
             GroupId::BLACKHOLE
         } else {
             let before = self.rib.get(prefix, source);
-            let Some((group, is_new)) = self.groups.acquire(&hops, before) else {
-                self.counts.groups_refused += 1;
-                return false;
-            };
+            let Some((group, is_new)) = self.groups.acquire(&hops, before) else { return false };
             if is_new {
                 // A group has each next hop once, and not more than it can.
                 let held = self.groups.set(group).map(|set| &*set.hops).unwrap_or_default();
@@ -287,11 +306,13 @@ impl Router {
     }
 
     fn set_group(&mut self, source: Source, prefix: IpNet, group: GroupId) {
+        self.refused.remove(&(source, prefix.trunc()));
         let change = self.rib.set(prefix, source, group);
         self.follow(prefix, change);
     }
 
     fn drop_group(&mut self, source: Source, prefix: IpNet) {
+        self.refused.remove(&(source, prefix.trunc()));
         let change = self.rib.remove(prefix, source);
         self.follow(prefix, change);
     }
@@ -305,6 +326,7 @@ impl Router {
         }
         if let Some(hops) = change.replaced.and_then(|group| self.groups.release(group)) {
             hops.iter().for_each(|hop| self.neighbours.unhold((hop.interface, hop.address)));
+            self.refused.note_room();
             self.tables.touch();
         }
     }
@@ -324,8 +346,10 @@ impl Router {
         self.apply(effect, now);
     }
 
-    /// Acts on the time: asks for neighbours, and gives up those that do not answer. Call it a few times a second.
+    /// Acts on the time: asks for neighbours, gives up those that do not answer, and tries refused routes again. Call
+    /// it a few times a second.
     pub fn tick(&mut self, now: Nanos) {
+        self.retry_routes(now);
         let mut effect = Effect::default();
         self.neighbours.tick(now, &mut effect);
         self.apply(effect, now);

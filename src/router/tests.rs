@@ -363,6 +363,31 @@ fn addresses_of_linux_stay_beside_configured_ones_and_survive_a_reload() {
 }
 
 #[test]
+fn route_without_a_free_group_enters_when_another_route_frees_one() {
+    let mut router = router();
+    let by = |number: u32| NextHopSpec { weight: 1 + (number >> 1) as u16, ..hop((number & 1) as u16, "10.0.9.9") };
+    let prefix = |number: u32| IpNet::new(Ipv4Addr::from_bits(0x1400_0000 + (number << 8)).into(), 24).unwrap();
+    let fits = (0..).find(|&number| !router.set_route(Source::Static, prefix(number), &[by(number)], seconds(1)));
+    let full = fits.unwrap();
+    assert_eq!(full as usize, groups::MAX_GROUPS - GroupId::FIRST as usize - 2);
+    let (wanted, to) = ("10.9.0.0/16".parse().unwrap(), "10.9.1.1".parse().unwrap());
+    assert!(router.set_route(Source::Kernel, wanted, &[by(0)], seconds(1)), "others use this set");
+    assert!(!router.set_route(Source::Kernel, wanted, &[by(full + 1)], seconds(1)));
+    assert_eq!(router.route_to(to), None, "not by its former next hops");
+    router.remove_route(Source::Static, prefix(full));
+    router.tick(seconds(2));
+    assert_eq!(router.route_to(to), None);
+    router.remove_route(Source::Static, prefix(7));
+    router.tick(seconds(3));
+    assert_eq!(router.route_to(to).map(|(source, _)| source), Some(Source::Kernel));
+    assert_eq!(router.view().counts.groups_refused, 2, "attempts again are not counted");
+    router.remove_route(Source::Static, prefix(8));
+    router.remove_route(Source::Kernel, wanted);
+    router.tick(seconds(4));
+    assert_eq!(router.route_to(to), None);
+}
+
+#[test]
 fn known_neighbour_has_a_route_while_it_is_on_a_network_of_its_interface() {
     let mut router = router();
     let host: IpAddr = "10.5.0.9".parse().unwrap();

@@ -174,13 +174,10 @@ impl Follower {
         self.leaving.remove(&prefix);
         let way = self.way(route);
         self.set_network(prefix, if let Way::Network(interface) = way { Some(interface) } else { None });
-        let is_set = match way {
-            Way::NextHops(hops) => router.set_route(Source::Kernel, prefix, &hops, now),
-            Way::Network(_) | Way::None => false,
-        };
-        if !is_set {
-            // The route before is over in any case.
-            router.remove_route(Source::Kernel, prefix);
+        match way {
+            // Without a free next-hop group the router tries again when there is one.
+            Way::NextHops(hops) => _ = router.set_route(Source::Kernel, prefix, &hops, now),
+            Way::Network(_) | Way::None => router.remove_route(Source::Kernel, prefix),
         }
     }
 

@@ -36,7 +36,7 @@ const COUNTERS: [Row<Summary>; 11] = [
     }),
     (
         "holdfast_next_hop_groups_refused_total",
-        "Routes refused because there were too many next-hop groups.",
+        "Routes that had to wait because there were too many next-hop groups.",
         |router| router.view.counts.groups_refused,
     ),
     ("holdfast_next_hop_buckets_moved_total", "Buckets of next-hop groups that changed their next hop.", |router| {
