@@ -34,6 +34,7 @@ pub mod published;
 mod respond;
 mod retry;
 pub mod rib;
+mod statics;
 mod tables;
 #[cfg(test)]
 mod tests;
@@ -170,7 +171,7 @@ impl Router {
             }
         }
         for route in wanted.routes.iter().filter(|route| !old.routes.contains(route)) {
-            self.set_route(Source::Static, route.prefix, &route.next_hops, now);
+            self.set_static_route(route, now);
         }
         for neighbour in old.neighbours.iter().filter(|neighbour| !wanted.neighbours.contains(neighbour)) {
             self.neighbours.unset_static((neighbour.interface, neighbour.address), now);
@@ -237,8 +238,8 @@ impl Router {
         made.into_iter().for_each(|bytes| self.send(index, bytes));
     }
 
-    /// Sets the ports that have a link. An interface is up while one of its ports is. The networks of one that is down
-    /// give way to other routes.
+    /// Sets the ports that have a link. An interface is up while one of its ports is. The networks of one that is down,
+    /// and static routes by it alone, give way to other routes.
     pub fn set_links(&mut self, up: PortSet, now: Nanos) {
         for index in 0..self.interfaces.len() as u16 {
             let interface = &mut self.interfaces[usize::from(index)];
@@ -257,6 +258,7 @@ impl Router {
                 self.apply(effect, now);
             }
             self.replace_routes(index, &before);
+            self.follow_link(index, now);
             self.tables.touch();
         }
     }

@@ -400,6 +400,36 @@ fn known_neighbour_has_a_route_while_it_is_on_a_network_of_its_interface() {
     assert_eq!(router.route_to(host), None);
 }
 
+#[test]
+fn static_route_gives_way_while_all_its_interfaces_are_down() {
+    let mut router = router();
+    let mut spec = fixture::two_ports();
+    let route = |prefix: &str, next_hops: &[NextHopSpec]| crate::route::RouteSpec {
+        prefix: prefix.parse().unwrap(),
+        next_hops: next_hops.to_vec(),
+    };
+    let (first, second) = (hop(0, "10.0.0.2"), hop(1, "10.0.1.2"));
+    spec.routes =
+        vec![route("10.9.0.0/16", &[second]), route("10.8.0.0/16", &[first, second]), route("10.7.0.0/16", &[])];
+    router.configure(&spec, seconds(1));
+    router.set_route(Source::Kernel, "10.9.0.0/16".parse().unwrap(), &[first], seconds(1));
+    let sources = |router: &Router| {
+        ["10.9.1.1", "10.8.1.1", "10.7.1.1"].map(|to| router.route_to(to.parse().unwrap()).map(|(source, _)| source))
+    };
+    let fixed = Some(Source::Static);
+    assert_eq!(sources(&router), [fixed; 3], "no next hop has answered");
+    router.set_links(PortSet::only(0), seconds(2));
+    assert_eq!(sources(&router), [Some(Source::Kernel), fixed, fixed]);
+    router.set_links(PortSet::EMPTY, seconds(3));
+    assert_eq!(sources(&router), [Some(Source::Kernel), None, fixed], "the kernel's routes are the mirror's matter");
+    spec.routes.push(route("10.6.0.0/16", &[second]));
+    router.configure(&spec, seconds(4));
+    assert_eq!(router.route_to("10.6.1.1".parse().unwrap()), None, "a new route by a link that is down");
+    router.set_links(PortSet::first(2), seconds(5));
+    assert_eq!(sources(&router), [fixed; 3]);
+    assert!(router.route_to("10.6.1.1".parse().unwrap()).is_some());
+}
+
 /// A daemon may know another way to the network of a link that is down.
 #[test]
 fn network_of_an_interface_that_is_down_gives_way_to_other_routes() {
