@@ -3,6 +3,7 @@
 //! Frames for the switch itself go to the tap of their interface, and frames that Linux sends there leave by the
 //! interface. Routes, addresses and neighbours of the namespace go to the router.
 
+mod addresses;
 mod follow;
 mod setup;
 
@@ -14,9 +15,10 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::sync::mpsc::Receiver;
 use tokio::sync::mpsc::error::TryRecvError;
 
+use self::addresses::{AddressChange, AddressWriter};
 use self::follow::Follower;
 use crate::linux::{Tap, make_namespace};
-use crate::netlink::{Batch, KernelWriter, Limits, NetlinkError, Options, Watcher};
+use crate::netlink::{Batch, Limits, NetlinkError, Options, Watcher};
 use crate::route::{Attachment, InjectTo, PuntCause, PuntFrame, RoutingSpec};
 use crate::router::{LinuxView, Outgoing, Router};
 use crate::sets::PortSet;
@@ -103,7 +105,7 @@ struct Link {
 /// The namespace with its taps. Dropping the value removes the taps.
 pub(super) struct Kernel {
     links: Vec<Link>,
-    writer: KernelWriter,
+    writer: AddressWriter,
     follower: Follower,
     batches: Receiver<Batch>,
     frame: Vec<u8>,
@@ -135,6 +137,8 @@ impl Kernel {
         let links: Vec<Link> = links.collect();
         let follower = Follower::new(links.iter().map(|link| link.index).collect());
         let (watcher, batches) = Watcher::start(&namespace, options(spec))?;
+        let thread = |error| NetlinkError::Socket { namespace: name.clone(), action: "start a thread", error };
+        let writer = AddressWriter::start(writer).map_err(thread)?;
         let longest = spec.interfaces.iter().map(|interface| usize::from(interface.mtu)).max().unwrap_or(1500) + 14;
         // A byte more, so that a longer frame is noticed.
         let frame = vec![0; longest.max(SHORTEST) + 1];
@@ -151,20 +155,18 @@ impl Kernel {
         }
     }
 
-    /// Gives taps the addresses of a new configuration.
+    /// Has the taps get the addresses of a new configuration, without waiting for the kernel.
     pub fn configure(&mut self, router: &Router) {
         for (index, link) in self.links.iter_mut().enumerate() {
             let wanted = router.configured_addresses(index as u16);
             if link.addresses == wanted {
                 continue;
             }
+            let change = |address: &IpNet, is_new| AddressChange { link: link.index, address: *address, is_new };
             let gone = link.addresses.iter().filter(|address| !wanted.contains(address));
-            let removed = gone.map(|address| self.writer.remove_address(link.index, *address));
-            let failures: Vec<_> = removed.filter_map(Result::err).collect();
+            gone.for_each(|address| self.writer.send(change(address, false)));
             let new = wanted.iter().filter(|address| !link.addresses.contains(address));
-            let added = new.map(|address| self.writer.add_address(link.index, *address));
-            let failures = failures.into_iter().chain(added.filter_map(Result::err));
-            failures.for_each(|error| super::warn(&error.to_string()));
+            new.for_each(|address| self.writer.send(change(address, true)));
             link.addresses = wanted.to_vec();
         }
     }
