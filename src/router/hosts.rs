@@ -3,6 +3,7 @@
 use ipnet::IpNet;
 
 use super::Router;
+use super::groups::Groups;
 use super::interface::is_link_local;
 use super::neighbours::Key;
 use super::rib::Source;
@@ -28,9 +29,20 @@ impl Router {
         }
     }
 
-    /// Whether `address` is on a network of the interface, so that it may be a neighbour without being a next hop.
-    fn is_on_network(&self, (interface, address): Key) -> bool {
+    /// Whether `address` may be a neighbour without being a next hop: it is on a network of the interface, or a route
+    /// leads to the interface without next hops.
+    pub(super) fn is_on_network(&self, (interface, address): Key) -> bool {
+        let leads_there = |group| self.groups.gleaned(group) == Some(interface);
         self.interfaces[usize::from(interface)].has_network_of(address)
+            || self.rib.lookup_beside_neighbour(address).is_some_and(leads_there)
+    }
+
+    /// Sets the route of `source` to `prefix`, whose hosts are neighbours on `interface`.
+    pub fn set_on_link(&mut self, source: Source, prefix: IpNet, interface: u16, now: Nanos) {
+        if usize::from(interface) < self.interfaces.len() {
+            self.set_group(source, prefix, Groups::glean(interface));
+            self.adopt_hosts(interface, prefix, now);
+        }
     }
 
     /// Gives the known neighbours in the new network `prefix` of an interface their routes.

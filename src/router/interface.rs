@@ -114,11 +114,6 @@ impl Interface {
         self.attached.networks.iter().any(|network| network.contains(&address))
     }
 
-    /// Whether `address` may be a neighbour: on a network of the interface, or link-local.
-    pub fn is_on_link(&self, address: IpAddr) -> bool {
-        self.has_network_of(address) || is_link_local(address)
-    }
-
     /// The own address from which to ask for `target`.
     pub fn source_v4(&self, target: Ipv4Addr) -> Option<Ipv4Addr> {
         let own = |network: &&IpNet| network.contains(&IpAddr::V4(target));

@@ -42,12 +42,12 @@ impl Router {
             return;
         }
         let asks_here = message.is_request && is_own(message.target);
-        let (own_mac, link) = (interface.mac, interface.is_on_link(message.sender));
-        let key = (index, message.sender);
+        let (own_mac, key) = (interface.mac, (index, message.sender));
+        let is_on_link = super::interface::is_link_local(message.sender) || self.is_on_network(key);
         // An answer without a MAC address confirms the one that was asked.
         let known = self.neighbours.get(key).map(|neighbour| neighbour.mac).filter(|mac| !mac.is_zero());
         if let Some(mac) = message.mac.or(known.filter(|_| !message.is_request))
-            && link
+            && is_on_link
             // RFC 826: an existing entry is updated by any message, a new one is made by a message to this host.
             && (asks_here || self.neighbours.is_known(key))
         {

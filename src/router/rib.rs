@@ -127,6 +127,21 @@ impl Rib {
         candidates?.iter().find(|candidate| candidate.source == source).map(|candidate| candidate.group)
     }
 
+    /// The group by which packets to `address` would go without the route of the neighbour `address` itself.
+    #[must_use]
+    pub fn lookup_beside_neighbour(&self, address: IpAddr) -> Option<GroupId> {
+        match address {
+            IpAddr::V4(address) => {
+                let parent = Ipv4Net::new(address, 31).ok()?.trunc();
+                beside_neighbour(&self.v4, &address.into(), &parent)
+            }
+            IpAddr::V6(address) => {
+                let parent = Ipv6Net::new(address, 127).ok()?.trunc();
+                beside_neighbour(&self.v6, &address.into(), &parent)
+            }
+        }
+    }
+
     /// The route that covers `address`, by longest prefix.
     #[must_use]
     pub fn lookup(&self, address: IpAddr) -> Option<UsedRoute> {
@@ -175,6 +190,16 @@ impl Rib {
 #[must_use]
 pub fn family(prefix: IpNet) -> usize {
     usize::from(matches!(prefix, IpNet::V6(_)))
+}
+
+/// The group of the best other route to `host`, or else of the route that covers `parent`, the prefix above it.
+fn beside_neighbour<P: prefix_trie::Prefix>(
+    routes: &PrefixMap<P, Candidates>,
+    host: &P,
+    parent: &P,
+) -> Option<GroupId> {
+    let to_host = routes.get(host).and_then(|found| found.iter().find(|one| one.source != Source::Neighbour));
+    to_host.map(|one| one.group).or_else(|| routes.get_lpm(parent).map(|(_, found)| found.best.group))
 }
 
 fn change_in<P: prefix_trie::Prefix + Copy>(
@@ -230,6 +255,21 @@ mod tests {
         assert_eq!(rib.remove(net, Source::Kernel), RibChange { replaced: None, entry: None });
         assert_eq!(rib.lookup("10.1.2.3".parse().unwrap()), None);
         assert_eq!((rib.count(Source::Kernel), rib.count(Source::Static)), ([0, 0], [0, 0]));
+    }
+
+    #[test]
+    fn look_up_beside_a_neighbour_finds_other_routes_to_it_and_shorter_prefixes() {
+        let mut rib = Rib::default();
+        for host in ["10.1.0.1", "10.1.0.2", "fd00::1"] {
+            let host: IpAddr = host.parse().unwrap();
+            rib.set(IpNet::from(host), Source::Neighbour, GroupId(9));
+        }
+        for (text, group) in [("10.1.0.0/31", 10), ("10.1.0.0/24", 11), ("10.1.0.2/32", 12), ("fd00::/127", 13)] {
+            rib.set(prefix(text), Source::Kernel, GroupId(group));
+        }
+        let found = |text: &str| rib.lookup_beside_neighbour(text.parse().unwrap()).map(|group| group.0);
+        let addresses = ["10.1.0.1", "10.1.0.2", "10.1.0.3", "fd00::1", "fd00::2"];
+        assert_eq!(addresses.map(found), [Some(10), Some(12), Some(11), Some(13), None]);
     }
 
     #[test]

@@ -401,6 +401,23 @@ fn known_neighbour_has_a_route_while_it_is_on_a_network_of_its_interface() {
 }
 
 #[test]
+fn host_on_an_on_link_route_is_asked_and_its_answer_is_taken() {
+    let mut router = router();
+    updated(&mut router);
+    let prefix = "10.66.0.0/16".parse().unwrap();
+    router.set_on_link(Source::Kernel, prefix, 1, seconds(1));
+    assert_eq!(way(&updated(&mut router), "10.66.1.9").0, Action::Glean(1));
+    router.receive(&punt(0, PuntCause::Resolve, udp([10, 66, 1, 9], 64)), seconds(2));
+    let asked = router.take_output();
+    assert_eq!((asked.len(), asked[0].to), (1, InjectTo::Port(1)));
+    arp_reply(&mut router, 1, "10.66.1.9", HOST, seconds(2));
+    assert_eq!(router.take_output().len(), 1, "the packet has waited");
+    assert_eq!(way(&updated(&mut router), "10.66.1.9"), (Action::Forward, vec![HOST]));
+    router.remove_route(Source::Kernel, prefix);
+    assert_eq!(way(&updated(&mut router), "10.66.1.9").0, Action::NoRoute);
+}
+
+#[test]
 fn static_route_gives_way_while_all_its_interfaces_are_down() {
     let mut router = router();
     let mut spec = fixture::two_ports();

@@ -157,6 +157,11 @@ fn networks_are_those_of_the_kernels_routes(lab: &Lab) {
     lab.follows("10.79.0.2", "Net Unreachable");
     lab.ip("route add 10.79.0.0/24 dev hf3 proto kernel");
     lab.follows("10.79.0.2", "1 received");
+    host.inside.run(&["ip", "address", "add", "10.80.0.2/32", "dev", &host.interface]);
+    lab.ip("route add 10.80.0.0/24 dev hf3");
+    lab.follows("10.80.0.2", "1 received");
+    lab.ip("route del 10.80.0.0/24 dev hf3");
+    lab.follows("10.80.0.2", "Net Unreachable");
 }
 
 fn loopback_is_an_own_address(lab: &Lab) {

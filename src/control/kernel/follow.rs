@@ -177,6 +177,7 @@ impl Follower {
         match way {
             // Without a free next-hop group the router tries again when there is one.
             Way::NextHops(hops) => _ = router.set_route(Source::Kernel, prefix, &hops, now),
+            Way::OnLink(interface) => router.set_on_link(Source::Kernel, prefix, interface, now),
             Way::Network(_) | Way::None => router.remove_route(Source::Kernel, prefix),
         }
     }
@@ -184,7 +185,7 @@ impl Follower {
     /// The way of a route's packets. Next hops by other links than taps are left out.
     ///
     /// Packets of routes that the router cannot follow are dropped: by a shorter prefix they would go elsewhere than in
-    /// Linux. These are routes of other kinds, and destinations on the link of a tap that is no network.
+    /// Linux.
     fn way(&self, route: &Route) -> Way {
         let is_by_kernel = route.protocol == BY_KERNEL;
         match route.kind {
@@ -198,7 +199,7 @@ impl Follower {
                 match route.next_hops.iter().find_map(on_link) {
                     _ if !hops.is_empty() => Way::NextHops(hops),
                     Some(interface) if is_by_kernel => Way::Network(interface),
-                    Some(_) => Way::NextHops(Vec::new()),
+                    Some(interface) => Way::OnLink(interface),
                     None => Way::None,
                 }
             }
@@ -214,7 +215,9 @@ impl Follower {
 enum Way {
     /// By these next hops. Without any they are dropped.
     NextHops(Vec<NextHopSpec>),
-    /// To the hosts of a network of this interface.
+    /// To neighbours on this interface.
+    OnLink(u16),
+    /// To neighbours on this interface, which has the prefix as a network.
     Network(u16),
     /// Not by this route.
     None,
@@ -313,7 +316,6 @@ mod tests {
         follower.apply(&route("10.0.0.0/8", &[("fe80::2", 6)], RouteKind::Unicast), &mut router, NOW);
         for change in [
             route("10.8.0.0/16", &[], RouteKind::Unreachable),
-            route("10.8.0.0/16", &[("", 5)], RouteKind::Unicast),
             route("10.8.0.0/16", &[("fe80::2", 6)], RouteKind::Other),
         ] {
             follower.apply(&change, &mut router, NOW);
@@ -322,6 +324,27 @@ mod tests {
             follower.apply(&Change::RouteGone { prefix: prefix("10.8.0.0/16") }, &mut router, NOW);
             follower.expire(&mut router, LATER);
         }
+    }
+
+    #[test]
+    fn route_without_a_gateway_leads_to_neighbours_on_its_tap() {
+        let (mut follower, mut router) = rig();
+        let (to, host) = ("10.8.0.0/16", address("10.8.0.1"));
+        let source = |router: &Router| router.route_to(host).map(|(source, _)| source);
+        follower.apply(&route(to, &[("", OTHER), ("", 6)], RouteKind::Unicast), &mut router, NOW);
+        assert!(router.is_connected(host));
+        let learned = Neighbour { index: 6, address: host, mac: PEER, is_permanent: false };
+        follower.apply(&Change::Neighbour(learned), &mut router, NOW);
+        assert_eq!(source(&router), Some(Source::Neighbour));
+        follower.apply(&route(to, &[("fe80::2", 5)], RouteKind::Unicast), &mut router, NOW);
+        assert_eq!(source(&router), Some(Source::Kernel), "the neighbour is on no network now");
+        follower.apply(&route(to, &[("", 6)], RouteKind::Unicast), &mut router, NOW);
+        assert_eq!(source(&router), Some(Source::Neighbour));
+        follower.apply(&Change::RouteGone { prefix: prefix(to) }, &mut router, NOW);
+        follower.expire(&mut router, LATER);
+        assert_eq!(source(&router), None);
+        follower.apply(&route(to, &[("", OTHER)], RouteKind::Unicast), &mut router, NOW);
+        assert_eq!(source(&router), None, "another link");
     }
 
     #[test]
