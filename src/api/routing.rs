@@ -11,13 +11,15 @@ use super::answer::{Part, error, json};
 use super::model::{Interfaces, Neighbours, Routes};
 use super::server::Served;
 use crate::route::RoutingSpec;
-use crate::router::{Router, Source};
+use crate::router::{RouteRange, Router, Source};
 use crate::units::Nanos;
 
 /// Routes of an answer without `limit`.
-pub const USUAL_ROUTES: usize = 1_000;
-/// Most routes of an answer. The router forwards no punted frame while it collects them.
-pub const MOST_ROUTES: usize = 100_000;
+const USUAL_ROUTES: usize = 1_000;
+/// Most routes of an answer, and most that the router looks at for it: a few milliseconds, in which it forwards no
+/// punted frame.
+const MOST_ROUTES: usize = 10_000;
+const MOST_WALKED: usize = 50_000;
 
 /// The routes that a request selects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,12 +30,14 @@ pub(super) struct Selection {
     prefix: Option<IpNet>,
     source: Option<Source>,
     is_ipv6: Option<bool>,
+    /// Only routes behind this prefix.
+    after: Option<IpNet>,
     limit: usize,
 }
 
 impl Default for Selection {
     fn default() -> Self {
-        Self { address: None, prefix: None, source: None, is_ipv6: None, limit: USUAL_ROUTES }
+        Self { address: None, prefix: None, source: None, is_ipv6: None, after: None, limit: USUAL_ROUTES }
     }
 }
 
@@ -50,8 +54,8 @@ impl Selection {
             let value = value.replace("%2F", "/").replace("%2f", "/").replace("%3A", ":").replace("%3a", ":");
             selection.set(name, &value)?;
         }
-        if selection.address.is_some() && (selection.prefix, selection.source, selection.is_ipv6) != (None, None, None)
-        {
+        let is_one = Self { address: selection.address, limit: selection.limit, ..Self::default() } == selection;
+        if selection.address.is_some() && !is_one {
             let what = "`address` selects one route and has no further filter".to_owned();
             return Err((what, "send `address` alone".to_owned()));
         }
@@ -67,6 +71,10 @@ impl Selection {
             "prefix" => {
                 let prefix: IpNet = value.parse().map_err(|_| wrong("write a prefix, e.g. prefix=10.1.0.0/16"))?;
                 self.prefix = Some(prefix.trunc());
+            }
+            "after" => {
+                let prefix: IpNet = value.parse().map_err(|_| wrong("write the `next` of the answer before"))?;
+                self.after = Some(prefix.trunc());
             }
             "source" => {
                 let found = Source::TABLE.iter().find(|(_, label)| *label == value);
@@ -86,26 +94,26 @@ impl Selection {
             }
             _ => {
                 let what = format!("routes have no parameter `{}`", shown(name));
-                return Err((what, "use address, prefix, source, family or limit".to_owned()));
+                return Err((what, "use address, prefix, source, family, after or limit".to_owned()));
             }
         }
         Ok(())
     }
 
-    fn selects(&self, prefix: IpNet, source: Source) -> bool {
-        let is_family = |is_ipv6: bool| is_ipv6 == matches!(prefix, IpNet::V6(_));
-        self.is_ipv6.is_none_or(is_family)
-            && self.source.is_none_or(|wanted| wanted == source)
-            && self.prefix.is_none_or(|wanted| wanted.contains(&prefix))
-    }
-
     fn routes(&self, router: &Router, spec: &RoutingSpec) -> Routes {
         if let Some(address) = self.address {
             let found: Vec<_> = router.lookup_view(address).into_iter().collect();
-            return Routes::of(spec, &found, found.len());
+            return Routes::of(spec, &found, None);
         }
-        let (views, matched) = router.routes_view(self.limit, |prefix, source| self.selects(prefix, source));
-        Routes::of(spec, &views, matched)
+        let range = RouteRange {
+            after: self.after,
+            within: self.prefix,
+            is_ipv6: self.is_ipv6,
+            most: self.limit,
+            most_walked: MOST_WALKED,
+        };
+        let (views, next) = router.routes_view(&range, self.source);
+        Routes::of(spec, &views, next)
     }
 }
 

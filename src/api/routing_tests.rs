@@ -80,7 +80,46 @@ fn routes_are_filtered_and_limited() {
     assert_eq!(prefixes(&fixed), ["10.8.0.0/16", "10.9.0.0/16"]);
     assert_eq!(fixed["routes"]["entries"][0]["action"], "drop");
     assert_eq!(prefixes(&six).len(), 4, "{six}");
-    assert_eq!((prefixes(&few).len(), few["routes"]["more"].as_u64() > Some(5)), (2, true), "{few}");
+    assert_eq!(prefixes(&few).len(), 2, "{few}");
+    assert_eq!(few["routes"]["next"], prefixes(&few)[1]);
+}
+
+#[test]
+fn pages_have_all_routes_in_order() {
+    let [all] = answers(true, ["/v1/routes"]).map(|(_, answer)| answer);
+    assert_eq!(all["routes"]["next"], Value::Null);
+    let (mut found, mut after) = (Vec::new(), "0.0.0.0/0".to_owned());
+    loop {
+        let path = format!("/v1/routes?limit=3&after={after}");
+        let [page] = answers(true, [&path]).map(|(_, answer)| answer);
+        assert!(prefixes(&page).len() <= 3);
+        found.extend(prefixes(&page).into_iter().map(str::to_owned));
+        match page["routes"]["next"].as_str() {
+            Some(next) => after = next.to_owned(),
+            None => break,
+        }
+    }
+    assert_eq!(found, prefixes(&all));
+    let [part] = answers(true, ["/v1/routes?prefix=10.0.0.0/8&after=10.8.0.0/16"]).map(|(_, answer)| answer);
+    assert_eq!((prefixes(&part), &part["routes"]["next"]), (vec!["10.9.0.0/16"], &Value::Null));
+}
+
+#[test]
+fn walk_ends_at_its_bound_without_a_selected_route() {
+    let (_, router) = fixture::routing();
+    let mut range = RouteRange { after: None, within: None, is_ipv6: Some(false), most: 10, most_walked: 4 };
+    let (mut found, mut walks) = (Vec::new(), 0);
+    loop {
+        let (views, next) = router.routes_view(&range, Some(Source::Static));
+        found.extend(views.iter().map(|view| view.prefix.to_string()));
+        walks += 1;
+        range.after = next;
+        if next.is_none() {
+            break;
+        }
+    }
+    assert_eq!(found, ["10.8.0.0/16", "10.9.0.0/16"]);
+    assert!(walks > 3, "{walks}");
 }
 
 #[test]
@@ -91,8 +130,10 @@ fn wrong_parameter_is_refused_with_remedy() {
         ("prefix=10.1.1.1", "`prefix=10.1.1.1` is not valid", "write a prefix"),
         ("source=bgp", "`source=bgp` is not valid", "local, neighbour, connected, static, kernel"),
         ("family=ip", "`family=ip` is not valid", "family=ipv4 or family=ipv6"),
-        ("limit=1000000", "`limit=1000000` is not valid", "from 1 to 100000"),
+        ("limit=1000000", "`limit=1000000` is not valid", "from 1 to 10000"),
+        ("after=10.1", "`after=10.1` is not valid", "write the `next`"),
         ("address=10.1.1.1&source=static", "no further filter", "alone"),
+        ("address=10.1.1.1&after=10.0.0.0/8", "no further filter", "alone"),
     ] {
         let (what, how) = Selection::read(query).unwrap_err();
         assert!(what.contains(error) && how.contains(remedy), "{query}: {what}; {how}");

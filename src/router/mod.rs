@@ -49,7 +49,7 @@ pub use self::handle::RouterHandle;
 pub use self::neighbours::State;
 pub use self::published::{Published, Summary};
 pub use self::rib::{Source, UsedRoute};
-pub use self::view::{InterfaceView, LinuxView, NeighbourView, RouterView, TapCounts};
+pub use self::view::{InterfaceView, LinuxView, NeighbourView, RouteRange, RouterView, TapCounts};
 
 use self::groups::Groups;
 pub use self::interface::Attached;

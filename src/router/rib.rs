@@ -96,6 +96,15 @@ pub struct UsedRoute {
     pub group: GroupId,
 }
 
+/// A place in the order of prefixes; the default is the first.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Start {
+    /// The prefix, without host bits. The table need not have it.
+    pub prefix: IpNet,
+    /// Whether the place is behind the prefix, with more specific ones.
+    pub is_after: bool,
+}
+
 impl Rib {
     /// Sets the route of `source` to `prefix`.
     pub fn set(&mut self, prefix: IpNet, source: Source, group: GroupId) -> RibChange {
@@ -160,15 +169,19 @@ impl Rib {
         }
     }
 
-    /// The routes in use, IPv4 first, in the order of their prefixes.
-    pub fn used(&self) -> impl Iterator<Item = UsedRoute> + '_ {
+    /// The routes in use from `start` on, IPv4 first, in the order of their prefixes.
+    pub fn used_from(&self, start: Start) -> impl Iterator<Item = UsedRoute> + '_ {
         let of = |prefix: IpNet, candidates: &Candidates| UsedRoute {
             prefix,
             source: candidates.best.source,
             group: candidates.best.group,
         };
-        let v4 = self.v4.iter().map(move |(prefix, found)| of(prefix.into(), found));
-        v4.chain(self.v6.iter().map(move |(prefix, found)| of(prefix.into(), found)))
+        let (v4, v6) = match start.prefix {
+            IpNet::V4(prefix) => (Some(self.v4.iter_from(&prefix, !start.is_after)), self.v6.iter()),
+            IpNet::V6(prefix) => (None, self.v6.iter_from(&prefix, !start.is_after)),
+        };
+        let v4 = v4.into_iter().flatten().map(move |(prefix, found)| of(prefix.into(), found));
+        v4.chain(v6.map(move |(prefix, found)| of(prefix.into(), found)))
     }
 
     /// Number of routes of `source`, IPv4 and IPv6.
@@ -278,8 +291,16 @@ mod tests {
         for text in ["fd00::/8", "10.2.0.0/16", "10.0.0.0/8", "10.1.0.0/16"] {
             rib.set(prefix(text), Source::Static, GroupId(9));
         }
-        let listed: Vec<String> = rib.used().map(|route| route.prefix.to_string()).collect();
-        assert_eq!(listed, ["10.0.0.0/8", "10.1.0.0/16", "10.2.0.0/16", "fd00::/8"]);
+        let listed = |prefix, is_after| -> Vec<String> {
+            rib.used_from(Start { prefix, is_after }).map(|route| route.prefix.to_string()).collect()
+        };
+        let all = ["10.0.0.0/8", "10.1.0.0/16", "10.2.0.0/16", "fd00::/8"];
+        assert_eq!(listed(IpNet::default(), false), all);
+        assert_eq!(listed(prefix("10.0.0.0/8"), false), all);
+        assert_eq!(listed(prefix("10.0.0.0/8"), true), all[1..]);
+        assert_eq!(listed(prefix("10.1.7.0/24"), true), all[2..], "a prefix that is not there");
+        assert_eq!(listed(prefix("::/0"), false), all[3..]);
+        assert_eq!(listed(prefix("fd00::/8"), true), all[4..]);
         assert_eq!((rib.count(Source::Static), rib.prefixes(Source::Static).len()), ([3, 1], 4));
     }
 }

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use ipnet::IpNet;
+use ipnet::{IpNet, Ipv6Net};
 
 use super::neighbours::{NeighbourCounts, State};
-use super::rib::{Source, UsedRoute};
+use super::rib::{Source, Start, UsedRoute};
 use super::{Router, RouterCounts};
 use crate::route::{AdjacencyId, FibMemory, GroupId, NextHopSpec};
 use crate::units::Nanos;
@@ -116,6 +116,37 @@ pub struct RouteView {
     pub drops: bool,
 }
 
+/// A part of the routes in use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RouteRange {
+    /// Only routes behind this prefix in their order: IPv4 first, then by address, shorter prefixes first.
+    pub after: Option<IpNet>,
+    /// Only this prefix and more specific ones.
+    pub within: Option<IpNet>,
+    /// Only IPv6 or only IPv4.
+    pub is_ipv6: Option<bool>,
+    /// Most routes to return.
+    pub most: usize,
+    /// Most routes to look at. It bounds the time for which the router's thread forwards nothing.
+    pub most_walked: usize,
+}
+
+impl RouteRange {
+    fn start(&self) -> Start {
+        let ipv6 = IpNet::V6(Ipv6Net::default());
+        let after = self.after.map(|prefix| Start { prefix: prefix.trunc(), is_after: true });
+        let within = self.within.map(|prefix| Start { prefix: prefix.trunc(), is_after: false });
+        let family = (self.is_ipv6 == Some(true)).then_some(Start { prefix: ipv6, is_after: false });
+        [after, within, family].into_iter().flatten().max().unwrap_or_default()
+    }
+
+    /// Whether `prefix`, which is not before the start, is before the end.
+    fn contains(&self, prefix: IpNet) -> bool {
+        let is_family = self.is_ipv6 != Some(false) || matches!(prefix, IpNet::V4(_));
+        is_family && self.within.is_none_or(|within| within.contains(&prefix))
+    }
+}
+
 /// A next hop of a route.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HopView {
@@ -184,18 +215,22 @@ impl Router {
         views.collect()
     }
 
-    /// Routes in use that `filter` selects, IPv4 first, by prefix. `most` limits their number; the second value counts
-    /// all that `filter` selects.
+    /// Routes in use in `range`, only those of `source` if it is given, in their order. The second value is the prefix
+    /// after which they continue, if a bound of the range has ended them.
     #[must_use]
-    pub fn routes_view(&self, most: usize, filter: impl Fn(IpNet, Source) -> bool) -> (Vec<RouteView>, usize) {
-        let (mut views, mut matched) = (Vec::new(), 0);
-        for route in self.rib.used().filter(|route| filter(route.prefix, route.source)) {
-            if matched < most {
+    pub fn routes_view(&self, range: &RouteRange, source: Option<Source>) -> (Vec<RouteView>, Option<IpNet>) {
+        let (mut views, mut last) = (Vec::new(), range.after);
+        let routes = self.rib.used_from(range.start()).take_while(|route| range.contains(route.prefix));
+        for (walked, route) in routes.enumerate() {
+            if views.len() >= range.most || walked >= range.most_walked {
+                return (views, last);
+            }
+            last = Some(route.prefix);
+            if source.is_none_or(|source| source == route.source) {
                 views.push(self.route_view(&route));
             }
-            matched += 1;
         }
-        (views, matched)
+        (views, None)
     }
 
     /// The route in use that covers `address`, by longest prefix.

@@ -1,5 +1,6 @@
 //! Routing: interfaces, neighbours and routes.
 
+use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
 use crate::dataplane::SwitchSpec;
@@ -115,8 +116,8 @@ impl Neighbours {
 pub struct Routes {
     /// Whether the switch routes. If not, `entries` is empty.
     pub routing: bool,
-    /// Routes that the request selects, but which are beyond its limit.
-    pub more: u64,
+    /// The prefix after which the next request continues; null if there are no further routes.
+    pub next: Option<String>,
     /// Routes, IPv4 first, by prefix.
     pub entries: Vec<Route>,
 }
@@ -154,11 +155,11 @@ pub struct NextHop {
 }
 
 impl Routes {
-    /// The routes `views` of the router of `spec`; `matched` counts those beyond the limit too.
+    /// The routes `views` of the router of `spec`, which continue after `next`.
     #[must_use]
-    pub fn of(spec: &RoutingSpec, views: &[RouteView], matched: usize) -> Self {
-        let more = matched.saturating_sub(views.len()) as u64;
-        Self { routing: true, more, entries: views.iter().map(|view| Route::of(spec, view)).collect() }
+    pub fn of(spec: &RoutingSpec, views: &[RouteView], next: Option<IpNet>) -> Self {
+        let next = next.map(|prefix| prefix.to_string());
+        Self { routing: true, next, entries: views.iter().map(|view| Route::of(spec, view)).collect() }
     }
 }
 

@@ -5,6 +5,7 @@ mod cells;
 mod filter;
 mod flow_control;
 mod lcores;
+mod pages;
 mod ports;
 mod rest;
 mod routing;
@@ -56,6 +57,9 @@ pub struct Args {
     #[command(flatten)]
     switch: Asked,
 }
+
+/// Routes to show without `--limit`.
+const USUAL_ROUTES: u32 = 1_000;
 
 /// Minimum and maximum time between two readings, in seconds.
 const SECONDS: std::ops::RangeInclusive<f64> = 0.1..=86_400.0;
@@ -161,7 +165,7 @@ pub fn show(args: &Args) -> Result<(), Failure> {
     check_port(&client, args.port.as_deref())?;
     let query = query(args, what)?;
     let filter = Filter { port: args.port.clone(), class: args.class };
-    let look = || look(&client, (what, &query), &filter);
+    let look = || look(&client, (what, &query, args.limit.unwrap_or(USUAL_ROUTES)), &filter);
     let render = |looks: &Looks<'_>| render(what, args.json, looks);
     let Some(period) = args.watch else {
         let seen = look().map_err(failed)?;
@@ -185,15 +189,14 @@ pub fn show(args: &Args) -> Result<(), Failure> {
     }
 }
 
-/// The parameters of the request for routes.
+/// The parameters of the request for routes, except their number.
 fn query(args: &Args, what: What) -> Result<String, Failure> {
     let kind = |of: &str| if of.contains('/') { "prefix" } else { "address" };
     let route = args.route.as_ref().map(|of| format!("{}={of}", kind(of)));
     let named = |name: &str, value: &Option<String>| value.as_ref().map(|value| format!("{name}={value}"));
-    let limit = args.limit.map(|limit| format!("limit={limit}"));
-    let all = [route, named("source", &args.source), named("family", &args.family), limit];
+    let all = [route, named("source", &args.source), named("family", &args.family)];
     let all: Vec<String> = all.into_iter().flatten().collect();
-    if all.is_empty() || what == What::Routes {
+    if what == What::Routes || (all.is_empty() && args.limit.is_none()) {
         let is_plain = |text: &String| text.chars().all(|c| c.is_ascii_alphanumeric() || "=.:/_-".contains(c));
         if let Some(wrong) = all.iter().find(|text| !is_plain(text)) {
             return Err(Failure::usage(format!("`{wrong}` selects no routes; write e.g. 10.1.2.3 or 10.1.0.0/16")));
@@ -211,8 +214,9 @@ fn look_again(look: impl Fn() -> Result<Seen, ClientError>) -> Result<Seen, Clie
     look()
 }
 
-fn look(client: &Client, (what, query): (What, &str), filter: &Filter) -> Result<Seen, ClientError> {
-    let mut json = client.get_selected(&what.name(), query)?;
+fn look(client: &Client, (what, query, limit): (What, &str, u32), filter: &Filter) -> Result<Seen, ClientError> {
+    let get = |query: &str| client.get_selected(&what.name(), query);
+    let mut json = if what == What::Routes { pages::collect(query, limit, get)? } else { get(query)? };
     filter.apply(&mut json, &what.name());
     // The answer of another version is shown as far as it can be parsed.
     let state = serde_json::from_value(json.clone()).unwrap_or_default();

@@ -100,10 +100,7 @@ pub fn routes(looks: &Looks<'_>) -> String {
     for route in &routes.entries {
         add(&mut table, route);
     }
-    let more = match routes.more {
-        0 => String::new(),
-        more => format!("; {} more: name a prefix, or raise --limit", count(more)),
-    };
+    let more = routes.next.map_or("", |_| "; more may follow: name a prefix, or raise --limit");
     let shown = routes.entries.len() as u64;
     format!("{table}({} {}{more})\n", count(shown), if shown == 1 { "route" } else { "routes" })
 }
@@ -157,14 +154,15 @@ mod tests {
             route("10.0.0.0/24", "connected", "connected", Vec::new()),
             route("10.9.0.0/16", "static", "forward", vec![hop(1, true), hop(2, false)]),
         ];
-        let text = shown(routes, json!({"routes": Routes { routing: true, more: 4_000, entries }}));
+        let text =
+            shown(routes, json!({"routes": Routes { routing: true, next: Some("10.9.0.0/16".to_owned()), entries }}));
         insta::assert_snapshot!(text, @r"
         prefix       source     next hop  interface  weight  state
         0.0.0.0/8    local      -         -               -  drop
         10.0.0.0/24  connected  -         vlan10          -  connected
         10.9.0.0/16  static     10.0.0.1  p1              1  usable
                                 10.0.0.2  p2              1  UNUSABLE
-        (3 routes; 4,000 more: name a prefix, or raise --limit)
+        (3 routes; more may follow: name a prefix, or raise --limit)
         ");
         assert_eq!(shown(routes, json!({"routes": {"routing": true}})), "no such route\n");
     }

@@ -243,7 +243,7 @@ mod tests {
     use super::*;
     use crate::netlink::Link;
     use crate::route::{FibWriter, GroupId, SoftFib};
-    use crate::router::{State, fixture};
+    use crate::router::{RouteRange, State, fixture};
     use crate::sets::PortSet;
 
     const NOW: Nanos = Nanos(1_000_000_000);
@@ -288,7 +288,9 @@ mod tests {
     }
 
     fn hops(router: &Router, to: &str) -> Vec<(IpAddr, u16)> {
-        let (routes, _) = router.routes_view(10, |known, source| known == prefix(to) && source == Source::Kernel);
+        let within = Some(prefix(to));
+        let range = RouteRange { after: None, within, is_ipv6: None, most: 1, most_walked: 1 };
+        let (routes, _) = router.routes_view(&range, Some(Source::Kernel));
         routes.iter().flat_map(|route| &route.next_hops).map(|hop| (hop.address, hop.interface)).collect()
     }
 
