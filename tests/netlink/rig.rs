@@ -42,6 +42,8 @@ pub struct Rig {
     pub receiver: Receiver<Batch>,
     pub view: View,
     pub counters: Counters,
+    /// Differences that the watcher has sent.
+    pub changes: usize,
     pub is_synced: bool,
     /// Reasons of failed dumps. They are mistakes, except beside a full receive buffer.
     pub failures: Vec<String>,
@@ -66,8 +68,17 @@ impl Rig {
         let namespace = Watched::open(&name).expect("the namespace was just made");
         let (watcher, receiver) = Watcher::start(&namespace, options).expect("a watcher");
         let (view, counters) = (View::default(), Counters::default());
-        let mut rig =
-            Self { _watcher: watcher, receiver, view, counters, is_synced: false, failures: Vec::new(), inside, name };
+        let mut rig = Self {
+            _watcher: watcher,
+            receiver,
+            view,
+            counters,
+            changes: 0,
+            is_synced: false,
+            failures: Vec::new(),
+            inside,
+            name,
+        };
         rig.agree();
         assert!(rig.is_synced);
         rig
@@ -100,6 +111,7 @@ impl Rig {
             match self.receiver.try_recv() {
                 Ok(batch) => {
                     self.failures.extend(batch.failure);
+                    self.changes += batch.changes.len();
                     self.view.apply(batch.changes);
                     (self.counters, self.is_synced) = (batch.counters, batch.is_synced);
                 }
