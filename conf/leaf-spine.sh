@@ -6,6 +6,7 @@
 #   conf/leaf-spine.sh show leaf1 routes      `holdfast show` of a switch
 #   conf/leaf-spine.sh vtysh leaf1 -c 'show bgp summary'
 #   conf/leaf-spine.sh cut 1 2                cuts the link from leaf 1 to spine 2; `join 1 2` mends it
+#   conf/leaf-spine.sh silence 1 2            stops its frames although the link stays up; `join 1 2` mends it
 #   conf/leaf-spine.sh down
 #
 # `up` again starts whatever has ended. A switch is a process in the namespace "leaf1-ports", where its ports are ends of
@@ -19,6 +20,7 @@ patience=${HOLDFAST_WAIT:-60}                        # seconds that `up` waits f
 frr=${FRR_LIB:-/usr/lib/frr}
 
 switches="leaf1 leaf2 spine1 spine2"
+daemons="zebra bfdd bgpd"
 
 # Standard error, also of commands whose output is discarded.
 exec 3>&2
@@ -30,7 +32,7 @@ fail() {
 
 usage() {
     echo "usage: $0 up | down | start SWITCH | exec NAMESPACE COMMAND... | show SWITCH TABLE... | vtysh SWITCH ARGUMENT..." >&2
-    echo "       $0 cut LEAF SPINE | join LEAF SPINE" >&2
+    echo "       $0 cut LEAF SPINE | silence LEAF SPINE | join LEAF SPINE" >&2
     exit 2
 }
 
@@ -39,7 +41,9 @@ check_machine() {
     command -v ip >/dev/null || fail "there is no \`ip\`; install iproute2"
     command -v nsenter >/dev/null || fail "there is no \`nsenter\`; install util-linux"
     command -v ethtool >/dev/null || fail "there is no \`ethtool\`; install ethtool"
-    [ -x "$frr/bgpd" ] || fail "there is no $frr/bgpd; install frr"
+    for daemon in $daemons; do
+        [ -x "$frr/$daemon" ] || fail "there is no $frr/$daemon; install frr"
+    done
     command -v "$holdfast" >/dev/null || fail "there is no $holdfast; build it, or set HOLDFAST to its path"
 }
 
@@ -163,6 +167,7 @@ router bgp $system
  neighbor fabric remote-as external
  neighbor fabric advertisement-interval 0
  neighbor fabric timers connect 1
+ neighbor fabric bfd profile fabric
 END
         for neighbour; do
             echo " neighbor $neighbour interface peer-group fabric"
@@ -177,6 +182,18 @@ END
 END
         done
     } >"$state/$name/bgpd.conf"
+    # Switches share the CPUs, so a session must survive a daemon that waits for one: detection takes 1.5 s.
+    cat >"$state/$name/bfdd.conf" <<END
+hostname $name
+log file $state/$name/bfdd.log
+bfd
+ profile fabric
+  receive-interval 300
+  transmit-interval 300
+  detect-multiplier 5
+ exit
+exit
+END
     chown -R frr:frr "$state/$name"
 }
 
@@ -217,13 +234,15 @@ has_taps() {
     esac
 }
 
+# Starts daemon $2 of switch $1, with more arguments.
 start_daemon() {
-    directory=$state/$1
-    runs "$directory/$2.pid" && return
-    rm -f "$directory/$2.vty" "$directory/$2.pid"
-    inside "$1" "$frr/$2" -d -f "$directory/$2.conf" -i "$directory/$2.pid" -z "$directory/zserv.api" \
-        --vty_socket "$directory" -P 0 >"$directory/$2.out" 2>&1 3>&- ||
-        fail "$2 of $1 does not start: $(cat "$directory/$2.out")"
+    name=$1 daemon=$2 directory=$state/$1
+    shift 2
+    runs "$directory/$daemon.pid" && return
+    rm -f "$directory/$daemon.vty" "$directory/$daemon.pid"
+    inside "$name" "$frr/$daemon" -d -f "$directory/$daemon.conf" -i "$directory/$daemon.pid" -z "$directory/zserv.api" \
+        --vty_socket "$directory" -P 0 "$@" >"$directory/$daemon.out" 2>&1 3>&- ||
+        fail "$daemon of $name does not start: $(cat "$directory/$daemon.out")"
 }
 
 start() {
@@ -231,10 +250,13 @@ start() {
     wait_for "taps of $1" has_taps "$1"
     # A daemon does not tell a new zebra the routes that it told the old one, so it starts anew too.
     if ! runs "$state/$1/zebra.pid"; then
-        stop "$state/$1/bgpd.pid" TERM
-        wait_for "end of bgpd of $1" is_over "$state/$1/bgpd.pid"
+        for daemon in bgpd bfdd; do
+            stop "$state/$1/$daemon.pid" TERM
+            wait_for "end of $daemon of $1" is_over "$state/$1/$daemon.pid"
+        done
     fi
     start_daemon "$1" zebra
+    start_daemon "$1" bfdd --bfdctl "$state/$1/bfdctl.sock"
     start_daemon "$1" bgpd
 }
 
@@ -247,6 +269,11 @@ has_both_paths() {
     other=$((3 - $1))
     [ "$(inside "leaf$1" ip route show "10.1.$other.0/24" | grep -c 'dev u')" = 2 ] &&
         [ "$(inside "leaf$1" ip -6 route show "fd00:1:$other::/64" | grep -c 'dev u')" = 2 ]
+}
+
+# Whether leaf $1 has BFD sessions with both spines.
+has_bfd() {
+    [ "$(vtysh --vty_socket "$state/leaf$1" -c 'show bfd peers' | grep -c 'Status: up')" = 2 ]
 }
 
 up() {
@@ -279,6 +306,8 @@ up() {
     wait_for "answer of host 2" hosts_reach
     wait_for "second path from leaf 1" has_both_paths 1
     wait_for "second path from leaf 2" has_both_paths 2
+    wait_for "BFD sessions of leaf 1" has_bfd 1
+    wait_for "BFD sessions of leaf 2" has_bfd 2
 }
 
 # Ends the process of file $1 by signal $2.
@@ -292,16 +321,19 @@ is_over() {
     ! runs "$1"
 }
 
-down() {
+# Files with the numbers of all processes; those of a switch are stopped before it.
+processes() {
     for switch in $switches; do
-        stop "$state/$switch/bgpd.pid" TERM
-        stop "$state/$switch/zebra.pid" TERM
-        stop "$state/$switch.pid" TERM
+        printf '%s\n' "$state/$switch/bgpd.pid" "$state/$switch/bfdd.pid" "$state/$switch/zebra.pid" "$state/$switch.pid"
     done
-    for switch in $switches; do
-        for file in "$state/$switch/bgpd.pid" "$state/$switch/zebra.pid" "$state/$switch.pid"; do
-            wait_for "end of the process in $file" is_over "$file"
-        done
+}
+
+down() {
+    for file in $(processes); do
+        stop "$file" TERM
+    done
+    for file in $(processes); do
+        wait_for "end of the process in $file" is_over "$file"
     done
     for namespace in h1 h2 $switches; do
         for name in "$prefix$namespace" "$prefix$namespace-ports"; do
@@ -309,6 +341,12 @@ down() {
         done
     done
     rm -rf "$state"
+}
+
+# Queueing discipline $3 at both ends of the cable from leaf $1 to spine $2.
+set_queues() {
+    tc -n "${prefix}leaf$1-ports" qdisc replace dev "u$2" root "$3"
+    tc -n "${prefix}spine$2-ports" qdisc replace dev "d$1" root "$3"
 }
 
 say_what_to_try() {
@@ -361,8 +399,13 @@ cut)
     [ $# = 2 ] || usage
     ip -n "${prefix}leaf$1-ports" link set dev "u$2" down
     ;;
+silence)
+    [ $# = 2 ] || usage
+    set_queues "$1" "$2" blackhole
+    ;;
 join)
     [ $# = 2 ] || usage
+    set_queues "$1" "$2" noqueue
     ip -n "${prefix}leaf$1-ports" link set dev "u$2" up
     ;;
 *)

@@ -25,7 +25,7 @@ const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/conf/leaf-spine.sh");
 /// Directory of FRR's daemons.
 const FRR: &str = "/usr/lib/frr";
 /// The switches.
-const SWITCHES: [&str; 4] = ["leaf1", "leaf2", "spine1", "spine2"];
+pub const SWITCHES: [&str; 4] = ["leaf1", "leaf2", "spine1", "spine2"];
 
 /// Time between two comparisons.
 const AGAIN: Duration = Duration::from_millis(100);
@@ -35,7 +35,7 @@ pub fn machine_has_frr() -> bool {
     if !machine_is_ready() {
         return false;
     }
-    if ["zebra", "bgpd"].iter().all(|daemon| Path::new(FRR).join(daemon).exists()) {
+    if ["zebra", "bgpd", "bfdd"].iter().all(|daemon| Path::new(FRR).join(daemon).exists()) {
         return true;
     }
     let ci = std::env::var("CI").is_ok_and(|value| !["", "0", "false"].contains(&value.as_str()));
@@ -154,10 +154,22 @@ impl Fabric {
         metrics.sum("holdfast_port_dropped_frames_total", &[("tc", "3")])
     }
 
+    /// Frames of a cause that a switch has given to its control plane.
+    pub fn punted(&self, switch: &str, cause: &str) -> f64 {
+        let metrics = self.metrics(switch).expect("a switch that answers");
+        metrics.sum("holdfast_punted_frames_total", &[("cause", cause)])
+    }
+
+    /// Whether an interface has a link for Linux.
+    pub fn has_link(&self, switch: &str, interface: &str) -> bool {
+        let inside = Namespace::borrowed(format!("{}{switch}", self.prefix));
+        inside.run(&["ip", "-br", "link", "show", "dev", interface]).contains("LOWER_UP")
+    }
+
     /// Whether routes send packets by an interface.
     pub fn is_usable(&self, switch: &str, interface: &str) -> bool {
         let metrics = self.metrics(switch).expect("a switch that answers");
-        metrics.sum("holdfast_next_hop_usable", &[("interface", interface)]) > 0.0
+        metrics.labels_of_nonzero("holdfast_next_hop_usable", "interface").iter().any(|name| name == interface)
     }
 
     /// Waits until both leaves have `paths` paths to each other's host in both families, and every switch forwards by
@@ -253,7 +265,8 @@ impl Drop for Fabric {
     }
 }
 
-fn list(text: &str) -> Vec<Value> {
+/// Parses the output of a command, which has none for an empty list.
+pub fn list(text: &str) -> Vec<Value> {
     let text = if text.trim().is_empty() { "[]" } else { text };
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
