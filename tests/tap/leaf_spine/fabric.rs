@@ -112,14 +112,14 @@ impl Fabric {
         self.host(1).try_run(&words).unwrap_or_else(|output| output)
     }
 
-    /// Sends TCP from host 1 to host 2 for two seconds. Returns the bits a second that arrived.
+    /// Sends TCP from host 1 to host 2 for a second. Returns the bits a second that arrived.
     #[track_caller]
     pub fn iperf(&self, address: &str) -> f64 {
         let mut server = self.host(2).command("iperf3");
         server.args(["-s", "-1", "--forceflush"]);
         let server = Process::spawn(server);
         wait_for("iperf3 server", PATIENCE, || server.stdout().contains("Server listening").then_some(()));
-        let said = self.host(1).run(&["iperf3", "-J", "-t", "2", "-c", address]);
+        let said = self.host(1).run(&["iperf3", "-J", "-t", "1", "-c", address]);
         let report: Value = serde_json::from_str(&said).unwrap_or_else(|error| panic!("{error}: {said}"));
         server.wait(PATIENCE);
         report["end"]["sum_received"]["bits_per_second"].as_f64().unwrap_or_else(|| panic!("{report}"))

@@ -5,11 +5,13 @@
 mod bfd;
 mod fabric;
 mod flows;
+mod iperf;
 
 use std::time::{Duration, Instant};
 
 use self::fabric::{Fabric, machine_has_frr};
 use self::flows::{Arrivals, EACH, FLOWS, Receiver, Sender};
+use self::iperf::Streams;
 use crate::process::wait_for;
 use crate::quiet;
 
@@ -47,7 +49,9 @@ fn cut_under_load() {
     let mut sender = Sender::new(&fabric.host(1), V4, V6);
     let before = paths(&fabric, &mut sender);
     assert_both_links_carry_flows(&before);
+    let streams = Streams::start(&fabric);
     let passage = send_through(&fabric, &mut sender, "cut");
+    streams.assert_each_goes_on_after(passage.failure);
     let moved = paths(&fabric, &mut sender);
     assert!(moved.iter().all(|path| *path == 2), "{moved:?}");
     assert_only_flows_of_link_1_suffered(&before, &passage, SOON);
@@ -71,6 +75,8 @@ fn assert_both_links_carry_flows(paths: &[u8]) {
 
 /// The fate of packets while the link from leaf 1 to spine 1 fails.
 struct Passage {
+    /// When the link had failed.
+    failure: Instant,
     arrivals: Vec<Arrivals>,
     /// Sequence numbers before the first packet, and of the last one, by flow.
     numbers: Vec<(u32, u32)>,
@@ -100,7 +106,7 @@ fn send_through(fabric: &Fabric, sender: &mut Sender, order: &str) -> Passage {
         moved.is_some_and(|moved| moved.elapsed() > 2 * SOON)
     });
     let numbers = already.into_iter().zip(sender.sent().iter().copied()).collect();
-    Passage { arrivals: receiver.finish(), numbers }
+    Passage { failure: failure.expect("it failed"), arrivals: receiver.finish(), numbers }
 }
 
 /// Flows of the other link lose nothing. Those of the failed one go on in time, and none is reordered.
