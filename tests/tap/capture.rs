@@ -5,6 +5,7 @@ use std::process::Command;
 use std::thread::sleep;
 use std::time::Duration;
 
+use crate::namespace::Namespace;
 use crate::process::{Process, wait_for};
 use crate::program::PATIENCE;
 use crate::rig::Host;
@@ -27,20 +28,21 @@ impl Capture {
     /// Starts a capture of the frames at `host`'s interface that match `filter` (pcap-filter(7)).
     #[track_caller]
     pub fn start(host: &Host, filter: &str) -> Self {
-        Self::on(host, &host.interface, filter)
+        Self::on(&host.inside, &host.interface, filter)
     }
 
     /// Starts a capture like `start` that survives the removal of the interface, and keeps the frames just before it.
     /// Frames have Linux's own header instead of an Ethernet header.
     #[track_caller]
     pub fn start_to_outlive(host: &Host, filter: &str) -> Self {
-        Self::on(host, "any", filter)
+        Self::on(&host.inside, "any", filter)
     }
 
+    /// Starts a capture of the frames at an interface that match `filter`.
     #[track_caller]
-    fn on(host: &Host, interface: &str, filter: &str) -> Self {
+    pub fn on(inside: &Namespace, interface: &str, filter: &str) -> Self {
         let trace = Trace { directory: tempfile::tempdir().expect("a temporary directory") };
-        let mut command = host.inside.command("dumpcap");
+        let mut command = inside.command("dumpcap");
         command.args(["-q", "-p", "-B", "16", "-i", interface, "-f", filter, "-w"]).arg(trace.file());
         let process = Process::spawn(command);
         wait_for("capture", PATIENCE, || process.stderr().contains("File: ").then_some(()));

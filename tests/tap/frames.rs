@@ -2,6 +2,7 @@
 //!
 //! The bytes are written out here, independent of the program's own code, so a mistake there is not repeated here.
 
+use crate::namespace::Namespace;
 use crate::process::Process;
 use crate::program::PATIENCE;
 use crate::rig::Host;
@@ -68,10 +69,31 @@ pub fn roce(source: &str, destination: &str, id: u16, len: usize) -> Vec<u8> {
     frame
 }
 
+/// Returns an LLDP frame (IEEE 802.1AB) to the nearest bridge: chassis `source`, this port, a minute to live.
+pub fn lldp(source: &str, port: &str) -> Vec<u8> {
+    let mut frame = mac("01:80:c2:00:00:0e").to_vec();
+    frame.extend(mac(source));
+    frame.extend([0x88, 0xcc]);
+    // Chassis by MAC address, port by its name, time to live, end. Seven bits of type, nine of length.
+    frame.extend([1 << 1, 7, 4]);
+    frame.extend(mac(source));
+    frame.extend([2 << 1, 1 + port.len() as u8, 5]);
+    frame.extend(port.bytes());
+    frame.extend([3 << 1, 2, 0, 60, 0, 0]);
+    frame.resize(frame.len().max(60), 0);
+    frame
+}
+
 /// Sends frames from `host` at `per_second` frames a second.
 #[track_caller]
 pub fn send(host: &Host, frames: &[Vec<u8>], per_second: u32) {
-    let (process, _file) = replay(host, frames, per_second, &[]);
+    send_at(&host.inside, &host.interface, frames, per_second);
+}
+
+/// Sends frames from an interface at `per_second` frames a second.
+#[track_caller]
+pub fn send_at(inside: &Namespace, interface: &str, frames: &[Vec<u8>], per_second: u32) {
+    let (process, _file) = replay_at(inside, interface, frames, per_second, &[]);
     let ended = process.wait(PATIENCE);
     let all = format!("Successful packets:        {}\n", frames.len());
     assert!(ended.status.success() && ended.stdout.contains(&all), "{ended:?}");
@@ -81,12 +103,23 @@ pub fn send(host: &Host, frames: &[Vec<u8>], per_second: u32) {
 /// second value removes the file of frames.
 #[track_caller]
 pub fn replay(host: &Host, frames: &[Vec<u8>], per_second: u32, options: &[&str]) -> (Process, tempfile::TempDir) {
+    replay_at(&host.inside, &host.interface, frames, per_second, options)
+}
+
+#[track_caller]
+fn replay_at(
+    inside: &Namespace,
+    interface: &str,
+    frames: &[Vec<u8>],
+    per_second: u32,
+    options: &[&str],
+) -> (Process, tempfile::TempDir) {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let file = directory.path().join("frames.pcap");
     std::fs::write(&file, pcap(frames)).expect("a file written");
-    let mut command = host.inside.command("tcpreplay");
+    let mut command = inside.command("tcpreplay");
     // tcpreplay sleeps between frames with this timer. Its default is a busy loop, which takes the CPU from the switch.
-    command.args(["--quiet", "--timer=nano", "--preload-pcap", "-i", &host.interface, &format!("--pps={per_second}")]);
+    command.args(["--quiet", "--timer=nano", "--preload-pcap", "-i", interface, &format!("--pps={per_second}")]);
     command.args(options).arg(&file);
     (Process::spawn(command), directory)
 }

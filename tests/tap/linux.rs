@@ -9,6 +9,9 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
+use crate::capture::Capture;
+use crate::frames;
+use crate::interface;
 use crate::namespace::{Namespace, unique_prefix};
 use crate::process::{Process, wait_for};
 use crate::program::{PATIENCE, sum};
@@ -18,6 +21,9 @@ use crate::rig::Rig;
 
 /// The configuration under test, with the namespace to be added.
 const TAP_ROUTER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/conf/tap-router.yaml");
+
+/// LLDP frames in each direction.
+const LLDP_FRAMES: usize = 5;
 
 /// Time in which forwarding follows the kernel.
 const SOON: Duration = Duration::from_secs(1);
@@ -194,6 +200,42 @@ fn killed_switch_finds_its_namespace_again() {
     lab.follows("10.88.0.1", "1 received");
     lab.rig.stop();
     assert!(lab.ip("-br link").contains("lo"), "a namespace that was there stays");
+}
+
+/// LLDP belongs to a link: frames of a neighbour reach the tap of its port, and those of the tap leave by the port, each
+/// bit for bit. No other host or tap sees any.
+#[test]
+fn lldp_passes_between_a_routed_port_and_its_tap_only() {
+    if !machine_is_ready() {
+        return;
+    }
+    let mut lab = Lab::start();
+    let host = &lab.rig.hosts[2];
+    let from_host = frames::lldp(&host.mac(), "eth0");
+    let from_linux = frames::lldp(interface::look(&lab.inside, "hf2")["address"].as_str().expect("an address"), "hf2");
+    let filter = "ether proto 0x88cc";
+    let on_link = [Capture::start(host, filter), Capture::on(&lab.inside, "hf2", filter)];
+    let elsewhere = [
+        Capture::start(&lab.rig.hosts[0], filter),
+        Capture::start(&lab.rig.hosts[3], filter),
+        Capture::on(&lab.inside, "vlan10", filter),
+        Capture::on(&lab.inside, "hf3", filter),
+    ];
+    frames::send(host, &vec![from_host.clone(); LLDP_FRAMES], 50);
+    frames::send_at(&lab.inside, "hf2", &vec![from_linux.clone(); LLDP_FRAMES], 50);
+    for capture in on_link {
+        let seen = capture.stop().bytes("lldp");
+        for frame in [&from_host, &from_linux] {
+            let hex: String = frame.iter().map(|byte| format!("{byte:02x}")).collect();
+            assert_eq!(seen.iter().filter(|seen| **seen == hex).count(), LLDP_FRAMES, "{hex} of {seen:#?}");
+        }
+    }
+    for capture in elsewhere {
+        assert_eq!(capture.stop().bytes("lldp"), [""; 0]);
+    }
+    let punted = lab.rig.metrics().sum("holdfast_punted_frames_total", &[("cause", "lldp")]);
+    assert_eq!(punted, LLDP_FRAMES as f64);
+    lab.rig.stop();
 }
 
 fn reload_changes_addresses_of_taps(lab: &mut Lab) {
