@@ -224,6 +224,8 @@ start_switch() {
         >"$state/$1.out" 2>"$state/$1.log" </dev/null 3>&- &
     echo $! >"$state/$1.pid"
     wait_for "start of $1" has_begun "$state/$1.pid"
+    # The kernel shares CPUs between sessions (sched(7), autogroup). On busy ones a switch would not poll for a second.
+    echo -15 2>/dev/null >"/proc/$(cat "$state/$1.pid")/autogroup" || true
 }
 
 has_taps() {

@@ -259,6 +259,7 @@ impl Fabric {
 impl Drop for Fabric {
     fn drop(&mut self) {
         if std::thread::panicking() {
+            SWITCHES.iter().for_each(|switch| quiet::saw_gap_of(self.answer(switch)));
             eprintln!("{}", self.logs());
         }
         let _ = Process::spawn(self.command(&["down"])).wait(LONG);

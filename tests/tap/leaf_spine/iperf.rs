@@ -18,7 +18,9 @@ const STREAMS: usize = 4;
 /// Seconds of traffic: a link fails in the second one, and `send_through` ends after the fourth.
 const SECONDS: &str = "5";
 /// Rate of a stream. A host without PFC at full rate would overrun its switch, and class 3 beside it would lose frames.
-const RATE: &str = "2M";
+const RATE: &str = "1M";
+/// Bytes of a write: at this rate longer ones would be bursts.
+const BLOCK: &str = "8K";
 
 /// Running streams.
 pub struct Streams {
@@ -43,7 +45,7 @@ impl Streams {
             let mut client = fabric.host(2).command("iperf3");
             let streams = STREAMS.to_string();
             client.args(["-J", "-R", "-c", address, "-p", port, "-P", &streams]);
-            client.args(["-b", RATE, "-i", "0.5", "-t", SECONDS]);
+            client.args(["-b", RATE, "-l", BLOCK, "-i", "0.5", "-t", SECONDS]);
             Process::spawn(client)
         });
         Self { start, clients: clients.into(), servers: servers.into() }
