@@ -260,7 +260,8 @@ impl Bed {
     /// Sends these frames from the host behind `port` over and over at this rate, until the returned value is dropped.
     #[track_caller]
     pub fn keep_sending(&self, port: &str, frames: &[Vec<u8>], per_second: u32) -> (Process, tempfile::TempDir) {
-        frames::replay(self.host(port), frames, per_second, &["--loop=0"])
+        let host = self.host(port);
+        frames::replay(&host.inside, &host.interface, frames, per_second, &["--loop=0"])
     }
 
     /// Ends the pause that `hold` began: stops the refreshes and sends XON.

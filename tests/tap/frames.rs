@@ -93,21 +93,16 @@ pub fn send(host: &Host, frames: &[Vec<u8>], per_second: u32) {
 /// Sends frames from an interface at `per_second` frames a second.
 #[track_caller]
 pub fn send_at(inside: &Namespace, interface: &str, frames: &[Vec<u8>], per_second: u32) {
-    let (process, _file) = replay_at(inside, interface, frames, per_second, &[]);
+    let (process, _file) = replay(inside, interface, frames, per_second, &[]);
     let ended = process.wait(PATIENCE);
     let all = format!("Successful packets:        {}\n", frames.len());
     assert!(ended.status.success() && ended.stdout.contains(&all), "{ended:?}");
 }
 
-/// Starts to send frames from `host` at `per_second` frames a second, with further options of tcpreplay. Dropping the
-/// second value removes the file of frames.
+/// Starts to send frames from an interface at `per_second` frames a second, with further options of tcpreplay. Dropping
+/// the second value removes the file of frames.
 #[track_caller]
-pub fn replay(host: &Host, frames: &[Vec<u8>], per_second: u32, options: &[&str]) -> (Process, tempfile::TempDir) {
-    replay_at(&host.inside, &host.interface, frames, per_second, options)
-}
-
-#[track_caller]
-fn replay_at(
+pub fn replay(
     inside: &Namespace,
     interface: &str,
     frames: &[Vec<u8>],
