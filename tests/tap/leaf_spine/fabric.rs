@@ -112,14 +112,14 @@ impl Fabric {
         self.host(1).try_run(&words).unwrap_or_else(|output| output)
     }
 
-    /// Sends TCP from host 1 to host 2 for a second. Returns the bits a second that arrived.
+    /// Sends TCP from host 1 to host 2 for two seconds. Returns the bits a second that arrived.
     #[track_caller]
     pub fn iperf(&self, address: &str) -> f64 {
         let mut server = self.host(2).command("iperf3");
         server.args(["-s", "-1", "--forceflush"]);
         let server = Process::spawn(server);
         wait_for("iperf3 server", PATIENCE, || server.stdout().contains("Server listening").then_some(()));
-        let said = self.host(1).run(&["iperf3", "-J", "-t", "1", "-c", address]);
+        let said = self.host(1).run(&["iperf3", "-J", "-t", "2", "-c", address]);
         let report: Value = serde_json::from_str(&said).unwrap_or_else(|error| panic!("{error}: {said}"));
         server.wait(PATIENCE);
         report["end"]["sum_received"]["bits_per_second"].as_f64().unwrap_or_else(|| panic!("{report}"))
@@ -179,9 +179,7 @@ impl Fabric {
         for (leaf, other) in [("leaf1", 2), ("leaf2", 1)] {
             let prefixes = [format!("10.1.{other}.0/24"), format!("fd00:1:{other}::/64")];
             wait_for(&format!("{paths} paths of {leaf}"), LONG, || {
-                let hops = self.kernel_hops(leaf);
-                let count = |prefix: &String| hops.iter().filter(|hop| hop.0 == *prefix).count();
-                prefixes.iter().all(|prefix| count(prefix) == paths).then_some(())
+                prefixes.iter().all(|prefix| self.paths_to(leaf, prefix) == paths).then_some(())
             });
         }
         for switch in SWITCHES {
@@ -195,6 +193,26 @@ impl Fabric {
                 sleep(AGAIN);
             }
         }
+    }
+
+    /// Adds (`add`) an address to the loopback of a switch, whose BGP announces it, or removes it (`del`).
+    #[track_caller]
+    pub fn announce(&self, switch: &str, order: &str, address: &str) {
+        let inside = Namespace::borrowed(format!("{}{switch}", self.prefix));
+        inside.run(&["ip", "address", order, address, "dev", "lo"]);
+    }
+
+    /// Waits until the kernel of a switch has a route of BGP with `paths` next hops; with 0, until it has none.
+    #[track_caller]
+    pub fn wait_for_route(&self, switch: &str, prefix: &str, paths: usize) {
+        wait_for(&format!("{paths} paths of {switch} to {prefix}"), LONG, || {
+            (self.paths_to(switch, prefix) == paths).then_some(())
+        });
+    }
+
+    /// Next hops of BGP's route to a prefix in the kernel of a switch's namespace.
+    pub fn paths_to(&self, switch: &str, prefix: &str) -> usize {
+        self.kernel_hops(switch).iter().filter(|hop| hop.0 == prefix).count()
     }
 
     /// Next hops of BGP's routes in the kernel of a switch's namespace.
