@@ -1,5 +1,5 @@
-// The router: routes, neighbours, next hops, and frames for the switch itself.
-import { ACT, GOOD, I, LOOK, NONE_IS_GOOD, dashboard, lines, query, row, stat, steps, table, variable } from './panels.mjs';
+// The router: routes, neighbours, next hops, frames for the switch itself, and the tables and taps of Linux.
+import { ACT, GOOD, I, LOOK, NONE_IS_GOOD, dashboard, lines, query, row, stat, states, steps, table, variable, words } from './panels.mjs';
 
 const N = `${I},interface=~"$interface"`;
 const F = `${I},port=~".*"`;
@@ -41,5 +41,17 @@ export default dashboard('routing', 'Routing', 'Whether each route has a usable 
   lines('Frames of the control plane', 'A second: sent, lost, and of them ICMP.', [
     query(`sum(rate(holdfast_injected_frames_total{${I}}[$__rate_interval]))`, 'sent'), query(`sum(rate(holdfast_inject_dropped_frames_total{${I}}[$__rate_interval]))`, 'no port or buffer'), query(`sum(rate(holdfast_router_output_dropped_frames_total{${I}}[$__rate_interval]))`, 'too many waited'),
     query(`sum(rate(holdfast_icmp_errors_sent_total{${I}}[$__rate_interval]))`, 'ICMP errors'), query(`sum(rate(holdfast_echo_replies_sent_total{${I}}[$__rate_interval]))`, 'echo replies'), query(`sum(rate(holdfast_address_conflicts_total{${I}}[$__rate_interval]))`, 'conflicts'),
+  ], { unit: 'pps' }),
+
+  row('Linux: tables and taps of routing.linux'),
+  states('Tables followed', 'Whether the router has all routes, addresses and neighbours of Linux. Not: it reads them, or some had no room.', [query(`holdfast_linux_synced{${I}}`, '{{instance}}')], words({ 1: ['followed', GOOD], 0: ['not followed', ACT] })),
+  lines('Readings of the tables', 'A minute: complete readings (one is normal), lost messages of Linux, messages that could not be parsed, entries without room.', [
+    query(`60 * rate(holdfast_linux_dumps_total{${I}}[2m])`, 'readings'), query(`60 * rate(holdfast_linux_overruns_total{${I}}[2m])`, 'losses of messages'), query(`60 * rate(holdfast_linux_malformed_messages_total{${I}}[2m])`, 'malformed'), query(`60 * rate(holdfast_linux_refused_entries_total{${I}}[2m])`, 'without room'),
+  ], { unit: 'cpm' }),
+  lines('Frames to Linux', 'A second, by interface: given to its tap, and not taken by it.', [
+    query(`rate(holdfast_linux_delivered_frames_total{${N}}[$__rate_interval])`, '{{interface}}'), query(`rate(holdfast_linux_refused_frames_total{${N}}[$__rate_interval]) > 0`, '{{interface}} not taken'),
+  ], { unit: 'pps' }),
+  lines('Frames of Linux', 'A second, by interface: sent by its tap, and dropped because every buffer was in use.', [
+    query(`rate(holdfast_linux_sent_frames_total{${N}}[$__rate_interval])`, '{{interface}}'), query(`rate(holdfast_linux_unsent_frames_total{${N}}[$__rate_interval]) > 0`, '{{interface}} dropped'),
   ], { unit: 'pps' }),
 ]);

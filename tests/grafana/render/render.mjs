@@ -18,7 +18,7 @@ const WIDTH = 1600, LINE = 38;
 /** How far back, and between two points, in seconds. */
 const SPAN = Number(process.env.SPAN ?? 300), STEP = Math.max(1, Math.round(SPAN / 300));
 
-const expand = (expr) => expr.replaceAll('$__rate_interval', '20s').replace(/\$(instance|port|class|lcore)/g, '.*');
+const expand = (expr) => expr.replaceAll('$__rate_interval', '20s').replace(/\$(instance|port|class|lcore|interface)/g, '.*');
 const ask = async (path, parameters) => {
   const answer = await (await fetch(`${prometheus}/api/v1/${path}?${new URLSearchParams(parameters)}`)).json();
   if (answer.status !== 'success') throw new Error(`${parameters.query}: ${answer.error}`);
