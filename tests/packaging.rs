@@ -97,31 +97,60 @@ fn debian_package_has_its_dependencies_and_files() {
         "usr/share/zsh/vendor-completions/_holdfast",
         "usr/share/fish/vendor_completions.d/holdfast.fish",
         "usr/share/doc/holdfast/examples/nic-tor.yaml",
+        "usr/share/doc/holdfast/examples/frr/frr.conf",
+        "usr/share/doc/holdfast/examples/systemd/routing-linux.conf",
     ] {
         assert!(fs::metadata(root.join(file)).is_ok_and(|file| file.len() > 0), "{file}");
     }
     assert!(!root.join("etc/holdfast/switch.yaml").exists(), "what is to run there is the operator's to say");
+    // The scripts need nothing beside them: without arguments they print their usage.
+    for script in ["tap-tor.sh", "leaf-spine.sh"] {
+        let script = root.join("usr/share/doc/holdfast/examples").join(script);
+        let ended = Command::new(&script).current_dir("/").output().expect("a program");
+        let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+        assert!(ended.status.code() == Some(2) && said.starts_with("usage: "), "{ended:?}");
+    }
     for script in ["postinst", "prerm", "postrm"] {
         let script = repository("packaging").join(script);
         output(Command::new("sh").arg("-n").arg(script));
     }
 }
 
-/// Checks the unit beside those of this machine, so that the units it names exist. A stand-in replaces the program.
+/// The unit may neither enter network namespaces nor write there how Linux routes; with the drop-in of docs/linux.md it
+/// may.
 #[test]
 fn systemd_finds_no_fault_with_the_unit() {
     if !has("systemd-analyze") {
         return;
     }
+    let rights = ["RestrictNamespaces=~net ", "ProtectKernelTunables= ", "CapabilityBoundingSet=~CAP_SYS_ADMIN "];
+    for (drop_ins, mark) in [(&[][..], "✓"), (&["conf/systemd/routing-linux.conf"], "✗")] {
+        let (level, text) = analysis(drop_ins);
+        assert!(level < 3.0, "of 10: {text}");
+        for right in rights {
+            let line = text.lines().find(|line| line.contains(right)).unwrap_or_else(|| panic!("no {right}: {text}"));
+            assert!(line.starts_with(mark), "with {drop_ins:?}: {line}");
+        }
+    }
+}
+
+/// Checks the unit with drop-ins beside those of this machine, so that the units it names exist. A stand-in replaces the
+/// program. Returns systemd's level of exposure, and its table: a cross marks what the unit may do.
+#[track_caller]
+fn analysis(drop_ins: &[&str]) -> (f32, String) {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let root = directory.path();
     let put = |mode: &str, from: &Path, to: &str| {
         output(Command::new("install").args(["-D", "-m", mode]).arg(from).arg(root.join(to)));
     };
-    for program in ["usr/bin/holdfast", "bin/kill"] {
+    for program in ["usr/bin/holdfast", "usr/bin/nsenter", "bin/kill"] {
         put("0755", Path::new("/bin/true"), program);
     }
     put("0644", &repository("conf/systemd/holdfast.service"), "lib/systemd/system/holdfast.service");
+    for drop_in in drop_ins {
+        let name = Path::new(drop_in).file_name().expect("a file").display().to_string();
+        put("0644", &repository(drop_in), &format!("lib/systemd/system/holdfast.service.d/{name}"));
+    }
     for place in ["/lib/systemd/system", "/usr/lib/systemd/system"] {
         if Path::new(place).join("sysinit.target").exists() {
             output(
@@ -135,15 +164,14 @@ fn systemd_finds_no_fault_with_the_unit() {
     let verified =
         output(verify.arg("verify").arg(format!("--root={}", root.display())).args(["--man=no", "holdfast.service"]));
     let said = String::from_utf8_lossy(&verified.stderr).into_owned();
-    assert!(!said.contains("holdfast"), "{said}");
+    assert!(!said.contains("holdfast") && !said.contains("routing-linux"), "{said}");
 
     let mut security = Command::new("systemd-analyze");
     let text = text(
         security.args(["security", "--offline=true"]).arg(format!("--root={}", root.display())).arg("holdfast.service"),
     );
     let level = text.lines().find(|line| line.contains("Overall exposure level")).expect("a verdict");
-    let level: f32 = level.split_whitespace().find_map(|word| word.parse().ok()).expect("a number");
-    assert!(level < 3.0, "of 10: {text}");
+    (level.split_whitespace().find_map(|word| word.parse().ok()).expect("a number"), text)
 }
 
 /// The options and variables of the unit exist in the program.
