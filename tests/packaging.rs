@@ -134,8 +134,8 @@ fn systemd_finds_no_fault_with_the_unit() {
     }
 }
 
-/// Checks the unit with drop-ins beside those of this machine, so that the units it names exist. A stand-in replaces the
-/// program. Returns systemd's level of exposure, and its table: a cross marks what the unit may do.
+/// Checks the unit with drop-ins beside those of this machine, so that the units it names exist. A stand-in replaces
+/// the program. Returns systemd's level of exposure, and its table: a cross marks what the unit may do.
 #[track_caller]
 fn analysis(drop_ins: &[&str]) -> (f32, String) {
     let directory = tempfile::tempdir().expect("a temporary directory");

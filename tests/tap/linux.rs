@@ -202,8 +202,8 @@ fn killed_switch_finds_its_namespace_again() {
     assert!(lab.ip("-br link").contains("lo"), "a namespace that was there stays");
 }
 
-/// LLDP belongs to a link: frames of a neighbour reach the tap of its port, and those of the tap leave by the port, each
-/// bit for bit. No other host or tap sees any.
+/// LLDP belongs to a link: frames of a neighbour reach the tap of its port, and those of the tap leave by the port,
+/// each bit for bit. No other host or tap sees any.
 #[test]
 fn lldp_passes_between_a_routed_port_and_its_tap_only() {
     if !machine_is_ready() {
