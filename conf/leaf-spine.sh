@@ -37,8 +37,12 @@ usage() {
 }
 
 check_machine() {
+    case $state in
+    *[!A-Za-z0-9/._-]*) fail "HOLDFAST_STATE is \`$state\`; use a path of letters, digits, dots and dashes" ;;
+    esac
     [ "$(id -u)" = 0 ] || fail "only root can make network namespaces; run it with sudo"
     command -v ip >/dev/null || fail "there is no \`ip\`; install iproute2"
+    command -v tc >/dev/null || fail "there is no \`tc\`; install iproute2"
     command -v nsenter >/dev/null || fail "there is no \`nsenter\`; install util-linux"
     command -v ethtool >/dev/null || fail "there is no \`ethtool\`; install ethtool"
     for daemon in $daemons; do
@@ -220,12 +224,13 @@ start_switch() {
     runs "$state/$1.pid" && return
     wait_for "end of the process before" is_gone "$state/$1.pid"
     runs "$state/$1.pid" && return
-    nsenter --net="/run/netns/$prefix$1-ports" -- setsid "$holdfast" run "$state/$1.yaml" --json --socket "$state/$1.sock" \
+    # The kernel shares CPUs between sessions (sched(7), autogroup). On busy ones a switch would not poll for a second.
+    # shellcheck disable=SC2016
+    nsenter --net="/run/netns/$prefix$1-ports" -- setsid sh -c 'echo -15 2>/dev/null >/proc/self/autogroup; exec "$@"' sh \
+        "$holdfast" run "$state/$1.yaml" --json --socket "$state/$1.sock" \
         >"$state/$1.out" 2>"$state/$1.log" </dev/null 3>&- &
     echo $! >"$state/$1.pid"
     wait_for "start of $1" has_begun "$state/$1.pid"
-    # The kernel shares CPUs between sessions (sched(7), autogroup). On busy ones a switch would not poll for a second.
-    echo -15 2>/dev/null >"/proc/$(cat "$state/$1.pid")/autogroup" || true
 }
 
 has_taps() {
@@ -407,8 +412,8 @@ silence)
     ;;
 join)
     [ $# = 2 ] || usage
-    set_queues "$1" "$2" noqueue
     ip -n "${prefix}leaf$1-ports" link set dev "u$2" up
+    set_queues "$1" "$2" noqueue
     ;;
 *)
     usage

@@ -168,7 +168,12 @@ fn analysis(drop_ins: &[&str]) -> (f32, String) {
 
     let mut security = Command::new("systemd-analyze");
     let text = text(
-        security.args(["security", "--offline=true"]).arg(format!("--root={}", root.display())).arg("holdfast.service"),
+        // Its marks are letters of UTF-8.
+        security
+            .env("LC_ALL", "C.UTF-8")
+            .args(["security", "--offline=true"])
+            .arg(format!("--root={}", root.display()))
+            .arg("holdfast.service"),
     );
     let level = text.lines().find(|line| line.contains("Overall exposure level")).expect("a verdict");
     (level.split_whitespace().find_map(|word| word.parse().ok()).expect("a number"), text)

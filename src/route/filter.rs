@@ -6,8 +6,8 @@ use std::net::IpAddr;
 const OWN: usize = 1 << OWN_BITS;
 const OWN_BITS: u32 = 10;
 
-/// Sources that no received packet may have, by a few of their bits. It may name other sources too, and never misses
-/// one.
+/// Odd IPv4 sources, and own addresses of both families, by a few of their bits. It may name other sources too, and
+/// never misses one of these.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SourceFilter {
     /// By first octet: whether IPv4 addresses that begin with it may be odd.

@@ -116,9 +116,14 @@ pub struct Adjacency {
 const _: () = assert!(size_of::<Adjacency>() == 32);
 
 impl Adjacency {
-    /// No next hop. It has no port, so no packet is sent by it.
-    pub const NONE: Self =
-        Self { addresses: [0; 12], mtu: 0, id: AdjacencyId(0), station: Station::new(0, 0), port: PortSet::EMPTY };
+    /// No next hop.
+    pub const NONE: Self = Self::unused(AdjacencyId(0));
+
+    /// Adjacency `id` of no next hop. No bucket has it.
+    #[must_use]
+    pub const fn unused(id: AdjacencyId) -> Self {
+        Self { addresses: [0; 12], mtu: 0, id, station: Station::new(0, 0), port: PortSet::EMPTY }
+    }
 
     /// Creates adjacency `id` of a next hop with the address `next_hop`, for frames with the source `own` in `vlan`. It
     /// leaves by `port`, which is empty in a bridged VLAN, and its IP packets have at most `mtu` bytes.
@@ -136,8 +141,8 @@ impl Adjacency {
 pub struct RouteTable {
     /// The forwarding table.
     pub fib: Arc<dyn Fib>,
-    /// The only next hop of each group, by [`GroupId`]; [`Adjacency::NONE`] for a group with a choice, or with none. Most
-    /// packets need no more than this.
+    /// The only next hop of each group, by [`GroupId`]; [`Adjacency::NONE`] for a group with a choice, or with none.
+    /// Most packets need no more than this.
     pub(crate) direct: Box<[Adjacency]>,
     /// Next-hop groups by [`GroupId`]; the first four are those of the constants.
     pub(crate) groups: Box<[Group]>,

@@ -8,7 +8,7 @@ use super::frames;
 use super::groups::Groups;
 use super::neighbours::Neighbours;
 use super::rib::Source;
-use crate::route::{Adjacency, Attachment, GroupId, InjectTo, InterfaceSpec};
+use crate::route::{Adjacency, AdjacencyId, Attachment, GroupId, InjectTo, InterfaceSpec};
 use crate::sets::PortSet;
 use crate::wire::MacAddr;
 
@@ -168,7 +168,8 @@ fn broadcast_addresses(network: Ipv4Net) -> impl Iterator<Item = Ipv4Addr> {
 
 /// The adjacencies of all neighbours, by number. Numbers that no neighbour has lead nowhere, and no bucket has them.
 pub fn adjacencies(interfaces: &[Interface], neighbours: &Neighbours) -> Box<[Adjacency]> {
-    let mut made = vec![Adjacency::NONE; neighbours.adjacencies()];
+    let ids = (0..neighbours.adjacencies()).map(|id| AdjacencyId(id as u16));
+    let mut made: Box<[Adjacency]> = ids.map(Adjacency::unused).collect();
     for ((index, _), neighbour) in neighbours.iter() {
         let (Some(id), Some(interface)) = (neighbour.adjacency, interfaces.get(usize::from(index))) else { continue };
         let port = match interface.to {
@@ -178,5 +179,5 @@ pub fn adjacencies(interfaces: &[Interface], neighbours: &Neighbours) -> Box<[Ad
         let macs = [neighbour.mac, interface.mac];
         made[usize::from(id.0)] = Adjacency::new(id, macs, interface.vlan, port, interface.mtu);
     }
-    made.into()
+    made
 }

@@ -157,8 +157,8 @@ pub fn has_right_checksum(header: &Ipv4Header) -> bool {
     // has a version.
     let quad = |at: usize| u64::from_ne_bytes(std::array::from_fn(|byte| header[at + byte]));
     let last = u32::from_ne_bytes(std::array::from_fn(|byte| header[16 + byte]));
-    // In this order the compiler makes one chain of additions with carry. The last one cannot carry: after a first
-    // carry the sum is below 2^32.
+    // In this order the compiler makes one chain of additions with carry. A sum that has carried is at most 2^64 - 2, so
+    // of the last two carries at most one occurs, and its addition does not carry.
     let (sum, first) = quad(0).overflowing_add(last.into());
     let (sum, second) = sum.overflowing_add(quad(8));
     let (sum, third) = sum.overflowing_add(first.into());
@@ -172,8 +172,8 @@ pub fn has_right_checksum(header: &Ipv4Header) -> bool {
 #[inline]
 pub fn decrement_ttl(header: &mut Ipv4Header) {
     debug_assert!(header[8] > 0, "a packet without hops left is not forwarded");
-    // Time to live and protocol are the lower half of this word, and the checksum is the upper half. The checksum is the
-    // same in either byte order (RFC 1071 section 2); in this one it grows by 1.
+    // Time to live and protocol are the lower half of this word, and the checksum is the upper half. The checksum is
+    // the same in either byte order (RFC 1071 section 2); in this one it grows by 1.
     let word = u32::from_le_bytes(std::array::from_fn(|byte| header[8 + byte]));
     // RFC 1624 section 3: 0xffff and 0 are the same sum. It is written as 0, as a sender computes it.
     let carry = if word < 0xfffe << 16 { 0 } else { 1 << 16 };
@@ -208,6 +208,22 @@ mod tests {
             prop_assert!(has_right_checksum(&bytes));
             let (read, _) = etherparse::Ipv4Header::from_slice(&bytes).unwrap();
             prop_assert_eq!((read.time_to_live, read.header_checksum), (ttl - 1, read.calc_header_checksum()));
+        }
+
+        /// Sums of each carry: bytes 4 to 7 and 12 to 15 are the upper halves of the words that are added.
+        #[test]
+        fn checksum_is_right_for_any_carry(upper in prop::array::uniform8(prop_oneof![Just(0_u8), Just(0xff), any::<u8>()])) {
+            let mut bytes = header(64, 0, [0; 4], [10, 0, 0, 1]);
+            bytes[4..8].copy_from_slice(&upper[..4]);
+            bytes[12..16].copy_from_slice(&upper[4..]);
+            bytes[10..12].fill(0);
+            let sum: u32 = bytes.chunks(2).map(|word| u32::from(u16::from_be_bytes([word[0], word[1]]))).sum();
+            let sum = (sum & 0xffff) + (sum >> 16);
+            let checksum = !(((sum & 0xffff) + (sum >> 16)) as u16);
+            bytes[10..12].copy_from_slice(&checksum.to_be_bytes());
+            prop_assert!(has_right_checksum(&bytes));
+            bytes[11] ^= 1;
+            prop_assert!(!has_right_checksum(&bytes));
         }
 
         #[test]

@@ -44,7 +44,7 @@ export default dashboard('routing', 'Routing', 'Whether each route has a usable 
   ], { unit: 'pps' }),
 
   row('Linux: tables and taps of routing.linux'),
-  states('Tables followed', 'Whether the router has all routes, addresses and neighbours of Linux. Not: it reads them, or some had no room.', [query(`holdfast_linux_synced{${I}}`, '{{instance}}')], words({ 1: ['followed', GOOD], 0: ['not followed', ACT] })),
+  states('Tables followed', 'Whether the router has all routes, addresses and neighbours of Linux. Not: it reads them, or some had no room or could not be decoded.', [query(`holdfast_linux_synced{${I}}`, '{{instance}}')], words({ 1: ['followed', GOOD], 0: ['not followed', ACT] })),
   lines('Readings of the tables', 'A minute: complete readings (one is normal), lost messages of Linux, messages that could not be parsed, entries without room.', [
     query(`60 * rate(holdfast_linux_dumps_total{${I}}[2m])`, 'readings'), query(`60 * rate(holdfast_linux_overruns_total{${I}}[2m])`, 'losses of messages'), query(`60 * rate(holdfast_linux_malformed_messages_total{${I}}[2m])`, 'malformed'), query(`60 * rate(holdfast_linux_refused_entries_total{${I}}[2m])`, 'without room'),
   ], { unit: 'cpm' }),

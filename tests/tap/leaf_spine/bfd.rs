@@ -73,7 +73,9 @@ pub fn assert_only_link_1_went_down(fabric: &Fabric) {
 #[track_caller]
 fn frames_pass_both_ways(fabric: &Fabric) {
     let punted = || SWITCHES.map(|switch| fabric.punted(switch, "bfd"));
-    let (received, before) = (SWITCHES.map(|switch| received(fabric, switch)), punted());
+    // Punted frames first: each that is received later is punted later too.
+    let before = punted();
+    let received = SWITCHES.map(|switch| received(fabric, switch));
     wait_for("BFD frames of every session", LONG, || {
         let now = SWITCHES.map(|switch| self::received(fabric, switch));
         let is_more = |(now, before): (&Vec<u64>, &Vec<u64>)| now.iter().zip(before).all(|(now, before)| now > before);

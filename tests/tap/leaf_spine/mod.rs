@@ -82,8 +82,8 @@ struct Passage {
     numbers: Vec<(u32, u32)>,
 }
 
-/// Sends for a second, lets the link from leaf 1 to spine 1 fail by an order of the script, and goes on until two
-/// seconds after its next hops have become unusable.
+/// Sends for a second, and lets the link from leaf 1 to spine 1 fail by an order of the script. It goes on until two
+/// seconds after the next hops of the link have become unusable.
 #[track_caller]
 fn send_through(fabric: &Fabric, sender: &mut Sender, order: &str) -> Passage {
     let already: Vec<u32> = sender.sent().to_vec();
