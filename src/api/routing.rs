@@ -16,9 +16,9 @@ use crate::units::Nanos;
 
 /// Routes of an answer without `limit`.
 const USUAL_ROUTES: usize = 1_000;
-/// Most routes of an answer, and most that the router looks at for it: a few milliseconds, in which it forwards no
-/// punted frame.
+/// Most routes of an answer.
 const MOST_ROUTES: usize = 10_000;
+/// Most routes that the router looks at for an answer. Meanwhile it handles no punted frame.
 const MOST_WALKED: usize = 50_000;
 
 /// The routes that a request selects.

@@ -17,7 +17,7 @@ use crate::wire::MacAddr;
 pub struct Attached {
     /// Own addresses, with the lengths of their networks' prefixes.
     pub addresses: Vec<IpNet>,
-    /// Networks. Those of configured addresses follow from these; for others Linux has routes, or none.
+    /// Networks: those of configured addresses, and those that the kernel's own routes have for other addresses.
     pub networks: Vec<IpNet>,
 }
 

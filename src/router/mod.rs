@@ -198,6 +198,9 @@ impl Router {
         let new: Vec<IpNet> =
             attached.addresses.into_iter().filter(|address| !old.addresses.contains(address)).collect();
         self.announce(index, &new);
+        for network in old.networks.iter().filter(|network| !attached.networks.contains(network)) {
+            self.disown_hosts(index, *network);
+        }
         for network in attached.networks.into_iter().filter(|network| !old.networks.contains(network)) {
             self.adopt_hosts(index, network, now);
         }
@@ -266,10 +269,14 @@ impl Router {
     /// Sets the route of `source` to `prefix`: by `next_hops`, or, without any, to drop its packets. Returns false if
     /// there are too many groups: the source has no route to `prefix` then until a group is free.
     pub fn set_route(&mut self, source: Source, prefix: IpNet, next_hops: &[NextHopSpec], now: Nanos) -> bool {
+        if self.try_route(source, prefix, next_hops, now) {
+            return true;
+        }
+        // The route may have been the only one of its former group, which is free now.
+        self.drop_group(source, prefix);
         let is_set = self.try_route(source, prefix, next_hops, now);
         if !is_set {
             self.counts.groups_refused += 1;
-            self.drop_group(source, prefix);
             self.refused.insert((source, prefix.trunc()), next_hops.into());
         }
         is_set

@@ -43,7 +43,8 @@ impl Router {
         }
         let asks_here = message.is_request && is_own(message.target);
         let (own_mac, key) = (interface.mac, (index, message.sender));
-        let is_on_link = super::interface::is_link_local(message.sender) || self.is_on_network(key);
+        let is_on_link =
+            super::interface::is_link_local(message.sender) || self.is_on_network(key) || self.is_next_hop(key);
         // An answer without a MAC address confirms the one that was asked.
         let known = self.neighbours.get(key).map(|neighbour| neighbour.mac).filter(|mac| !mac.is_zero());
         if let Some(mac) = message.mac.or(known.filter(|_| !message.is_request))

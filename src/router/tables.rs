@@ -93,6 +93,10 @@ impl Tables {
             let failed = write(&self.fibs[self.active], &self.pending);
             refused = failed.keys().filter(|prefix| self.refused.get(prefix).is_none()).count() as u64;
             retried.iter().for_each(|(prefix, _)| self.refused.remove(prefix));
+            // A prefix may have left after one had no room.
+            if !failed.is_empty() && self.pending.iter().any(|(_, entry)| entry.is_none()) {
+                self.refused.note_room();
+            }
             failed.into_iter().for_each(|(prefix, group)| self.refused.insert(prefix, group));
             self.replay = std::mem::take(&mut self.pending);
         }
@@ -171,17 +175,40 @@ mod tests {
         }
     }
 
+    /// Returns the number of prefixes that newly have no room.
+    fn update(tables: &mut Tables) -> u64 {
+        let (_, refused) = tables.make(Box::default(), Box::default(), Box::default());
+        tables.settle();
+        refused
+    }
+
+    #[test]
+    fn prefix_without_room_enters_when_another_leaves_in_the_same_update() {
+        let fibs: [Arc<dyn FibWriter>; 2] = [Arc::new(Small::default()), Arc::new(Small::default())];
+        let mut tables = Tables::new(fibs.clone(), &fixture::two_ports());
+        let prefix =
+            |second: u32| IpNet::new(std::net::Ipv4Addr::from_bits(10 << 24 | second << 16).into(), 16).unwrap();
+        (1..=2).for_each(|second| tables.change(prefix(second), Some(GroupId(10 + second))));
+        assert_eq!(update(&mut tables), 0);
+        tables.change(prefix(3), Some(GroupId(13)));
+        tables.change(prefix(1), None);
+        assert_eq!(update(&mut tables), 1, "it came before the other left");
+        assert!(tables.is_due());
+        assert_eq!(update(&mut tables), 0);
+        assert!(!tables.is_due());
+        for fib in &fibs {
+            let mut found = [FoundGroup::default()];
+            fib.lookup_v4(&[10 << 24 | 3 << 16 | 1], &mut found);
+            assert_eq!(found[0].id(), GroupId(13));
+        }
+    }
+
     #[test]
     fn prefix_without_room_enters_when_another_leaves() {
         let fibs: [Arc<dyn FibWriter>; 2] = [Arc::new(Small::default()), Arc::new(Small::default())];
         let mut tables = Tables::new(fibs.clone(), &fixture::two_ports());
         let [first, second, third] =
             ["10.1.0.0/16", "10.2.0.0/16", "10.3.0.0/16"].map(|text| text.parse::<IpNet>().unwrap());
-        let update = |tables: &mut Tables| {
-            let (_, refused) = tables.make(Box::default(), Box::default(), Box::default());
-            tables.settle();
-            refused
-        };
         for (prefix, group) in [(first, 10), (second, 11), (third, 12)] {
             tables.change(prefix, Some(GroupId(group)));
         }

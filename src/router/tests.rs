@@ -374,6 +374,7 @@ fn route_without_a_free_group_enters_when_another_route_frees_one() {
     assert!(router.set_route(Source::Kernel, wanted, &[by(0)], seconds(1)), "others use this set");
     assert!(!router.set_route(Source::Kernel, wanted, &[by(full + 1)], seconds(1)));
     assert_eq!(router.route_to(to), None, "not by its former next hops");
+    assert!(router.set_route(Source::Static, prefix(3), &[by(full + 2)], seconds(1)), "its former group is free");
     router.remove_route(Source::Static, prefix(full));
     router.tick(seconds(2));
     assert_eq!(router.route_to(to), None);
@@ -398,6 +399,30 @@ fn known_neighbour_has_a_route_while_it_is_on_a_network_of_its_interface() {
     assert_eq!(router.route_to(host).map(|(source, _)| source), Some(Source::Neighbour));
     router.set_learned(1, Attached::default(), seconds(1));
     assert_eq!(router.route_to(host), None);
+}
+
+#[test]
+fn network_that_moves_to_another_interface_takes_its_neighbours_along() {
+    let mut router = router();
+    let host: IpAddr = "10.5.0.9".parse().unwrap();
+    let network = || Attached { addresses: Vec::new(), networks: vec!["10.5.0.0/24".parse().unwrap()] };
+    router.set_learned(1, network(), seconds(1));
+    router.confirm_neighbour(1, host, HOST, seconds(1));
+    assert_eq!(router.route_to(host).map(|(source, _)| source), Some(Source::Neighbour));
+    router.set_learned(0, network(), seconds(1));
+    router.set_learned(1, Attached::default(), seconds(1));
+    assert_eq!(router.route_to(host), Some((Source::Connected, Groups::glean(0))));
+}
+
+#[test]
+fn next_hop_outside_of_all_networks_is_learned_from_its_answers() {
+    let mut router = router();
+    router.set_route(Source::Kernel, "10.9.0.0/16".parse().unwrap(), &[hop(1, "10.99.0.1")], seconds(1));
+    updated(&mut router);
+    router.tick(seconds(2));
+    arp_reply(&mut router, 1, "10.99.0.1", HOST, seconds(2));
+    assert_eq!(way(&updated(&mut router), "10.9.1.1"), (Action::Forward, vec![HOST]));
+    assert_eq!(router.route_to("10.99.0.1".parse().unwrap()), None, "it is no host of a network");
 }
 
 #[test]

@@ -157,8 +157,8 @@ pub fn has_right_checksum(header: &Ipv4Header) -> bool {
     // has a version.
     let quad = |at: usize| u64::from_ne_bytes(std::array::from_fn(|byte| header[at + byte]));
     let last = u32::from_ne_bytes(std::array::from_fn(|byte| header[16 + byte]));
-    // In this order the compiler makes one chain of additions with carry. A sum that has carried is at most 2^64 - 2, so
-    // of the last two carries at most one occurs, and its addition does not carry.
+    // In this order the compiler makes one chain of additions with carry. A sum that has carried is at most 2^64 - 2.
+    // So of the last two carries at most one occurs, and its addition does not carry.
     let (sum, first) = quad(0).overflowing_add(last.into());
     let (sum, second) = sum.overflowing_add(quad(8));
     let (sum, third) = sum.overflowing_add(first.into());
@@ -212,7 +212,9 @@ mod tests {
 
         /// Sums of each carry: bytes 4 to 7 and 12 to 15 are the upper halves of the words that are added.
         #[test]
-        fn checksum_is_right_for_any_carry(upper in prop::array::uniform8(prop_oneof![Just(0_u8), Just(0xff), any::<u8>()])) {
+        fn checksum_is_right_for_any_carry(
+            upper in prop::array::uniform8(prop_oneof![Just(0_u8), Just(0xff), any::<u8>()]),
+        ) {
             let mut bytes = header(64, 0, [0; 4], [10, 0, 0, 1]);
             bytes[4..8].copy_from_slice(&upper[..4]);
             bytes[12..16].copy_from_slice(&upper[4..]);

@@ -172,21 +172,21 @@ impl Follower {
     fn set_route(&mut self, route: &Route, router: &mut Router, now: Nanos) {
         let prefix = route.prefix;
         self.leaving.remove(&prefix);
-        let way = self.way(route);
-        self.set_network(prefix, if let Way::Network(interface) = way { Some(interface) } else { None });
-        match way {
+        let treatment = self.treatment(route);
+        self.set_network(prefix, if let Treatment::Network(interface) = treatment { Some(interface) } else { None });
+        match treatment {
             // Without a free next-hop group the router tries again when there is one.
-            Way::NextHops(hops) => _ = router.set_route(Source::Kernel, prefix, &hops, now),
-            Way::OnLink(interface) => router.set_on_link(Source::Kernel, prefix, interface, now),
-            Way::Network(_) | Way::None => router.remove_route(Source::Kernel, prefix),
+            Treatment::NextHops(hops) => _ = router.set_route(Source::Kernel, prefix, &hops, now),
+            Treatment::OnLink(interface) => router.set_on_link(Source::Kernel, prefix, interface, now),
+            Treatment::Network(_) | Treatment::None => router.remove_route(Source::Kernel, prefix),
         }
     }
 
-    /// The way of a route's packets. Next hops by other links than taps are left out.
+    /// The treatment of a route's packets. Next hops by other links than taps are left out.
     ///
     /// Packets of routes that the router cannot follow are dropped: by a shorter prefix they would go elsewhere than in
     /// Linux.
-    fn way(&self, route: &Route) -> Way {
+    fn treatment(&self, route: &Route) -> Treatment {
         let is_by_kernel = route.protocol == BY_KERNEL;
         match route.kind {
             RouteKind::Unicast => {
@@ -197,22 +197,24 @@ impl Follower {
                 };
                 let hops: Vec<NextHopSpec> = route.next_hops.iter().filter_map(next_hop).collect();
                 match route.next_hops.iter().find_map(on_link) {
-                    _ if !hops.is_empty() => Way::NextHops(hops),
-                    Some(interface) if is_by_kernel => Way::Network(interface),
-                    Some(interface) => Way::OnLink(interface),
-                    None => Way::None,
+                    _ if !hops.is_empty() => Treatment::NextHops(hops),
+                    // RFC 3927 section 2.6.2: packets to link-local addresses are not forwarded.
+                    _ if is_link_local(route.prefix.addr()) => Treatment::None,
+                    Some(interface) if is_by_kernel => Treatment::Network(interface),
+                    Some(interface) => Treatment::OnLink(interface),
+                    None => Treatment::None,
                 }
             }
             RouteKind::Blackhole | RouteKind::Unreachable | RouteKind::Prohibit | RouteKind::Other if !is_by_kernel => {
-                Way::NextHops(Vec::new())
+                Treatment::NextHops(Vec::new())
             }
-            _ => Way::None,
+            _ => Treatment::None,
         }
     }
 }
 
-/// The way of a route's packets.
-enum Way {
+/// The treatment of a route's packets.
+enum Treatment {
     /// By these next hops. Without any they are dropped.
     NextHops(Vec<NextHopSpec>),
     /// To neighbours on this interface.
@@ -225,11 +227,14 @@ enum Way {
 
 /// Whether other hosts may use `address` for a packet to the switch.
 fn is_reachable(address: IpAddr) -> bool {
-    let is_link_local = match address {
+    is_reachable_on_link(address) && !is_link_local(address)
+}
+
+fn is_link_local(address: IpAddr) -> bool {
+    match address {
         IpAddr::V4(address) => address.is_link_local(),
         IpAddr::V6(address) => address.is_unicast_link_local(),
-    };
-    is_reachable_on_link(address) && !is_link_local
+    }
 }
 
 fn is_reachable_on_link(address: IpAddr) -> bool {
@@ -439,12 +444,14 @@ mod tests {
             Change::Address(own(6, "10.8.0.1/24")),
             network("10.6.0.2/32", 5),
             network("10.7.0.0/24", 5),
+            network("169.254.1.0/24", 5),
         ] {
             follower.apply(&change, &mut router, NOW);
         }
         follower.finish(&mut router, NOW);
         let is_local = |router: &Router, text| router.route_to(address(text)) == Some((Source::Local, GroupId::LOCAL));
         assert!(["10.6.0.2", "10.7.0.9"].iter().all(|text| router.is_connected(address(text))));
+        assert!(!router.is_connected(address("169.254.1.9")), "its packets do not leave their link");
         assert!(is_local(&router, "10.5.0.1") && is_local(&router, "10.8.0.1"));
         assert_eq!(["10.5.0.9", "10.6.0.3", "10.8.0.9"].map(|text| router.route_to(address(text))), [None; 3]);
         follower.apply(&Change::AddressGone(peer), &mut router, NOW);

@@ -17,7 +17,7 @@ const NHA_ID: u16 = 1;
 const AF_INET: u8 = 2;
 const AF_INET6: u8 = 10;
 
-/// Entries of a table among which an entry is.
+/// Key of an entry that cannot be decoded: those entries of its table that it may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EntryKey {
     /// The link with this index, or all addresses or neighbours on it.

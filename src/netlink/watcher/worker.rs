@@ -333,8 +333,7 @@ fn apply(
     true
 }
 
-/// Applies an entry of the dump of `table`. The kernel has one that cannot be decoded, so the mirror keeps what it has
-/// of it.
+/// Applies an entry of the dump of `table`. If it cannot be decoded, the mirror keeps the entries of its key.
 fn apply_entry(mirror: &mut Mirror, counters: &mut Counters, table: TableName, message: &RawMessage<'_>) {
     if !apply(mirror, counters, message, Mirror::feed_dumped) {
         mirror.keep_undecoded(table, entry_key(message.kind, message.payload));
