@@ -261,6 +261,10 @@ start() {
             stop "$state/$1/$daemon.pid" TERM
             wait_for "end of $daemon of $1" is_over "$state/$1/$daemon.pid"
         done
+        # zebra of FRR 8.4 keeps routes of the one before for ever if it does not read them in the second of its start.
+        for family in -4 -6; do
+            inside "$1" ip "$family" route flush proto bgp
+        done
     fi
     start_daemon "$1" zebra
     start_daemon "$1" bfdd --bfdctl "$state/$1/bfdctl.sock"
