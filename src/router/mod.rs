@@ -46,13 +46,13 @@ use std::sync::Arc;
 use ipnet::IpNet;
 
 pub use self::handle::RouterHandle;
+pub use self::interface::{Attached, is_link_local};
 pub use self::neighbours::State;
 pub use self::published::{Published, Summary};
 pub use self::rib::{Source, UsedRoute};
 pub use self::view::{InterfaceView, LinuxView, NeighbourView, RouteRange, RouterView, TapCounts};
 
 use self::groups::Groups;
-pub use self::interface::Attached;
 use self::interface::Interface;
 use self::neighbours::{Effect, Neighbours, Question};
 use self::retry::Refused;

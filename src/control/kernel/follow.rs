@@ -7,7 +7,7 @@ use ipnet::IpNet;
 
 use crate::netlink::{Address, Change, Neighbour, NextHop, Route, RouteKind, TableName};
 use crate::route::NextHopSpec;
-use crate::router::{Attached, Router, Source};
+use crate::router::{Attached, Router, Source, is_link_local};
 use crate::units::Nanos;
 use crate::wire::MacAddr;
 
@@ -228,13 +228,6 @@ enum Treatment {
 /// Whether other hosts may use `address` for a packet to the switch.
 fn is_reachable(address: IpAddr) -> bool {
     is_reachable_on_link(address) && !is_link_local(address)
-}
-
-fn is_link_local(address: IpAddr) -> bool {
-    match address {
-        IpAddr::V4(address) => address.is_link_local(),
-        IpAddr::V6(address) => address.is_unicast_link_local(),
-    }
 }
 
 fn is_reachable_on_link(address: IpAddr) -> bool {

@@ -50,7 +50,7 @@ impl<P: Packet> Pipeline<P> {
         }
     }
 
-    /// Enqueues or hands over a burst that is admitted as a whole.
+    /// Enqueues or hands over a burst that is admitted as a whole. Always inline, like its caller.
     #[inline(always)]
     fn enqueue_burst<I: Ports<Pkt = P>>(
         &mut self,
@@ -66,7 +66,8 @@ impl<P: Packet> Pipeline<P> {
         self.telemetry.gauges_dirty |= demand.egresses;
     }
 
-    /// Hands over the frames of an admitted burst that leave by ports of other lcores, and enqueues the rest.
+    /// Hands over the frames of an admitted burst that leave by ports of other lcores, and enqueues the rest. Not
+    /// inlined: bursts that stay on their lcore need the registers.
     #[inline(never)]
     fn hand_over_burst<I: Ports<Pkt = P>>(
         &mut self,
