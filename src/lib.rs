@@ -24,6 +24,7 @@ pub mod linux;
 pub mod mmu;
 mod mutant;
 pub mod netlink;
+pub mod nic_check;
 pub mod pfc;
 mod prefetch;
 pub mod qos;

@@ -7,6 +7,7 @@ mod completions;
 mod doctor;
 mod headroom;
 mod man;
+mod nic_check;
 mod plan;
 mod privileges;
 mod reload;
@@ -63,6 +64,8 @@ enum Command {
     Sim(sim::Args),
     /// Checks the machine: hugepages, CPUs, NICs, privileges; names each problem and its remedy
     Doctor(doctor::Args),
+    /// Checks two ports that are connected by a cable: data, PFC of each priority, PAUSE, response; prints a report
+    NicCheck(nic_check::Args),
     /// Prints a script that completes commands and options in a shell
     Completions(completions::Args),
     /// Writes the manual pages
@@ -101,6 +104,7 @@ pub fn main() -> ExitCode {
         Command::Replay(args) => replay::replay(&args),
         Command::Sim(args) => sim::sim(&args),
         Command::Doctor(args) => doctor::doctor(&args),
+        Command::NicCheck(args) => nic_check::run(&args),
         Command::Completions(args) => completions::completions(&args),
         Command::Man(args) => man::man(&args),
         Command::Top(args) => top::top(&args),

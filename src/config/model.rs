@@ -68,7 +68,8 @@ impl Config {
         self.lcores.idle.as_ref().filter(|idle| idle.lossless || !self.has_lossless(lcore))
     }
 
-    /// Whether lcore `lcore` polls a port with PFC frames and a lossless group. With `pfc: queue` a late poll is harmless.
+    /// Whether lcore `lcore` polls a port with PFC frames and a lossless group. With `pfc: queue` a late poll is
+    /// harmless.
     #[must_use]
     pub fn has_lossless(&self, lcore: usize) -> bool {
         let mut ports = self.switch.ports.iter().filter(|port| usize::from(port.lcore) == lcore);

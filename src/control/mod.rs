@@ -18,6 +18,7 @@ mod error;
 mod flow_control;
 mod idle;
 mod kernel;
+pub mod nic_check;
 mod notify;
 mod reload;
 mod router;

@@ -25,8 +25,8 @@ pub struct PortConfig {
     pub tx_queues: u16,
     /// Descriptors of each receive queue; the driver may adjust them.
     pub rx_descriptors: u16,
-    /// Descriptors of each transmit queue; the driver may adjust them. Posted frames are sent even while the peer pauses
-    /// the port, so a lossless port has few descriptors.
+    /// Descriptors of each transmit queue; the driver may adjust them. Posted frames are sent even while the peer
+    /// pauses the port, so a lossless port has few descriptors.
     pub tx_descriptors: u16,
     /// Largest payload of a frame in bytes.
     pub mtu: u16,

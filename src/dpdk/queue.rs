@@ -30,7 +30,8 @@ pub struct PortQueues {
 unsafe impl Send for PortQueues {}
 
 impl PortQueues {
-    /// Creates the queues of `device`: `rx_queues` receive queues and `tx_queues` transmit queues, at least one of each.
+    /// Creates the queues of `device`: `rx_queues` receive queues and `tx_queues` transmit queues, at least one of
+    /// each.
     ///
     /// # Safety
     ///
@@ -126,8 +127,8 @@ impl PortQueues {
         self.rx_queues == 1
     }
 
-    /// Waits in a light sleep of the CPU until a frame arrives at the first receive queue or until `until`. Returns false at once if the driver or
-    /// the CPU does not support it.
+    /// Waits in a light sleep of the CPU until a frame arrives at the first receive queue or until `until`. Returns
+    /// false at once if the driver or the CPU does not support it.
     pub(super) fn monitor(&self, until: Ticks) -> bool {
         let mut condition = rte_power_monitor_cond::default();
         // SAFETY: while this value exists the port is started with this queue, so the descriptor whose address the
@@ -169,8 +170,8 @@ impl PortQueues {
         if count == 0 {
             return;
         }
-        // SAFETY: as in `receive`. The burst has `count` elements laid out as pointers to mbufs without another owner. The
-        // driver takes ownership of the first `sent` of them, and the burst forgets those below.
+        // SAFETY: as in `receive`. The burst has `count` elements laid out as pointers to mbufs without another owner.
+        // The driver takes ownership of the first `sent` of them, and the burst forgets those below.
         let sent = unsafe {
             let operations = self.operations.as_ref();
             let pointers = packets.as_mut_ptr().cast::<*mut rte_mbuf>();

@@ -198,7 +198,8 @@ pub fn headroom(input: &HeadroomInput) -> Headroom {
     Headroom { rows, seed: Bytes(seed), total, cells }
 }
 
-/// Headroom of a port whose XOFF stops a receive queue: the burst in which XOFF became due. No other frame is in flight.
+/// Headroom of a port whose XOFF stops a receive queue: the burst in which XOFF became due. No other frame is in
+/// flight.
 fn one_burst(input: &HeadroomInput) -> Headroom {
     let frame = largest_frame(input.mtu);
     let bytes = BURST as u64 * frame.0;

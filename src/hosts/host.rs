@@ -230,8 +230,8 @@ impl Host {
         }
     }
 
-    /// Makes the next frames of one transmit queue, and charges each to its flow and the link. Returns false if no buffer was available for a
-    /// frame.
+    /// Makes the next frames of one transmit queue, and charges each to its flow and the link. Returns false if no
+    /// buffer was available for a frame.
     #[inline]
     fn fill<P: Ports>(
         &mut self,

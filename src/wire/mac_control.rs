@@ -92,6 +92,24 @@ impl PfcFrame {
     }
 }
 
+/// A classic PAUSE frame of the whole link (IEEE 802.3 annex 31B). The switch sends none; checks of devices do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PauseFrame {
+    /// Pause time.
+    pub quanta: Quanta,
+}
+
+impl PauseFrame {
+    /// Returns the frame as a port with the address `source` would send it.
+    #[must_use]
+    pub fn emit(self, source: MacAddr) -> [u8; FRAME_LEN] {
+        let mut frame = PfcFrame::default().emit(source);
+        frame[OPCODE_AT..VECTOR_AT].copy_from_slice(&OPCODE_PAUSE.to_be_bytes());
+        frame[VECTOR_AT..TIMES_AT].copy_from_slice(&self.quanta.0.to_be_bytes());
+        frame
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -341,11 +341,11 @@ x.yaml:4:39: eal.args[2]: `--no-huge` is not allowed in `args`; choose memory wi
 fn invalid_device_is_refused() {
     refuse(
         "ports: [{name: p1, device: eth0, speed: 10G}]\n",
-        "x.yaml:1:28: ports[0].device: `eth0` is not a device; write a PCI address such as \"0000:3b:00.0\", a virtual device of DPDK such as \"net_tap0,iface=hf0\", or ring",
+        "x.yaml:1:28: ports[0].device: `eth0` is not a device; write a PCI address such as \"0000:3b:00.0\", a virtual device of DPDK such as \"net_tap0,iface=hf0\", \"vhost:/run/holdfast/vm1.sock\", or ring",
     );
     refuse(
         "ports: [{name: p1, device: \"0000:3b:00.8\", speed: 10G}]\n",
-        "x.yaml:1:28: ports[0].device: `0000:3b:00.8` is not a device; write a PCI address such as \"0000:3b:00.0\", a virtual device of DPDK such as \"net_tap0,iface=hf0\", or ring",
+        "x.yaml:1:28: ports[0].device: `0000:3b:00.8` is not a device; write a PCI address such as \"0000:3b:00.0\", a virtual device of DPDK such as \"net_tap0,iface=hf0\", \"vhost:/run/holdfast/vm1.sock\", or ring",
     );
 }
 

@@ -7,6 +7,7 @@
 #![cfg(feature = "dpdk")]
 
 mod flood;
+mod frontend;
 mod idle;
 mod incast;
 mod launch;

@@ -11,6 +11,7 @@
 
 #![cfg(feature = "dpdk")]
 
+mod af_xdp;
 mod capture;
 mod frames;
 mod hosts_talk;
@@ -23,6 +24,7 @@ mod linux;
 #[allow(dead_code, reason = "the tests of the switch use more of it")]
 mod metrics;
 mod namespace;
+mod nic_check;
 mod pause_received;
 mod pfc_sent;
 #[path = "../switch/process.rs"]

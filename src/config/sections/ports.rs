@@ -202,6 +202,12 @@ fn read_port<'a>(
     if let (DeviceKind::Vdev(devargs), Some(item)) = (&port.device.kind, written.or_else(|| fields.get("device"))) {
         vdev::check_mtu(&item, devargs, port.mtu, is_written);
     }
+    check_pfc(fields, &port);
+    port
+}
+
+/// Checks the keys of a port that depend on its PFC mode.
+fn check_pfc(fields: &Fields<'_>, port: &Port<'_>) {
     if port.device.pfc_proven
         && let Some(item) = fields.get("pfc_proven")
     {
@@ -224,9 +230,8 @@ fn read_port<'a>(
     if port.pfc == PfcMode::Queue
         && let Some(item) = fields.get("pfc").or_else(|| fields.get("device")).filter(|_| port.has_device)
     {
-        device::check_queue_mode(&item, &port.device.kind, queues);
+        device::check_queue_mode(&item, &port.device.kind, port.device.queues);
     }
-    port
 }
 
 /// Reason why a NIC's own PFC is not supported; docs/nics.md explains it in detail.

@@ -38,11 +38,11 @@ pub fn read(item: &Item<'_>, path: &str) -> Option<DeviceKind> {
 /// Reads `socket:` of a port.
 pub fn read_access(fields: &Fields<'_>, kind: &DeviceKind) -> SocketAccess {
     let Some(item) = fields.get("socket") else { return SocketAccess::default() };
+    let fields = item.fields(&["owner", "group", "mode"]);
     if !matches!(kind, DeviceKind::Vhost(_)) {
         item.fail("only a port with `device: vhost:PATH` has a socket; remove it");
         return SocketAccess::default();
     }
-    let fields = item.fields(&["owner", "group", "mode"]);
     let get = |key| fields.as_ref().and_then(|fields| fields.get(key));
     let name = |key, example: &str| get(key).and_then(|item| Some(item.text(example)?.to_owned()));
     let group = name("group", "a group; write e.g. kvm, or 104");

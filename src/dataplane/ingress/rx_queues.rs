@@ -3,14 +3,13 @@
 //! A NIC may spread received frames over several queues; a guest sends by several queues of its virtual device. The
 //! switch does not know which classes a queue carries, so it learns this from the frames. It uses the knowledge twice:
 //!
-//! - **Order.** Queues with lossless classes come first. On an lcore that is too slow, the others get only the room that
-//!   remains, so their frames are lost in front of the switch and cost it nothing.
-//! - **`pfc: queue`.** The device at the other end keeps frames of a queue that is not polled, and its sender waits. So
-//!   a queue is polled only while each lossless group that it carries is XON. Frames are never in flight: headroom holds
+//! - **Order.** Queues with lossless classes come first. On an lcore that is too slow, the others get only the room
+//!   that remains, so their frames are lost in front of the switch and cost it nothing.
+//! - **`pfc: queue`.** The device at the other end keeps frames of a queue that is not polled, and its sender waits.
+//!   So a queue is polled only while each lossless group that it carries is XON. No frame is in flight: headroom holds
 //!   the burst that caused XOFF. A guest with one queue carries all classes in it, so any XOFF stops them all.
 
 use crate::dataplane::frame::meta::Meta;
-use crate::dataplane::ingress::parse::Arrived;
 use crate::io::{Burst, Ports};
 use crate::sets::{BURST, CLASSES, ClassSet, FrameSet};
 use crate::units::{Nanos, Ticks};
@@ -69,8 +68,8 @@ pub(crate) struct Conditions {
 }
 
 impl RxQueues {
-    /// Creates the state of `count` queues on a clock of `hz` ticks per second. `is_stopped_by_xoff` is whether the port
-    /// has `pfc: queue`.
+    /// Creates the state of `count` queues on a clock of `hz` ticks per second. `is_stopped_by_xoff` is whether the
+    /// port has `pfc: queue`.
     pub fn new(count: usize, is_stopped_by_xoff: bool, lossless_groups: ClassSet, hz: u64) -> Self {
         assert!((1..=CLASSES).contains(&count), "a port has one to eight receive queues");
         let period = (u128::from(MEMORY.0) * u128::from(hz) / 1_000_000_000) as u64;
@@ -181,9 +180,9 @@ impl RxQueues {
         self.burst = 0;
     }
 
-    /// Learns from the headers of the last burst which groups its queues carry.
-    pub fn learn(&mut self, metas: &[Meta; BURST], arrived: &Arrived) {
-        self.learn_groups(arrived.data, |index| usize::from(metas[index].desc.group()));
+    /// Learns from the data `frames` of the last burst which groups its queues carry.
+    pub fn learn(&mut self, frames: FrameSet, metas: &[Meta; BURST]) {
+        self.learn_groups(frames, |index| usize::from(metas[index].desc.group()));
     }
 
     fn learn_groups(&mut self, frames: FrameSet, group_of: impl Fn(usize) -> usize) {

@@ -1,0 +1,165 @@
+//! Opens two ports for [`crate::nic_check`], runs its checks, and compares the counters of the devices.
+
+use std::time::{Duration, Instant};
+
+use super::devices::PortAccess;
+use super::flow_control::Asked;
+use crate::dpdk::{self, Eal, EalOptions, EthIo, EthPort, Memory, Mempool, PortConfig, PortStats};
+use crate::nic_check::{self, Cable, Direction};
+use crate::stats::DeviceFlowControl;
+use crate::stats::flow_control::{has_mac, judge, settle};
+use crate::units::BitRate;
+use crate::wire::MacAddr;
+
+/// Buffers for both ports.
+const BUFFERS: u32 = 8191;
+const CACHE: u32 = 256;
+/// Memory for DPDK in MiB.
+const MEMORY_MIB: u32 = 256;
+/// Longest wait for the links.
+const LINK: Duration = Duration::from_secs(15);
+/// Rate of a link whose driver does not report it.
+const DEFAULT_RATE: BitRate = BitRate(10_000_000_000);
+
+/// Settings of a check.
+#[derive(Debug, Clone)]
+pub struct NicCheck {
+    /// The ports: PCI addresses or virtual devices.
+    pub devices: [String; 2],
+    /// Rate of the link; `None`: that of the driver.
+    pub rate: Option<BitRate>,
+    /// MTU of the ports.
+    pub mtu: u16,
+    /// Whether to write DPDK's log to standard error.
+    pub verbose: bool,
+}
+
+/// Results for one port.
+#[derive(Debug, Clone)]
+pub struct CheckedPort {
+    /// Its device.
+    pub device: String,
+    /// Its DPDK driver.
+    pub driver: String,
+    /// Its address.
+    pub mac: MacAddr,
+    /// Its own flow control, after it was turned off.
+    pub flow_control: DeviceFlowControl,
+    /// Results as the sender of data.
+    pub direction: Direction,
+    /// Counters of the device over the checks.
+    pub counters: PortStats,
+}
+
+/// Results of a check.
+#[derive(Debug, Clone)]
+pub struct NicReport {
+    /// Rate of the link, as far as it is known.
+    pub rate: BitRate,
+    /// Whether the rate was reported by a driver or given.
+    pub is_rate_known: bool,
+    /// The ports.
+    pub ports: [CheckedPort; 2],
+}
+
+impl CheckedPort {
+    /// The reasons why the port cannot be lossless; empty if it can.
+    #[must_use]
+    pub fn faults(&self) -> Vec<String> {
+        let mut faults = self.direction.faults();
+        if self.flow_control == DeviceFlowControl::Pauses {
+            faults.push("the device's own PAUSE cannot be turned off".to_owned());
+        }
+        for (count, what) in [
+            (self.counters.imissed, "frames were lost in the receive ring"),
+            (self.counters.rx_nombuf, "frames found no buffer"),
+            (self.counters.ierrors, "frames were received with errors"),
+            (self.counters.oerrors, "frames were taken and not sent"),
+        ] {
+            if count > 0 {
+                faults.push(format!("{count} {what}, by the device's counters"));
+            }
+        }
+        faults
+    }
+}
+
+/// Checks the two ports of `settings`.
+///
+/// # Errors
+/// Returns an error if DPDK or a port cannot start, or if the ports have no link.
+pub fn nic_check(settings: &NicCheck) -> Result<NicReport, dpdk::Error> {
+    // No virtual device has a colon in its name, since DPDK splits devargs at them.
+    let is_pci = |device: &&String| device.split(',').next().is_some_and(|name| name.contains(':'));
+    let pci: Vec<String> = settings.devices.iter().filter(is_pci).cloned().collect();
+    let memory =
+        if pci.is_empty() { Memory::NoHuge { mib: MEMORY_MIB } } else { Memory::Huge { mib: Some(MEMORY_MIB) } };
+    let eal = Eal::init(&EalOptions { memory, pci, verbose: settings.verbose, ..EalOptions::default() })?;
+    let data_room = dpdk::HEADROOM as u16 + (settings.mtu + 26).max(2048);
+    let data = Mempool::create(&eal, "data", BUFFERS, data_room, CACHE, None)?;
+    let config = PortConfig { mtu: settings.mtu, ..PortConfig::default() };
+    let open = |device: &String| {
+        let mut port = if is_pci(&device) {
+            EthPort::open(&eal, device.split(',').next().unwrap_or_default(), &config, &data)?
+        } else {
+            EthPort::plug(&eal, device, &config, &data)?
+        };
+        port.start()?;
+        Ok::<_, dpdk::Error>(port)
+    };
+    let mut ports = [open(&settings.devices[0])?, open(&settings.devices[1])?];
+    let flow_control = ports.each_ref().map(turn_off);
+    wait_for_links(&ports)?;
+    let speed = ports.iter().find_map(|port| port.link().ok()?.speed_mbps.filter(|_| port.is_physical()));
+    let known = settings.rate.or(speed.map(|mbps| BitRate(u64::from(mbps) * 1_000_000)));
+    let macs = [address(&ports[0], 0), address(&ports[1], 1)];
+    ports.iter().for_each(|port| drop(port.reset_stats()));
+
+    let [first, second] = &mut ports;
+    let queues = vec![Some(first.queues()?), Some(second.queues()?)];
+    let io = EthIo::new(queues, data.clone(), data.clone());
+    let rate = known.unwrap_or(DEFAULT_RATE);
+    let mut cable = Cable { io, clock: dpdk::now, hz: dpdk::hz(&eal), rate, macs };
+    let directions = nic_check::check(&mut cable, usize::from(settings.mtu) + 14);
+    drop(cable);
+    let mut directions = directions.into_iter();
+    let checked = |index: usize, direction: Direction| {
+        let port = &ports[index];
+        Ok::<_, dpdk::Error>(CheckedPort {
+            device: settings.devices[index].clone(),
+            driver: port.driver(),
+            mac: macs[index],
+            flow_control: flow_control[index],
+            direction,
+            counters: port.stats()?,
+        })
+    };
+    let mut next = |index| checked(index, directions.next().expect("one for each port"));
+    Ok(NicReport { rate, is_rate_known: known.is_some(), ports: [next(0)?, next(1)?] })
+}
+
+fn turn_off(port: &EthPort) -> DeviceFlowControl {
+    let driver = port.driver();
+    let (accepted, reading) = settle(&mut Asked::new(port));
+    judge(&driver, has_mac(&driver) || PortAccess::is_on_a_nic(port), accepted, reading)
+}
+
+/// The address of a port; ports without one get a local address.
+fn address(port: &EthPort, index: u16) -> MacAddr {
+    let mac = MacAddr(port.mac().unwrap_or_default());
+    if mac.is_zero() || mac.is_group() { MacAddr::local(0, index) } else { mac }
+}
+
+fn wait_for_links(ports: &[EthPort; 2]) -> Result<(), dpdk::Error> {
+    let end = Instant::now() + LINK;
+    while let Some(down) = ports.iter().find(|port| !port.has_link()) {
+        if Instant::now() > end {
+            return Err(dpdk::Error::Invalid {
+                what: format!("port `{}` without a link", down.name()),
+                remedy: "connect both ports by a cable".to_owned(),
+            });
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    Ok(())
+}

@@ -1,0 +1,125 @@
+//! Checks whether two ports, connected by a cable, can be lossless ports of the switch. docs/nics.md tells how.
+//!
+//! The checks run over any [`crate::io::Ports`], so tests connect two ports in memory and give them faults.
+//!
+//! # Example
+//!
+//! ```
+//! use holdfast::io::memory::MemPorts;
+//! use holdfast::nic_check::Cable;
+//! use holdfast::units::{BitRate, Nanos, Ticks};
+//! use holdfast::wire::MacAddr;
+//!
+//! let macs = [MacAddr::local(0, 1), MacAddr::local(0, 2)];
+//! let rate = BitRate(10_000_000_000);
+//! let cable = Cable { io: MemPorts::new(2), clock: || Ticks(0), hz: 1_000_000_000, rate, macs };
+//! assert_eq!(cable.longest_pause(), Nanos(3_355_392));
+//! ```
+
+mod cable;
+mod frames;
+mod passing;
+mod response;
+#[cfg(test)]
+mod tests;
+
+pub use cable::Cable;
+pub use passing::Passed;
+pub use response::Response;
+
+use crate::io::Ports;
+use crate::sets::{CLASSES, ClassSet};
+use crate::units::{Nanos, Quanta, Ticks};
+use crate::wire::mac_control::{PauseFrame, PfcFrame};
+
+/// Data frames of each length in each direction.
+const FRAMES: u64 = 10_000;
+/// The share of a pause after which a frame counts as held back by it: half of it, at least this long.
+const LEAST_HOLD: Nanos = Nanos(20_000);
+
+/// The results in one direction: port `from` sends data, and obeys the other port's PFC frames.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Direction {
+    /// Lengths of data frames and their results.
+    pub data: Vec<(usize, Passed)>,
+    /// Priorities whose PFC frames arrived byte by byte, sent by this port.
+    pub pfc: ClassSet,
+    /// Whether the device of this port stopped by itself: for PAUSE, and for PFC.
+    pub holds: [Held; 2],
+    /// Responses to PFC frames of the other port, by priority.
+    pub responses: [Response; CLASSES],
+}
+
+/// Whether a device stops sending by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Held {
+    /// It sends during the pause.
+    No,
+    /// Its first frame arrived after this time, which is at least half of the pause.
+    For(Nanos),
+    /// No frame arrived.
+    Silent,
+}
+
+/// Runs all checks in both directions. The result at index `n` is that of port `n` as the sender of data.
+pub fn check<I: Ports, C: FnMut() -> Ticks>(cable: &mut Cable<I, C>, longest_frame: usize) -> [Direction; 2] {
+    cable.drain(Nanos(1_000_000));
+    [0, 1].map(|from| {
+        let lengths = [frames::SHORTEST, 512, longest_frame];
+        let data = lengths.map(|len| (len, passing::pass_data(cable, from, FRAMES, len))).to_vec();
+        let pfc = passing::pass_pfc(cable, from);
+        let source = cable.macs[1 - from];
+        let pause = |quanta| PauseFrame { quanta: Quanta(quanta) }.emit(source);
+        let all = |quanta| PfcFrame { enabled: ClassSet::ALL, quanta: [Quanta(quanta); CLASSES] }.emit(source);
+        let holds = [[pause(u16::MAX), pause(0)], [all(u16::MAX), all(0)]].map(|[stop, resume]| {
+            let held = held(cable, from, &stop);
+            cable.send(1 - from, &resume);
+            cable.drain(Nanos(1_000_000));
+            held
+        });
+        let responses = std::array::from_fn(|priority| response::measure(cable, from, priority as u8));
+        Direction { data, pfc, holds, responses }
+    })
+}
+
+fn held<I: Ports, C: FnMut() -> Ticks>(cable: &mut Cable<I, C>, paused: usize, control: &[u8]) -> Held {
+    let least = Nanos((cable.longest_pause().0 / 2).max(LEAST_HOLD.0));
+    match passing::first_during_pause(cable, paused, control) {
+        None => Held::Silent,
+        Some(time) if time >= least => Held::For(time),
+        Some(_) => Held::No,
+    }
+}
+
+impl Direction {
+    /// The reasons why a port with these results cannot be lossless; empty if it can.
+    #[must_use]
+    pub fn faults(&self) -> Vec<String> {
+        let mut faults = Vec::new();
+        for (len, passed) in &self.data {
+            if passed.received < FRAMES || passed.foreign > 0 {
+                faults.push(format!(
+                    "of {FRAMES} data frames of {len} B {} were sent, {} arrived, and {} others came",
+                    passed.sent, passed.received, passed.foreign
+                ));
+            }
+        }
+        if self.pfc != ClassSet::ALL {
+            let missing: Vec<String> = (!self.pfc).iter().map(|priority| priority.to_string()).collect();
+            faults.push(format!("PFC frames of priority {} do not arrive", missing.join(", ")));
+        }
+        for (held, what) in self.holds.iter().zip(["PAUSE", "PFC"]) {
+            match held {
+                Held::No => {}
+                Held::For(time) => {
+                    faults.push(format!("the device obeys {what} by itself: it held back all classes for {time}"));
+                }
+                Held::Silent => faults.push(format!("no data arrived after {what}")),
+            }
+        }
+        for (priority, response) in self.responses.iter().enumerate() {
+            faults.extend(response.fault().map(|fault| format!("priority {priority}: {fault}")));
+        }
+        faults
+    }
+}
