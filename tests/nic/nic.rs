@@ -1,0 +1,79 @@
+//! The rows of the table: models of NICs that QEMU emulates, and ways to give one to DPDK.
+
+/// A model of NIC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Nic {
+    E1000,
+    E1000e,
+    Vmxnet3,
+    Virtio,
+}
+
+/// The kernel driver that gives a NIC to DPDK.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    Vfio,
+    Uio,
+}
+
+impl Nic {
+    /// Name of the model in QEMU.
+    pub fn model(self) -> &'static str {
+        match self {
+            Self::E1000 => "e1000",
+            Self::E1000e => "e1000e",
+            Self::Vmxnet3 => "vmxnet3",
+            Self::Virtio => "virtio-net-pci",
+        }
+    }
+
+    /// Further properties of the device in QEMU. A virtio device does not use the IOMMU unless it is told to.
+    pub fn options(self) -> &'static str {
+        match self {
+            Self::Virtio => ",disable-legacy=on,iommu_platform=on,rx_queue_size=1024",
+            _ => "",
+        }
+    }
+
+    /// The kernel's own driver of the NIC.
+    pub fn kernel_driver(self) -> &'static str {
+        match self {
+            Self::E1000 => "e1000",
+            Self::E1000e => "e1000e",
+            Self::Vmxnet3 => "vmxnet3",
+            Self::Virtio => "virtio-pci",
+        }
+    }
+
+    /// Result of turning the device's flow control off.
+    pub fn flow_control(self) -> &'static str {
+        match self {
+            Self::E1000 | Self::E1000e => "off",
+            Self::Vmxnet3 | Self::Virtio => "none",
+        }
+    }
+
+    /// Descriptors of the receive ring. QEMU keeps frames until the ring has room, but for vmxnet3: its ring has to hold
+    /// what arrives while the guest has no CPU, three seconds of it.
+    pub fn rx_descriptors(self) -> u16 {
+        match self {
+            Self::Vmxnet3 => 4096,
+            _ => 512,
+        }
+    }
+}
+
+impl Access {
+    /// Name of the kernel driver.
+    pub fn driver(self) -> &'static str {
+        match self {
+            Self::Vfio => "vfio-pci",
+            Self::Uio => "uio_pci_generic",
+        }
+    }
+
+    /// Whether the kernel must use the IOMMU. With uio it must not: devices then use physical addresses.
+    pub fn needs_iommu(self) -> bool {
+        self == Self::Vfio
+    }
+}
