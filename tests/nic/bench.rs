@@ -34,7 +34,8 @@ pub struct Bench {
     pub guest: Guest,
     /// The wires of its NICs.
     pub wires: Wires,
-    nic: Nic,
+    /// Their model.
+    pub nic: Nic,
     access: Access,
     clock: Instant,
     /// Time of the virtual hosts' last poll.
@@ -48,7 +49,7 @@ impl Bench {
         let machine = Machine { nic, nics: PORTS, iommu: access.needs_iommu(), more: Vec::new() };
         let mut guest = Guest::start(&machine);
         let wires = Wires::of(&guest, PORTS);
-        guest.run("echo 120 > /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages");
+        guest.run("echo 220 > /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages");
         guest.run("modprobe vfio_iommu_type1; modprobe vfio_pci; modprobe uio_pci_generic");
         let configuration = configuration(nic);
         guest.run(&format!("cat > /etc/switch.yaml <<'END'\n{configuration}END\n"));
@@ -286,9 +287,10 @@ pub fn lossless(to: usize, frame_len: u16, vlan: Option<u16>) -> FlowSpec {
 fn configuration(nic: Nic) -> String {
     let port = |number: usize| {
         format!(
-            "  - {{name: p{number}, device: \"{}\", speed: 10M, mtu: 9000, rx_descriptors: {}, \
-             vlan: {{tagged: [{VLAN}], native: 1}}}}\n",
+            "  - {{name: p{number}, device: \"{}\", speed: 10M, mtu: {}, rx_descriptors: {}, \
+             tx_descriptors: 256, vlan: {{tagged: [{VLAN}], native: 1}}}}\n",
             address(number),
+            nic.mtu(),
             nic.rx_descriptors(),
         )
     };

@@ -13,8 +13,6 @@ use crate::talk::marker;
 
 /// The receiver of the incast.
 const RECEIVER: usize = 2;
-/// Length of a jumbo frame: the ports' MTU and the Ethernet header.
-const JUMBO: u16 = 8014;
 /// Time without frames after which senders count as paused.
 const SILENCE: Duration = Duration::from_millis(700);
 
@@ -22,9 +20,10 @@ const SILENCE: Duration = Duration::from_millis(700);
 /// switch slows the senders down; PFC of the receiver stops the switch and then the senders. No frame is lost.
 #[track_caller]
 pub fn incast(bench: &mut Bench) {
+    let jumbo = bench.nic.mtu() + 14;
     let flows = [
         (0, lossless(RECEIVER, 1000, None)),
-        (0, lossless(RECEIVER, JUMBO, None)),
+        (0, lossless(RECEIVER, jumbo, None)),
         (1, lossless(RECEIVER, 1004, Some(VLAN))),
     ];
     let mut hosts = bench.hosts(&flows, true);
@@ -42,7 +41,7 @@ pub fn incast(bench: &mut Bench) {
     let seen = bench.wires.seen(RECEIVER);
     let tagged = seen.tagged.iter().filter(|vlan| **vlan == VLAN).count() as u64;
     assert!(tagged >= counters.flows[2].received_frames.get(), "{tagged} frames had their tag");
-    assert_eq!(seen.longest, usize::from(JUMBO), "the longest frame");
+    assert_eq!(seen.longest, usize::from(jumbo), "the longest frame");
     pfc_frames_are_the_standards(bench);
 }
 

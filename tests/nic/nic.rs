@@ -53,11 +53,19 @@ impl Nic {
         }
     }
 
+    /// Largest MTU. The first two fill 8192 bytes of a buffer of nine KiB.
+    pub fn mtu(self) -> u16 {
+        match self {
+            Self::E1000 | Self::E1000e => 8192 - 26,
+            Self::Vmxnet3 | Self::Virtio => 9000,
+        }
+    }
+
     /// Descriptors of the receive ring. QEMU keeps frames until the ring has room, but for vmxnet3: its ring has to hold
-    /// what arrives while the guest has no CPU, three seconds of it.
+    /// what arrives while the guest has no CPU, 1.7 s of it.
     pub fn rx_descriptors(self) -> u16 {
         match self {
-            Self::Vmxnet3 => 4096,
+            Self::Vmxnet3 => 2048,
             _ => 512,
         }
     }
@@ -72,7 +80,7 @@ impl Access {
         }
     }
 
-    /// Whether the kernel must use the IOMMU. With uio it must not: devices then use physical addresses.
+    /// Whether the guest needs an IOMMU. With uio it must have none: devices use physical addresses there.
     pub fn needs_iommu(self) -> bool {
         self == Self::Vfio
     }

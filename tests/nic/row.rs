@@ -1,5 +1,7 @@
 //! One row of the table: a model of NIC, by a way to reach it.
 
+use std::time::Instant;
+
 use serde_json::Value;
 
 use crate::bench::{Bench, PORTS};
@@ -10,6 +12,7 @@ use crate::talk;
 /// Runs every check of a row.
 #[track_caller]
 pub fn run(nic: Nic, access: Access) {
+    let began = Instant::now();
     let mut bench = Bench::start(nic, access);
     bench.start_switch();
     flow_control_is_settled(&mut bench, nic);
@@ -26,6 +29,7 @@ pub fn run(nic: Nic, access: Access) {
     flow_control_is_settled(&mut bench, nic);
     incast::short_incast(&mut bench);
     nothing_is_lost(&bench.stop_switch());
+    eprintln!("{nic:?} by {}: {:.0} s", access.driver(), began.elapsed().as_secs_f32());
 }
 
 /// The device does not pause by itself, and passes MAC control frames as far as the driver says. `off` is what the
