@@ -112,11 +112,21 @@ impl Bench {
         self.guest.run("cat /tmp/log")
     }
 
+    /// What `holdfast show` prints about a subject.
+    #[track_caller]
+    fn show(&mut self, subject: &str) -> Value {
+        let (status, shown) = self.guest.try_run(&format!("holdfast show {subject} --json"));
+        if status != 0 {
+            let kernel = self.guest.run("pidof holdfast || echo 'the switch ended'; dmesg | tail -n 20");
+            panic!("{shown}\n{}\n{kernel}", self.log());
+        }
+        serde_json::from_str(&shown).unwrap_or_else(|error| panic!("{error}: {shown}"))
+    }
+
     /// The state of the ports, as the switch shows it.
     #[track_caller]
     pub fn ports(&mut self) -> Vec<Value> {
-        let shown = self.guest.run("holdfast show ports --json");
-        let shown: Value = serde_json::from_str(&shown).unwrap_or_else(|error| panic!("{error}: {shown}"));
+        let shown = self.show("ports");
         shown["ports"].as_array().expect("ports").clone()
     }
 
@@ -141,8 +151,8 @@ impl Bench {
         loop {
             let soon = Instant::now() + Duration::from_millis(200);
             self.drive("announcements", hosts, |_, _| Instant::now() > soon);
-            let shown = self.guest.run("holdfast show fdb --json");
-            let known = shown.matches("\"mac\": \"02:00:00:00:02:").count();
+            let shown = self.show("fdb").to_string();
+            let known = shown.matches("\"mac\":\"02:00:00:00:02:").count();
             if known >= stations {
                 return;
             }
