@@ -46,7 +46,8 @@ impl Bench {
     /// Starts a guest with NICs of this model, and gives them to the driver.
     #[track_caller]
     pub fn start(nic: Nic, access: Access) -> Self {
-        let machine = Machine { nic, nics: PORTS, iommu: access.needs_iommu(), more: Vec::new() };
+        let words = "intel_iommu=on".to_owned();
+        let machine = Machine { nic, nics: PORTS, iommu: access.needs_iommu(), words, more: Vec::new() };
         let mut guest = Guest::start(&machine);
         let wires = Wires::of(&guest, PORTS);
         guest.run("echo 220 > /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages");

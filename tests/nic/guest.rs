@@ -44,6 +44,8 @@ pub struct Machine {
     pub nics: usize,
     /// Whether it has an IOMMU.
     pub iommu: bool,
+    /// Further words on the kernel's command line.
+    pub words: String,
     /// Further arguments of QEMU.
     pub more: Vec<String>,
 }
@@ -175,7 +177,7 @@ fn arguments(machine: &Machine, image: &Image, directory: &Path) -> Vec<String> 
     let irqchip = if accelerator == "kvm" { ",kernel-irqchip=split" } else { "" };
     let q35 = format!("q35,accel={accelerator}{irqchip}");
     // The kernel ends if its timer is late in a test of interrupts, which is no error on a busy machine.
-    let append = "console=ttyS0 quiet panic=-1 tsc=reliable no_timer_check intel_iommu=on".to_owned();
+    let append = format!("console=ttyS0 quiet panic=-1 tsc=reliable no_timer_check {}", machine.words);
     let mut all: Vec<String> = [
         "-nodefaults -no-user-config -no-reboot -display none -vga none -smp 2 -m 768 -cpu max -machine",
         &q35,

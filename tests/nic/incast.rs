@@ -59,6 +59,22 @@ pub fn short_incast(bench: &mut Bench) {
     pfc_frames_are_the_standards(bench);
 }
 
+/// The incast of hosts that ignore PFC. The switch loses their frames, so that it is PFC which keeps the others whole.
+#[track_caller]
+pub fn incast_without_obedience(bench: &mut Bench) {
+    let flows = [(0, lossless(RECEIVER, 1000, None)), (1, lossless(RECEIVER, 1000, None))];
+    let mut hosts = bench.hosts(&flows, false);
+    let end = Instant::now() + PATIENCE;
+    let lost = |bench: &mut Bench| {
+        bench.ports().iter().any(|port| port["lossless_dropped_frames"].as_u64().expect("a count") > 0)
+    };
+    while !lost(bench) {
+        assert!(Instant::now() < end, "nothing is lost within {PATIENCE:?}: {}", bench.log());
+        let soon = Instant::now() + Duration::from_millis(500);
+        bench.drive("time", &mut hosts, |_, _| Instant::now() > soon);
+    }
+}
+
 /// The receiver pauses class 3 by PFC. From then on no frame of that class leaves, frames of other classes do, and the
 /// senders fall silent.
 #[track_caller]
