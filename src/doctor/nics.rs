@@ -63,8 +63,8 @@ fn free(nic: &PciNic, family: Family) -> Option<String> {
     Some(format!("to give it to the switch: {}", bind(nic)))
 }
 
-/// The commands that bind a NIC to vfio-pci. sysfs is on every machine, but `dpdk-devbind.py` is in a package that Holdfast
-/// does not need.
+/// The commands that bind a NIC to vfio-pci. sysfs is on every machine, but `dpdk-devbind.py` is in a package that
+/// Holdfast does not need.
 fn bind(nic: &PciNic) -> String {
     let address = &nic.address;
     let device = format!("/sys/bus/pci/devices/{address}");

@@ -81,7 +81,7 @@ impl Driver {
         matches!(self, Self::Memif | Self::Vhost | Self::VirtioUser)
     }
 
-    /// Returns how many bytes of a buffer with `room` bytes the device fills. A register holds the size in steps, so that
+    /// Returns how many bytes of a buffer with `room` bytes the device fills. A register holds the size in steps, so
     /// drivers round it down. They deliver a longer frame in several buffers, which the switch refuses.
     pub fn filled(self, room: usize) -> usize {
         match self {

@@ -108,12 +108,12 @@ impl Bench {
         serde_json::from_str(&report).unwrap_or_else(|error| panic!("{error}: {report} {}", self.log()))
     }
 
-    /// What the switch has written to standard error.
+    /// Standard error of the switch so far.
     pub fn log(&mut self) -> String {
         self.guest.run("cat /tmp/log")
     }
 
-    /// What `holdfast show` prints about a subject.
+    /// Output of `holdfast show` about a subject.
     #[track_caller]
     fn show(&mut self, subject: &str) -> Value {
         let (status, shown) = self.guest.try_run(&format!("holdfast show {subject} --json"));

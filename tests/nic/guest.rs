@@ -11,7 +11,7 @@ use crate::nic::Nic;
 use crate::process::{Process, mortal, wait_for};
 
 const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests");
-/// Where the kernel and the file system of the guests are made. Both are kept for the next test.
+/// Directory of the guests' kernel and file system. Both are kept for the next test.
 const KEPT: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/guests");
 /// Directory of DPDK's drivers on Debian 12.
 const DRIVERS: &str = "/usr/lib/x86_64-linux-gnu/dpdk/pmds-23.0";

@@ -59,7 +59,8 @@ pub fn short_incast(bench: &mut Bench) {
     pfc_frames_are_the_standards(bench);
 }
 
-/// The incast of hosts that ignore PFC. The switch loses their frames, so that it is PFC which keeps the others whole.
+/// The incast of hosts that ignore PFC, to a receiver that pauses the switch. Their frames are lost, so it is PFC that
+/// saves those of hosts that obey.
 #[track_caller]
 pub fn incast_without_obedience(bench: &mut Bench) {
     let flows = [(0, lossless(RECEIVER, 1000, None)), (1, lossless(RECEIVER, 1000, None))];
@@ -70,6 +71,7 @@ pub fn incast_without_obedience(bench: &mut Bench) {
     };
     while !lost(bench) {
         assert!(Instant::now() < end, "nothing is lost within {PATIENCE:?}: {}", bench.log());
+        bench.send(RECEIVER, &pfc(0xffff));
         let soon = Instant::now() + Duration::from_millis(500);
         bench.drive("time", &mut hosts, |_, _| Instant::now() > soon);
     }

@@ -1,8 +1,8 @@
 //! The switch on NICs that QEMU emulates, through their real drivers: `make test-nic`.
 //!
 //! Each guest runs Debian's kernel without KVM and without root. Its NICs' wires end in this process, where virtual
-//! hosts send, obey PFC and check each frame. `tests/guests` makes the guests' files. docs/nics.md says what these tests
-//! prove and what they do not.
+//! hosts send, obey PFC and check each frame. `tests/guests` makes the guests' files. docs/nics.md says what these
+//! tests prove and what they do not.
 //!
 //! The tests are ignored by `make test`, because they need packages of their own and minutes.
 

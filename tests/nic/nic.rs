@@ -61,8 +61,8 @@ impl Nic {
         }
     }
 
-    /// Descriptors of the receive ring. QEMU keeps frames until the ring has room, but not for vmxnet3. There the ring has
-    /// to hold what arrives while the guest has no CPU, 1.7 s of it.
+    /// Descriptors of the receive ring. QEMU keeps frames until the ring has room, but not for vmxnet3. There the ring
+    /// has to hold what arrives while the guest has no CPU, 1.7 s of it.
     pub fn rx_descriptors(self) -> u16 {
         match self {
             Self::Vmxnet3 => 2048,
