@@ -4,7 +4,7 @@ CARGO ?= cargo
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 RUN_ARGS ?=
 
-.PHONY: run build test docker-test deb lint perf deps deps-test deps-perf deps-docker clean
+.PHONY: run build test test-nic docker-test deb lint perf deps deps-test deps-perf deps-docker deps-guest clean
 
 ## Installs what is missing, builds, and runs the incast on in-process ports.
 run: build
@@ -16,6 +16,10 @@ build: deps
 ## Installs what the tests need and runs them all, with and without DPDK.
 test: deps deps-test
 	tests/run.sh
+
+## The switch on NICs that QEMU emulates, with Debian's kernel, without KVM and without root: docs/nics.md.
+test-nic: deps deps-guest
+	$(CARGO) test --workspace --test nic -- --ignored --nocapture --test-threads=1
 
 ## The image, docker/compose.yaml, the recipe for CI and the Debian package, tried: docs/docker.md. Some ten minutes.
 docker-test: deps deps-docker
@@ -41,6 +45,9 @@ deps:
 
 deps-test:
 	@docker/install-packages test
+
+deps-guest:
+	@docker/install-packages guest
 
 # Whoever has an engine keeps it.
 deps-docker:

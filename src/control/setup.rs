@@ -55,7 +55,9 @@ impl PoolPlan {
         let devices_of_ports = config.devices.iter().zip(&config.switch.ports);
         let least = devices_of_ports.map(|(device, port)| match &device.kind {
             DeviceKind::Vdev(devargs) => vdev::least_buffer(devargs, port.mtu),
-            _ => 0,
+            // NICs know the size of a buffer in KiB, and their drivers round it down.
+            DeviceKind::Pci(_) => (port.mtu + FRAME_EXTRA).next_multiple_of(1024),
+            DeviceKind::Ring | DeviceKind::Vhost(_) => 0,
         });
         // At least the size that NIC drivers expect, so that a frame always fits one buffer.
         let room = least.max().unwrap_or(0).max(mtu + FRAME_EXTRA).max(2048);
@@ -297,6 +299,8 @@ mod tests {
         assert_eq!(usize::from(PoolPlan::new(&config).data_room), dpdk::HEADROOM + 9026);
         config.devices[1].kind = DeviceKind::Vdev("net_af_packet0,iface=eth0".to_owned());
         assert_eq!(usize::from(PoolPlan::new(&config).data_room), dpdk::HEADROOM + 9184);
+        config.devices[1].kind = DeviceKind::Pci("0000:3b:00.0".to_owned());
+        assert_eq!(usize::from(PoolPlan::new(&config).data_room), dpdk::HEADROOM + 9216);
     }
 
     #[test]

@@ -8,6 +8,9 @@ use super::facts::PciNic;
 const INTEL: u16 = 0x8086;
 const MELLANOX: u16 = 0x15b3;
 const VIRTIO: u16 = 0x1af4;
+const VMWARE: u16 = 0x15ad;
+/// The only model of its driver.
+const VMXNET3: u16 = 0x07b0;
 
 #[rustfmt::skip]
 const IXGBE: &[u16] = &[
@@ -60,6 +63,7 @@ const KERNEL: &[(&str, Family)] = &[
     ("igc", Family::Igc),
     ("mlx5_core", Family::Mlx5),
     ("virtio-pci", Family::Virtio),
+    ("vmxnet3", Family::Vmxnet3),
 ];
 
 /// Families of NICs, each with one DPDK driver.
@@ -79,6 +83,8 @@ pub enum Family {
     Mlx5,
     /// The NIC of a virtual machine.
     Virtio,
+    /// The NIC of a virtual machine of VMware.
+    Vmxnet3,
     /// Any other NIC.
     Other,
 }
@@ -124,6 +130,7 @@ impl Family {
             }
             MELLANOX if MLX5.contains(&nic.device) => Some(Self::Mlx5),
             VIRTIO => Some(Self::Virtio),
+            VMWARE if nic.device == VMXNET3 => Some(Self::Vmxnet3),
             _ => None,
         };
         let by_driver =
@@ -142,6 +149,7 @@ impl Family {
             Self::Igc => ("net_igc", "librte-net-igc23"),
             Self::Mlx5 => ("net_mlx5", "librte-net-mlx5-23"),
             Self::Virtio => ("net_virtio", "librte-net-virtio23"),
+            Self::Vmxnet3 => ("net_vmxnet3", "librte-net-vmxnet3-23"),
             Self::Other => return None,
         })
     }
@@ -156,9 +164,9 @@ impl Family {
     #[must_use]
     pub fn pfc(self) -> PfcKnown {
         match self {
-            Self::Ixgbe | Self::E1000 | Self::Igc => PfcKnown::Likely,
+            Self::Ixgbe | Self::E1000 | Self::Igc | Self::Virtio | Self::Vmxnet3 => PfcKnown::Likely,
             Self::I40e => PfcKnown::Discarded,
-            Self::Ice | Self::Mlx5 | Self::Virtio | Self::Other => PfcKnown::Unknown,
+            Self::Ice | Self::Mlx5 | Self::Other => PfcKnown::Unknown,
         }
     }
 
@@ -170,7 +178,7 @@ impl Family {
             Self::Ixgbe | Self::I40e => FlowControlKnown::TakesBoth,
             Self::Mlx5 => FlowControlKnown::OffOnly,
             Self::Ice => FlowControlKnown::Cannot,
-            Self::Virtio => FlowControlKnown::None,
+            Self::Virtio | Self::Vmxnet3 => FlowControlKnown::None,
             Self::Other => FlowControlKnown::Unread,
         }
     }

@@ -60,10 +60,20 @@ fn free(nic: &PciNic, family: Family) -> Option<String> {
     if is_userspace(nic) || family.is_bifurcated() {
         return None;
     }
-    Some(format!(
-        "to give it to the switch: `dpdk-devbind.py -b vfio-pci {}`; the kernel then loses the NIC",
-        nic.address
-    ))
+    Some(format!("to give it to the switch: {}", bind(nic)))
+}
+
+/// The commands that bind a NIC to vfio-pci. sysfs is on every machine, but `dpdk-devbind.py` is in a package that
+/// Holdfast does not need.
+fn bind(nic: &PciNic) -> String {
+    let address = &nic.address;
+    let device = format!("/sys/bus/pci/devices/{address}");
+    let unbind =
+        nic.driver.as_ref().map(|_| format!(", `echo {address} > {device}/driver/unbind`")).unwrap_or_default();
+    format!(
+        "`modprobe vfio-pci`, `echo vfio-pci > {device}/driver_override`{unbind}, `echo {address} > \
+         /sys/bus/pci/drivers_probe`, as root; the kernel then loses the NIC"
+    )
 }
 
 fn known(pfc: PfcKnown) -> &'static str {
@@ -78,7 +88,12 @@ fn known(pfc: PfcKnown) -> &'static str {
 fn wants_vfio(facts: &Facts, device: &DeviceNeed) -> bool {
     let Some(address) = device.pci() else { return false };
     let nic = facts.nics.iter().find(|nic| nic.address == address);
-    nic.is_none_or(|nic| !Family::of(nic).is_bifurcated())
+    nic.is_none_or(|nic| !Family::of(nic).is_bifurcated() && !is_on_uio(nic))
+}
+
+/// Whether the NIC is bound to a kernel driver that uses no IOMMU.
+fn is_on_uio(nic: &PciNic) -> bool {
+    is_userspace(nic) && nic.driver.as_deref() != Some("vfio-pci")
 }
 
 fn iommu(facts: &Facts) -> Option<Finding> {
@@ -94,8 +109,8 @@ fn iommu(facts: &Facts) -> Option<Finding> {
             place,
             "none, but vfio needs one",
             format!(
-                "{}; in a virtual machine without one: `echo Y > /sys/module/vfio/parameters/enable_unsafe_noiommu_mode`, as \
-                 root, after `modprobe vfio-pci`",
+                "{}; on a machine without one bind the NIC to uio_pci_generic in place of vfio-pci: it may then write anywhere in \
+                 memory",
                 iommu_on()
             ),
         )),
@@ -137,10 +152,7 @@ fn binding(nic: &PciNic, family: Family, place: &str) -> Finding {
         }
         driver => {
             let what = driver.map_or("no driver".to_owned(), |driver| format!("the kernel's {driver}"));
-            let module = "`modprobe vfio-pci`";
-            let remedy =
-                format!("{module}, then `dpdk-devbind.py -b vfio-pci {address}`; the kernel then loses the NIC");
-            Finding::bad(place, format!("{address} is bound to {what}"), remedy)
+            Finding::bad(place, format!("{address} is bound to {what}"), bind(nic))
         }
     }
 }
@@ -153,11 +165,12 @@ fn group(facts: &Facts, nic: &PciNic, place: &str) -> Option<Finding> {
         Access::Open => Some(Finding::ok(place, format!("{file} may be opened"))),
         Access::Denied => {
             let what = format!("{file} may not be opened");
-            Some(Finding::bad(
-                place,
-                what,
-                "run as root, or give it to this user's group by udev (docs/deploy.md) or by `chgrp` and `chmod 0660`",
-            ))
+            let gid = facts.process.gids.last().copied().unwrap_or_default();
+            let remedy = format!(
+                "run as root, or give it to this user's group: `chgrp {gid} {file}`, `chmod 0660 {file}`, as root, or by udev for \
+                 good (docs/deploy.md)"
+            );
+            Some(Finding::bad(place, what, remedy))
         }
         Access::Absent => {
             let what = format!("{file} does not exist");

@@ -268,6 +268,11 @@ impl Device {
             let have = pool.data_room();
             return error(format!("buffers of pool `{}` have {have} bytes and must have {needed}", pool.name()));
         }
+        let filled = self.driver.filled(usize::from(pool.data_room()) - HEADROOM);
+        if needed > HEADROOM + filled {
+            let most = filled.saturating_sub(OVERHEAD);
+            return error(format!("this device fills {filled} bytes of a buffer, so its MTU is {most} at most"));
+        }
         // Drivers without such limits leave these fields at zero.
         let most = most_of(info);
         if mtu < info.min_mtu || mtu > most && self.jumbo_interface().is_none() {

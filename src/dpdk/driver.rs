@@ -16,11 +16,16 @@ pub(super) enum Driver {
     Tun,
     Vhost,
     VirtioUser,
+    /// The NICs of one driver, which differ in the sizes of buffers that they fill.
+    Em,
+    Igb,
+    Igc,
+    Ixgbe,
     Other,
 }
 
 /// Names and aliases of the drivers.
-const NAMES: [(&str, Driver); 13] = [
+const NAMES: [(&str, Driver); 17] = [
     ("net_af_packet", Driver::AfPacket),
     ("eth_af_packet", Driver::AfPacket),
     ("net_af_xdp", Driver::AfXdp),
@@ -34,6 +39,10 @@ const NAMES: [(&str, Driver); 13] = [
     ("eth_vhost", Driver::Vhost),
     ("net_virtio_user", Driver::VirtioUser),
     ("virtio_user", Driver::VirtioUser),
+    ("net_e1000_em", Driver::Em),
+    ("net_e1000_igb", Driver::Igb),
+    ("net_igc", Driver::Igc),
+    ("net_ixgbe", Driver::Ixgbe),
 ];
 
 /// Linux drivers whose device has no MAC of its own, although it is on a bus.
@@ -70,6 +79,18 @@ impl Driver {
     /// Whether the driver itself reports the link.
     pub fn reports_link(self) -> bool {
         matches!(self, Self::Memif | Self::Vhost | Self::VirtioUser)
+    }
+
+    /// Returns how many bytes of a buffer with `room` bytes the device fills. A register holds the size in steps, so
+    /// drivers round it down. They deliver a longer frame in several buffers, which the switch refuses.
+    pub fn filled(self, room: usize) -> usize {
+        match self {
+            // RCTL.BSIZE with BSEX: a power of two from 256 to 16384.
+            Self::Em => 1_usize.checked_shl(room.checked_ilog2().unwrap_or(0)).unwrap_or(0).min(16 << 10),
+            // SRRCTL.BSIZEPACKET: in KiB.
+            Self::Igb | Self::Igc | Self::Ixgbe => room & !1023,
+            _ => room,
+        }
     }
 
     /// Whether the driver counts frames that it refuses and returns as errors. A frame that waits is counted each time
@@ -116,6 +137,17 @@ mod tests {
         assert_eq!(Driver::of_device("net_ring_hf0s"), Driver::Other);
         assert!(Driver::of_device("eth_tap0").counts_refusals() && Driver::of_device("net_tun0").counts_refusals());
         assert!(Driver::of_device("eth_vhost0").reports_link());
+    }
+
+    #[test]
+    fn part_of_a_buffer_that_a_nic_fills_is_its_registers_step() {
+        let filled = |driver: &str| [2048, 9026, 9216, 16384].map(|room| Driver::named(driver).filled(room));
+        assert_eq!(filled("net_e1000_em"), [2048, 8192, 8192, 16384]);
+        for driver in ["net_e1000_igb", "net_igc", "net_ixgbe"] {
+            assert_eq!(filled(driver), [2048, 8192, 9216, 16384], "{driver}");
+        }
+        assert_eq!(filled("net_vmxnet3"), [2048, 9026, 9216, 16384]);
+        assert_eq!(Driver::Em.filled(0), 1);
     }
 
     #[test]

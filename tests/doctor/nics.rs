@@ -16,12 +16,15 @@ fn nic_bound_to_kernel_driver_or_to_none_is_bad() {
     let server = Server::new();
     server.nic(A, "0x8086", "0x10fb", Some("ixgbe"), "1", "40");
     let text = at(&server.examine(NICS, None), Bad, "port a");
-    assert!(
-        text.contains("bound to the kernel's ixgbe") && text.contains("dpdk-devbind.py -b vfio-pci 0000:3b:00.0"),
-        "{text}"
+    let device = "/sys/bus/pci/devices/0000:3b:00.0";
+    let commands = format!(
+        "`modprobe vfio-pci`, `echo vfio-pci > {device}/driver_override`, `echo 0000:3b:00.0 > {device}/driver/unbind`, \
+         `echo 0000:3b:00.0 > /sys/bus/pci/drivers_probe`, as root"
     );
+    assert!(text.contains("bound to the kernel's ixgbe") && text.contains(&commands), "{text}");
     server.nic(A, "0x8086", "0x10fb", None, "1", "40");
-    assert!(at(&server.examine(NICS, None), Bad, "port a").contains("bound to no driver"));
+    let text = at(&server.examine(NICS, None), Bad, "port a");
+    assert!(text.contains("bound to no driver") && !text.contains("unbind"), "{text}");
 }
 
 #[test]
@@ -48,7 +51,10 @@ fn vfio_without_iommu_is_bad() {
     assert!(at(&server.examine(NICS, None), Bad, "iommu").contains("intel_iommu=on"));
     server.file("sys/module/vfio/parameters/enable_unsafe_noiommu_mode", "Y\n");
     assert!(at(&server.examine(NICS, None), Warn, "iommu").contains("may write anywhere"));
-    // NICs that stay with the kernel driver need no IOMMU.
+    // NICs on uio or on their kernel driver need no IOMMU.
+    server.nic(A, "0x8086", "0x10fb", Some("uio_pci_generic"), "1", "40");
+    server.nic("0000:3b:00.1", "0x8086", "0x10fb", Some("igb_uio"), "1", "41");
+    assert!(server.examine(NICS, None).iter().all(|finding| finding.place != "iommu"));
     server.nic(A, "0x15b3", "0x1017", Some("mlx5_core"), "1", "40");
     server.nic("0000:3b:00.1", "0x15b3", "0x1017", Some("mlx5_core"), "1", "41");
     assert!(server.examine(NICS, None).iter().all(|finding| finding.place != "iommu"));
@@ -122,7 +128,7 @@ fn nics_without_configuration_are_listed_without_bad_finding() {
     let findings = server.look();
     let text = at(&findings, Fine, "nic 0000:01:00.0");
     assert!(text.starts_with("8086:1521, driver igb (eth0), node 0; PFC likely works"), "{text}");
-    assert!(text.ends_with("`dpdk-devbind.py -b vfio-pci 0000:01:00.0`; the kernel then loses the NIC"), "{text}");
+    assert!(text.ends_with("drivers_probe`, as root; the kernel then loses the NIC"), "{text}");
     assert!(!findings.iter().any(|finding| finding.place.contains("00:02.0") || finding.level == Bad), "{findings:#?}");
 }
 
@@ -138,5 +144,6 @@ fn nic_family_follows_pci_id_or_driver_if_id_is_unknown() {
     assert_eq!(of(0x15b3, 0x1007, Some("mlx4_core")), Family::Other);
     assert_eq!(of(0x8086, 0xffff, Some("ixgbe")), Family::Ixgbe);
     assert_eq!(of(0x1af4, 0x1041, Some("virtio-pci")), Family::Virtio);
+    assert_eq!(of(0x15ad, 0x07b0, Some("vfio-pci")), Family::Vmxnet3);
     assert_eq!(of(0x14e4, 0x16d7, Some("bnxt_en")), Family::Other);
 }

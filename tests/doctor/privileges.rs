@@ -89,7 +89,12 @@ fn missing_privilege_that_no_port_needs_is_not_bad() {
 fn a_nic_needs_its_group_and_locked_memory() {
     let server = nobody();
     let findings = server.examine(NICS, Some(200));
-    assert!(at(&findings, Bad, "port a").starts_with("/dev/vfio/40 may not be opened"));
+    let text = at(&findings, Bad, "port a");
+    assert!(
+        text.starts_with("/dev/vfio/40 may not be opened")
+            && text.contains(" /dev/vfio/40`, `chmod 0660 /dev/vfio/40`"),
+        "{text}"
+    );
     assert!(at(&findings, Bad, "locked memory").starts_with("at most 8192 KiB"));
     server.process(65_534, NONE, "209715200");
     assert_eq!(at(&server.examine(NICS, Some(200)), Fine, "locked memory"), "at most 204800 KiB > ");

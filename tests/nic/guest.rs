@@ -1,0 +1,272 @@
+//! A virtual machine of QEMU with Debian's kernel, busybox, holdfast and DPDK's drivers. Needs neither root nor KVM.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, ErrorKind, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use crate::nic::Nic;
+use crate::process::{Process, mortal, wait_for};
+
+const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests");
+/// Directory of the guests' kernel and file system. Both are kept for the next test.
+const KEPT: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/guests");
+/// Directory of DPDK's drivers on Debian 12.
+const DRIVERS: &str = "/usr/lib/x86_64-linux-gnu/dpdk/pmds-23.0";
+const LIBRARIES: [&str; 5] = ["mempool_ring", "net_ring", "net_e1000", "net_vmxnet3", "net_virtio"];
+const MODULES: [&str; 9] = [
+    "virtio_pci",
+    "virtio_console",
+    "vfio_iommu_type1",
+    "vfio_pci",
+    "uio_pci_generic",
+    "e1000",
+    "e1000e",
+    "vmxnet3",
+    "virtio_net",
+];
+
+/// Longest time for a guest to start, or for one of its commands, on a busy machine without KVM.
+pub const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Bus address and name of the guest's NIC `number`.
+pub fn address(number: usize) -> String {
+    format!("0000:00:{:02x}.0", 0x10 + number)
+}
+
+/// How a guest differs from others.
+pub struct Machine {
+    /// Its NICs, all of one model.
+    pub nic: Nic,
+    /// Number of NICs.
+    pub nics: usize,
+    /// Whether it has an IOMMU.
+    pub iommu: bool,
+    /// Further words on the kernel's command line.
+    pub words: String,
+    /// Further arguments of QEMU.
+    pub more: Vec<String>,
+}
+
+/// A running guest, which ends with this value.
+pub struct Guest {
+    qemu: Process,
+    agent: BufReader<UnixStream>,
+    monitor: BufReader<UnixStream>,
+    requests: u64,
+    directory: tempfile::TempDir,
+}
+
+impl Guest {
+    /// Starts a guest and waits until it takes commands.
+    #[track_caller]
+    pub fn start(machine: &Machine) -> Self {
+        let image = image();
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let mut command = mortal("qemu-system-x86_64");
+        command.args(arguments(machine, &image, directory.path()));
+        let mut qemu = Process::spawn(command);
+        let mut connect = |name: &str| {
+            let stream = wait_for("socket of QEMU", PATIENCE, || {
+                assert!(qemu.is_running(), "QEMU ended: {}", qemu.stderr());
+                UnixStream::connect(directory.path().join(name)).ok()
+            });
+            stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+            BufReader::new(stream)
+        };
+        let (agent, monitor) = (connect("agent"), connect("monitor"));
+        let mut guest = Self { qemu, agent, monitor, requests: 0, directory };
+        let ready = guest.line();
+        assert_eq!(ready, "ready", "{}", guest.console());
+        guest.monitor_says("QMP");
+        guest.monitor("{\"execute\": \"qmp_capabilities\"}");
+        guest
+    }
+
+    /// Path of the guest's end of the wire of NIC `number`, and of the other end.
+    pub fn wire(&self, number: usize) -> (PathBuf, PathBuf) {
+        wire(self.directory.path(), number)
+    }
+
+    /// Runs a shell script in the guest. Returns its status and its output.
+    #[track_caller]
+    pub fn try_run(&mut self, script: &str) -> (i32, String) {
+        self.requests += 1;
+        let request = format!("{} {}\n", self.requests, hex(script.as_bytes()));
+        self.agent.get_mut().write_all(request.as_bytes()).expect("a guest that reads");
+        let line = self.line();
+        let mut words = line.split(' ');
+        let number = words.next().and_then(|word| word.parse().ok());
+        assert_eq!(number, Some(self.requests), "the answer {line:?} to {script}; {}", self.console());
+        let status = words.next().and_then(|word| word.parse().ok()).expect("a status");
+        (status, unhex(words.next().unwrap_or_default()))
+    }
+
+    /// Runs a shell script that must succeed. Returns its output.
+    #[track_caller]
+    pub fn run(&mut self, script: &str) -> String {
+        let (status, output) = self.try_run(script);
+        assert_eq!(status, 0, "{script}: {output}");
+        output
+    }
+
+    /// Takes the link of NIC `number` down or up.
+    #[track_caller]
+    pub fn set_link(&mut self, number: usize, up: bool) {
+        self.monitor(&format!(
+            "{{\"execute\": \"set_link\", \"arguments\": {{\"name\": \"n{number}\", \"up\": {up}}}}}"
+        ));
+    }
+
+    #[track_caller]
+    fn monitor(&mut self, order: &str) {
+        self.monitor.get_mut().write_all(format!("{order}\n").as_bytes()).expect("a monitor that reads");
+        self.monitor_says("return");
+    }
+
+    /// Reads the monitor's lines up to an object with this key; events lie between.
+    #[track_caller]
+    fn monitor_says(&mut self, key: &str) {
+        loop {
+            let mut line = String::new();
+            self.monitor.read_line(&mut line).expect("a monitor that answers");
+            let object: serde_json::Value = serde_json::from_str(&line).expect("an object");
+            assert!(object.get("error").is_none(), "{line}");
+            if object.get(key).is_some() {
+                return;
+            }
+        }
+    }
+
+    #[track_caller]
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        match self.agent.read_line(&mut line) {
+            Ok(1..) => line.trim().to_owned(),
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                panic!("no answer of the guest within {PATIENCE:?}: {}", self.console())
+            }
+            ended => {
+                std::thread::sleep(Duration::from_millis(200));
+                panic!("the guest ended: {ended:?} {} {}", self.qemu.stderr(), self.console())
+            }
+        }
+    }
+
+    /// The end of what the guest's kernel has printed.
+    fn console(&self) -> String {
+        let text = std::fs::read(self.directory.path().join("console")).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
+        let lines: Vec<_> = text.lines().collect();
+        lines[lines.len().saturating_sub(20)..].join("\n")
+    }
+}
+
+fn wire(directory: &Path, number: usize) -> (PathBuf, PathBuf) {
+    (directory.join(format!("n{number}.guest")), directory.join(format!("n{number}.host")))
+}
+
+/// Arguments of QEMU.
+fn arguments(machine: &Machine, image: &Image, directory: &Path) -> Vec<String> {
+    let at = |name: &str| directory.join(name).display().to_string();
+    // KVM that opens may still hang a guest (nested virtualisation), so that it is used on request only.
+    let accelerator = std::env::var("HOLDFAST_GUEST_ACCEL").unwrap_or_else(|_| "tcg".to_owned());
+    // The interrupt controller of KVM is split, since the IOMMU's remapping needs it.
+    let irqchip = if accelerator == "kvm" { ",kernel-irqchip=split" } else { "" };
+    let q35 = format!("q35,accel={accelerator}{irqchip}");
+    // The kernel ends if its timer is late in a test of interrupts, which is no error on a busy machine.
+    let append = format!("console=ttyS0 quiet panic=-1 tsc=reliable no_timer_check {}", machine.words);
+    let mut all: Vec<String> = [
+        "-nodefaults -no-user-config -no-reboot -display none -vga none -smp 2 -m 768 -cpu max -machine",
+        &q35,
+        "-device virtio-serial-pci,addr=5 -device virtserialport,chardev=agent",
+    ]
+    .iter()
+    .flat_map(|words| words.split(' '))
+    .map(str::to_owned)
+    .collect();
+    let mut pair = |name: &str, value: String| all.extend([name.to_owned(), value]);
+    if machine.iommu {
+        pair("-device", "intel-iommu,intremap=on,caching-mode=on".to_owned());
+    }
+    pair("-kernel", image.kernel.display().to_string());
+    pair("-initrd", image.files.display().to_string());
+    pair("-append", append);
+    pair("-serial", format!("file:{}", at("console")));
+    pair("-chardev", format!("socket,id=agent,path={},server=on,wait=off", at("agent")));
+    pair("-qmp", format!("unix:{},server=on,wait=off", at("monitor")));
+    for number in 0..machine.nics {
+        let (guest, host) = wire(directory, number);
+        let ends = format!("local.path={},remote.path={}", guest.display(), host.display());
+        pair("-netdev", format!("dgram,id=n{number},local.type=unix,remote.type=unix,{ends}"));
+        let (model, options) = (machine.nic.model(), machine.nic.options());
+        let slot = 0x10 + number;
+        pair("-device", format!("{model},netdev=n{number},mac={},addr={slot:x}{options}", mac(number)));
+    }
+    all.extend(machine.more.iter().cloned());
+    all
+}
+
+/// Address of the guest's NIC `number`.
+pub fn mac(number: usize) -> String {
+    format!("02:00:00:00:01:{number:02x}")
+}
+
+/// The files that a guest starts from.
+struct Image {
+    kernel: PathBuf,
+    files: PathBuf,
+}
+
+/// Makes the files unless they are there already and newer than the program under test.
+#[track_caller]
+fn image() -> Image {
+    let kept = Path::new(KEPT);
+    std::fs::create_dir_all(kept).expect("a directory for guests");
+    // Each test may be a process of its own.
+    let lock = File::create(kept.join("lock")).expect("a lock");
+    lock.lock().expect("a lock");
+    let kernel = kept.join("kernel");
+    script("kernel", &[&kernel.display().to_string()]);
+    let files = kept.join("nic.cpio");
+    let holdfast = env!("CARGO_BIN_EXE_holdfast");
+    let init = format!("{SOURCES}/nic/init");
+    let parts = [holdfast, &init, &format!("{SOURCES}/guests/initramfs"), &format!("{SOURCES}/nic/guest.rs")];
+    let changed = |path: &Path| std::fs::metadata(path).and_then(|data| data.modified()).ok();
+    if !changed(&files)
+        .is_some_and(|made| parts.iter().all(|part| changed(Path::new(part)).is_some_and(|at| at < made)))
+    {
+        let mut words = vec!["--kernel".to_owned(), kernel.display().to_string()];
+        let mut pair = |name: &str, value: String| words.extend([name.to_owned(), value]);
+        pair("--out", files.display().to_string());
+        pair("--init", init);
+        pair("--program", format!("{holdfast}=/bin/holdfast"));
+        MODULES.iter().for_each(|module| pair("--module", (*module).to_owned()));
+        LIBRARIES.iter().for_each(|name| pair("--library", format!("{DRIVERS}/librte_{name}.so")));
+        script("initramfs", &words.iter().map(String::as_str).collect::<Vec<_>>());
+    }
+    Image { kernel: kernel.join("vmlinux"), files }
+}
+
+#[track_caller]
+fn script(name: &str, arguments: &[&str]) {
+    let began = Instant::now();
+    let output =
+        Command::new(format!("{SOURCES}/guests/{name}")).args(arguments).output().expect("a script that starts");
+    assert!(output.status.success(), "tests/guests/{name}: {}", String::from_utf8_lossy(&output.stderr));
+    if began.elapsed() > Duration::from_secs(1) {
+        eprintln!("tests/guests/{name} took {:.1} s", began.elapsed().as_secs_f32());
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn unhex(digits: &str) -> String {
+    let byte = |at: usize| u8::from_str_radix(&digits[at..at + 2], 16).expect("hexadecimal digits");
+    let bytes: Vec<u8> = (0..digits.len()).step_by(2).map(byte).collect();
+    String::from_utf8_lossy(&bytes).into_owned()
+}

@@ -1,0 +1,57 @@
+//! The switch on NICs that QEMU emulates, through their real drivers: `make test-nic`.
+//!
+//! Each guest runs Debian's kernel without KVM and without root. Its NICs' wires end in this process, where virtual
+//! hosts send, obey PFC and check each frame. `tests/guests` makes the guests' files. docs/nics.md says what these
+//! tests prove and what they do not.
+//!
+//! The tests are ignored by `make test`, because they need packages of their own and minutes.
+
+#![cfg(feature = "dpdk")]
+
+mod bench;
+mod guest;
+mod incast;
+mod nic;
+#[path = "../switch/process.rs"]
+#[allow(dead_code, reason = "the tests of the switch use more of it")]
+mod process;
+mod remedies;
+mod row;
+mod talk;
+mod wire;
+
+use nic::{Access, Nic};
+
+/// Declares the test of a row.
+macro_rules! row {
+    ($name:ident, $nic:ident, $access:ident) => {
+        #[test]
+        #[ignore = "needs QEMU and minutes: make test-nic"]
+        fn $name() {
+            row::run(Nic::$nic, Access::$access);
+        }
+    };
+}
+
+row!(e1000_by_vfio_loses_nothing, E1000, Vfio);
+row!(e1000_by_uio_loses_nothing, E1000, Uio);
+row!(e1000e_by_vfio_loses_nothing, E1000e, Vfio);
+row!(e1000e_by_uio_loses_nothing, E1000e, Uio);
+row!(vmxnet3_by_vfio_loses_nothing, Vmxnet3, Vfio);
+row!(vmxnet3_by_uio_loses_nothing, Vmxnet3, Uio);
+row!(virtio_by_vfio_loses_nothing, Virtio, Vfio);
+row!(virtio_by_uio_loses_nothing, Virtio, Uio);
+
+#[test]
+#[ignore = "needs QEMU and minutes: make test-nic"]
+fn incast_of_hosts_that_ignore_pfc_loses_frames() {
+    let mut bench = bench::Bench::start(Nic::E1000e, Access::Vfio);
+    bench.start_switch();
+    incast::incast_without_obedience(&mut bench);
+}
+
+#[test]
+#[ignore = "needs QEMU and minutes: make test-nic"]
+fn remedies_of_doctor_work_when_typed() {
+    remedies::each_state_is_named_and_mended();
+}
