@@ -30,7 +30,7 @@ use holdfast::dpdk::{self, Eal, EalOptions, Mbuf, Memory, Mempool};
 use holdfast::forward::VlanMode;
 use holdfast::io::{Burst, Packet, Ports};
 use holdfast::qos::Trust;
-use holdfast::sets::BURST;
+use holdfast::sets::{BURST, ClassSet};
 use holdfast::units::{BitRate, Nanos, Ticks};
 use holdfast::wire::MacAddr;
 
@@ -228,7 +228,7 @@ impl Ports for Generator {
         self.recycle(packets);
     }
 
-    fn backlog(&mut self, port: usize) -> Option<usize> {
+    fn backlog(&mut self, port: usize, _: ClassSet) -> Option<usize> {
         self.left.map(|left| left[port])
     }
 

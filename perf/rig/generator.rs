@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 
 use holdfast::dpdk::{Mbuf, Mempool};
 use holdfast::io::{Burst, Packet, Ports};
-use holdfast::sets::BURST;
+use holdfast::sets::{BURST, ClassSet};
 use holdfast::units::Ticks;
 use holdfast::wire::mac_control::{self, MacControl, PfcFrame};
 
@@ -207,7 +207,7 @@ impl<K: Parcel, O: Observer> Ports for Generator<K, O> {
     }
 
     #[inline]
-    fn backlog(&mut self, port: usize) -> Option<usize> {
+    fn backlog(&mut self, port: usize, _: ClassSet) -> Option<usize> {
         let now = self.enter();
         let left = self.links[port].waiting();
         self.observer.asked(port, left, &self.links[port], now);

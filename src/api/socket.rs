@@ -264,13 +264,7 @@ fn connect_now(path: &Path) -> io::Result<()> {
 
 /// The number of `group`, which is a name or a number.
 fn group_number(group: &str) -> Result<u32, SocketError> {
-    if let Ok(number) = group.parse() {
-        return Ok(number);
-    }
-    let groups = fs::read_to_string("/etc/group").unwrap_or_default();
-    let mut lines = groups.lines().map(|line| line.split(':'));
-    let number = lines.find_map(|mut fields| (fields.next() == Some(group)).then(|| fields.nth(1)?.parse().ok())?);
-    number.ok_or_else(|| SocketError::NoGroup(group.to_owned()))
+    crate::linux::group_number(group).ok_or_else(|| SocketError::NoGroup(group.to_owned()))
 }
 
 #[cfg(test)]

@@ -152,7 +152,11 @@ fn hosts(config: &Config) -> Table {
     ]);
     for host in &config.hosts {
         let port = config.switch.ports.get(host.port).map_or("", |port| port.name.as_str());
-        let pfc = if host.obeys_pfc { "obeys" } else { "ignores" };
+        let pfc = match host {
+            host if host.keeps_frames => "queues",
+            host if host.obeys_pfc => "obeys",
+            _ => "ignores",
+        };
         let start = [host.name.clone(), port.to_owned(), host.mac.to_string(), pfc.to_owned()];
         if host.flows.is_empty() {
             table.row(start.iter().cloned().chain(["nothing".to_owned()]));

@@ -160,8 +160,9 @@ pub(crate) fn build(root: &Item<'_>, overrides: &Overrides) -> Option<Config> {
     let common = Common { cell: buffer.cell(), poll_gap, small_packets: buffer.small_packets };
     let plan = buffer::plan(&buffer, &ports, &classes, &maps, &common)?;
     let marks = backlog_marks(&ports, &plan, &lcores, &common);
+    // A late poll harms no other port: its frames wait at their sender, or are lossy.
     let guarded: Vec<bool> =
-        ports.iter().zip(&plan.ports).map(|(port, profile)| port.pfc.is_on() && is_lossless(profile)).collect();
+        ports.iter().zip(&plan.ports).map(|(port, profile)| port.pfc.sends_frames() && is_lossless(profile)).collect();
     lcores.check_idle(&ports, &guarded);
     ports::warn_of_lapses(&ports, &guarded, &common);
     let summary = summary::read(&buffer, &plan, &ports, &classes, &maps, &common);
@@ -250,6 +251,7 @@ fn port_spec(
         stuck_after: port.stuck_after,
         buffer,
         backlog_mark,
+        rx_queues: port.device.queues,
         lcore: port.lcore,
     }
 }

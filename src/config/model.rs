@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use crate::config::sections::api::Socket;
 use crate::dataplane::SwitchSpec;
@@ -67,11 +68,11 @@ impl Config {
         self.lcores.idle.as_ref().filter(|idle| idle.lossless || !self.has_lossless(lcore))
     }
 
-    /// Whether lcore `lcore` polls a port with PFC and a lossless group.
+    /// Whether lcore `lcore` polls a port with PFC frames and a lossless group. With `pfc: queue` a late poll is harmless.
     #[must_use]
     pub fn has_lossless(&self, lcore: usize) -> bool {
         let mut ports = self.switch.ports.iter().filter(|port| usize::from(port.lcore) == lcore);
-        ports.any(|port| port.pfc.is_on() && !port.lossless_groups().is_empty())
+        ports.any(|port| port.pfc.sends_frames() && !port.lossless_groups().is_empty())
     }
 }
 
@@ -133,6 +134,10 @@ impl EcnOrder {
 pub struct PortDevice {
     /// The kind of the device, with its address.
     pub kind: DeviceKind,
+    /// Access rights of the socket of a [`DeviceKind::Vhost`].
+    pub socket: SocketAccess,
+    /// Receive queues, one to eight.
+    pub queues: u8,
     /// Whether the configuration sets the MAC address of the port; otherwise it is the NIC's own.
     pub has_mac: bool,
     /// Whether the operator asserts that PFC works in both directions between this port and its peer.
@@ -147,6 +152,23 @@ pub struct PortDevice {
     pub tx_descriptors: u16,
 }
 
+/// Access rights of a socket. Whoever may write to it can connect.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SocketAccess {
+    /// Owner, by name or number; `None`: the user of the switch.
+    pub owner: Option<String>,
+    /// Group, by name or number; `None`: the group of the switch.
+    pub group: Option<String>,
+    /// Mode of the file.
+    pub mode: u32,
+}
+
+impl Default for SocketAccess {
+    fn default() -> Self {
+        Self { owner: None, group: None, mode: 0o600 }
+    }
+}
+
 /// Kinds of devices.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DeviceKind {
@@ -154,6 +176,8 @@ pub enum DeviceKind {
     Pci(String),
     /// Any DPDK virtual device, by its devargs (`net_tap0,iface=hf0`).
     Vdev(String),
+    /// A socket at which a virtual machine connects, by its path.
+    Vhost(PathBuf),
     /// An in-process link with a virtual host at its other end.
     Ring,
 }
@@ -162,6 +186,7 @@ impl fmt::Display for DeviceKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             DeviceKind::Pci(device) | DeviceKind::Vdev(device) => f.write_str(device),
+            DeviceKind::Vhost(path) => write!(f, "vhost:{}", path.display()),
             DeviceKind::Ring => f.write_str("ring"),
         }
     }

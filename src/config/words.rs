@@ -23,6 +23,7 @@ pub fn pfc(mode: PfcMode) -> &'static str {
         PfcMode::Off => "off",
         PfcMode::Symmetric => "software",
         PfcMode::Asymmetric => "asymmetric",
+        PfcMode::Queue => "queue",
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use crate::config::IdleConfig;
 use crate::dpdk;
@@ -20,6 +21,29 @@ pub enum RunError {
         port: String,
         /// Error of its device.
         error: dpdk::Error,
+    },
+    /// The socket of a port is configured for an account that does not exist.
+    #[error("port `{port}`: this machine has no {key} `{account}` for the socket; write another, or its number")]
+    NoAccount {
+        /// Name of the port.
+        port: String,
+        /// `owner` or `group`.
+        key: &'static str,
+        /// The name.
+        account: String,
+    },
+    /// The access rights of a port's socket cannot be set.
+    #[error(
+        "port `{port}`: the access rights of {} cannot be set: {}; run as root, or leave out `socket`",
+        .path.display(), .error.kind()
+    )]
+    SocketAccess {
+        /// Name of the port.
+        port: String,
+        /// Path of the socket.
+        path: PathBuf,
+        /// The cause.
+        error: io::Error,
     },
     /// The metrics address cannot be used.
     #[error(

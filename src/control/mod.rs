@@ -24,6 +24,7 @@ mod router;
 mod setup;
 mod signals;
 mod start;
+mod vhost;
 mod watch;
 
 use std::io::Write;

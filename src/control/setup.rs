@@ -1,15 +1,16 @@
 //! Sets up running ports from a configuration: memory, devices, pools, lcores.
 
 use crate::config::Config;
-use crate::config::model::{DeviceKind, HostsLcore, MemoryMode};
+use crate::config::model::{DeviceKind, HostsLcore, MemoryMode, PortDevice};
 use crate::config::sections::vdev;
 use crate::dataplane::telemetry::counters::Counter;
-use crate::dpdk::{self, Eal, EalOptions, EthIo, EthPort, Memory, Mempool, PortConfig, PortQueue, RingLink, RteFib};
+use crate::dpdk::{self, Eal, EalOptions, EthIo, EthPort, Memory, Mempool, PortConfig, PortQueues, RingLink, RteFib};
+use crate::pfc::PfcMode;
 use crate::sets::{BURST, MAX_PORTS};
 use crate::stats::{BufferPool, PfcStanding};
 use crate::wire::MacAddr;
 
-use super::{RunError, idle};
+use super::{RunError, idle, vhost};
 
 /// Buffers in the cache of an lcore.
 const POOL_CACHE: u32 = 256;
@@ -44,9 +45,9 @@ pub(super) struct PoolPlan {
 
 impl PoolPlan {
     pub fn new(config: &Config) -> Self {
-        let per_device = |device: &crate::config::model::PortDevice| match device.kind {
-            DeviceKind::Ring => 2 * u32::from(device.rx_descriptors),
-            _ => u32::from(device.rx_descriptors) + u32::from(device.tx_descriptors),
+        let per_device = |device: &PortDevice| match device.kind {
+            DeviceKind::Ring => (1 + u32::from(device.queues)) * u32::from(device.rx_descriptors),
+            _ => u32::from(device.queues) * u32::from(device.rx_descriptors) + u32::from(device.tx_descriptors),
         };
         let devices: u32 = config.devices.iter().map(per_device).sum();
         let ports = config.devices.len() as u32;
@@ -97,10 +98,12 @@ impl Ports {
             let wanted = PortConfig {
                 rx_descriptors: device.rx_descriptors,
                 tx_descriptors: device.tx_descriptors,
+                rx_queues: device.queues.into(),
+                tx_queues: 1,
                 mtu: port.mtu,
                 promiscuous: true,
             };
-            let (opened, host_end) = all.open(&device.kind, index, &wanted).map_err(RunError::at_port(&port.name))?;
+            let (opened, host_end) = all.open(device, (index, &port.name), &wanted)?;
             all.ports.push(opened);
             host_ends.push(host_end);
         }
@@ -119,34 +122,40 @@ impl Ports {
 
     fn open(
         &self,
-        kind: &DeviceKind,
-        index: usize,
+        device: &PortDevice,
+        (index, name): (usize, &str),
         config: &PortConfig,
-    ) -> Result<(EthPort, Option<EthPort>), dpdk::Error> {
-        match kind {
-            DeviceKind::Pci(address) => Ok((EthPort::open(&self.eal, address, config, &self.data)?, None)),
+    ) -> Result<(EthPort, Option<EthPort>), RunError> {
+        let (eal, pool) = (&self.eal, &self.data);
+        let opened = match &device.kind {
+            DeviceKind::Pci(address) => EthPort::open(eal, address, config, pool),
             DeviceKind::Vdev(devargs) => {
-                let devargs = vdev::complete(devargs, config.mtu);
-                Ok((EthPort::plug(&self.eal, &devargs, config, &self.data)?, None))
+                EthPort::plug(eal, &vdev::complete(devargs, config.mtu, config.rx_queues), config, pool)
+            }
+            DeviceKind::Vhost(path) => {
+                let socket = (path.as_path(), &device.socket);
+                return Ok((vhost::open(eal, (index, name), socket, config, pool)?, None));
             }
             DeviceKind::Ring => {
                 let frames = config.rx_descriptors.into();
-                let link = RingLink::new(&self.eal, &format!("hf{index}"), frames, config, &self.data)?;
-                Ok((link.switch, Some(link.host)))
+                let link = RingLink::new(eal, &format!("hf{index}"), frames, config, pool);
+                let link = link.map_err(RunError::at_port(name))?;
+                return Ok((link.switch, Some(link.host)));
             }
-        }
+        };
+        Ok((opened.map_err(RunError::at_port(name))?, None))
     }
 
     /// Returns the port queues of each switch lcore, and those of each part of the hosts.
     pub fn queues(&mut self, config: &Config) -> Result<(Vec<EthIo>, Vec<EthIo>), RunError> {
         let empty = |parts: usize, count: usize| (0..parts).map(|_| (0..count).map(|_| None).collect()).collect();
-        let mut switch: Vec<Vec<Option<PortQueue>>> = empty(config.switch.lcores.into(), self.ports.len());
-        let mut hosts: Vec<Vec<Option<PortQueue>>> = empty(host_parts(config), self.hosts.len());
+        let mut switch: Vec<Vec<Option<PortQueues>>> = empty(config.switch.lcores.into(), self.ports.len());
+        let mut hosts: Vec<Vec<Option<PortQueues>>> = empty(host_parts(config), self.hosts.len());
         for (index, (port, spec)) in self.ports.iter_mut().zip(&config.switch.ports).enumerate() {
-            switch[usize::from(spec.lcore)][index] = Some(port.queue(0)?);
+            switch[usize::from(spec.lcore)][index] = Some(port.queues()?);
         }
         for ((index, port), part) in self.hosts.iter_mut().enumerate().zip(parts_of_hosts(config)) {
-            hosts[part][index] = Some(port.queue(0)?);
+            hosts[part][index] = Some(port.queues()?);
         }
         let io = |queues, control: &Mempool| EthIo::new(queues, self.data.clone(), control.clone());
         let switch = switch.into_iter().map(|queues| io(queues, &self.control));
@@ -168,6 +177,7 @@ impl Ports {
         let is_trusted = config.devices.get(port).is_some_and(|device| device.pfc_proven);
         let known = match config.switch.ports.get(port) {
             Some(spec) if !spec.pfc.is_on() => PfcStanding::Off,
+            Some(spec) if spec.pfc == PfcMode::Queue => PfcStanding::Proven,
             Some(_) if is_trusted => PfcStanding::Trusted,
             _ => PfcStanding::Unproven,
         };

@@ -144,6 +144,9 @@ impl<P: Packet> Pipeline<P> {
     #[inline]
     fn count(&mut self, port: usize, burst: &Burst<P>, metas: &mut [Meta; BURST], arrived: &Arrived, now: Ticks) {
         arrived.count(&self.telemetry.counters.ports[port]);
+        if self.ports[port].rx_queues.is_managed() {
+            self.ports[port].rx_queues.learn(metas, arrived);
+        }
         if !arrived.control.is_empty() {
             self.control(port, burst, metas, arrived.control, now);
         }

@@ -5,11 +5,12 @@ use crate::dataplane::egress::queue::Queue;
 use crate::dataplane::egress::stuck::Progress;
 use crate::dataplane::ingress::backlog::Backlog;
 use crate::dataplane::ingress::port_classifier::PortClassifier;
+use crate::dataplane::ingress::rx_queues::RxQueues;
 use crate::dataplane::telemetry::counters::{Counter, PortCounters};
 use crate::dataplane::telemetry::drops::DropReason;
 use crate::headroom::{PACING_SLACK, bursts_per_poll};
 use crate::mmu::PortLedger;
-use crate::pfc::{PortPfc, PortPfcSpec, PriorityMap};
+use crate::pfc::{PfcMode, PortPfc, PortPfcSpec, PriorityMap};
 use crate::qos::{Scheduler, Shaper};
 use crate::sets::{BURST, CLASSES, ClassSet, PortSet};
 use crate::units::{Bytes, Ticks};
@@ -38,6 +39,7 @@ pub(crate) struct Port {
     /// Groups that hold cells.
     pub holding: ClassSet,
     pub backlog: Backlog,
+    pub rx_queues: RxQueues,
 
     /// Egress: the queues, and below the state that controls their sending.
     pub queues: [Queue; CLASSES],
@@ -80,7 +82,8 @@ impl Port {
             admitted: [0; CLASSES],
             released: [0; CLASSES],
             holding: ClassSet::EMPTY,
-            backlog: Backlog::new(spec.backlog_mark.filter(|_| spec.pfc.is_on() && !lossless.is_empty())),
+            backlog: Backlog::new(spec.backlog_mark.filter(|_| spec.pfc.sends_frames() && !lossless.is_empty())),
+            rx_queues: RxQueues::new(spec.rx_queues.into(), spec.pfc == PfcMode::Queue, lossless, hz),
             queues: Default::default(),
             waiting: ClassSet::EMPTY,
             discard: [(0, DropReason::Shutdown); CLASSES],

@@ -42,6 +42,8 @@ pub struct PortSpec {
     /// Number of frames left in the receive ring after a poll at which the lossless groups turn XOFF, because the core
     /// cannot keep up. `None`: never.
     pub backlog_mark: Option<u32>,
+    /// Receive queues, one to eight.
+    pub rx_queues: u8,
     /// Number of the dataplane lcore that owns the port, from zero.
     pub lcore: u8,
 }
@@ -66,8 +68,15 @@ impl PortSpec {
             stuck_after: None,
             buffer: PortProfile::independent(groups),
             backlog_mark: None,
+            rx_queues: 1,
             lcore: 0,
         }
+    }
+
+    /// Whether the switch chooses the receive queues that it polls, and knows what they carry.
+    #[must_use]
+    pub fn has_managed_queues(&self) -> bool {
+        self.rx_queues > 1 || self.pfc == PfcMode::Queue
     }
 
     /// Priority groups that are lossless here.

@@ -91,6 +91,7 @@ impl DeviceNeed {
             DeviceKind::Vdev(devargs) => {
                 Some(devargs.split(',').next()?.trim_end_matches(|c: char| c.is_ascii_digit()))
             }
+            DeviceKind::Vhost(_) => Some("net_vhost"),
             DeviceKind::Ring => Some("net_ring"),
             DeviceKind::Pci(_) => None,
         }

@@ -48,20 +48,20 @@ pub(super) enum Origin {
     Rings(Arc<Rings>, End),
 }
 
-/// State of a port: whether it is started, and which of its queues are out.
+/// State of a port.
 #[derive(Default)]
 pub(super) struct State {
     pub started: bool,
-    /// One bit per queue that is out.
-    pub queues_out: u64,
+    /// Whether the queues are out.
+    pub queues_out: bool,
+    /// Receive and transmit queues that are set up.
+    pub rx_queues: u16,
+    pub tx_queues: u16,
     /// The kernel's ring of received frames of an af_packet port.
     pub kernel: Option<KernelRings>,
     /// The interface behind a tap or an af_packet port.
     pub interface: Option<Interface>,
 }
-
-/// Number of receive queues, and of transmit queues, of a port.
-pub(super) const QUEUES: u16 = 1;
 
 /// Converts a string of DPDK, which may be null.
 fn text(string: *const std::ffi::c_char) -> String {
@@ -140,15 +140,15 @@ impl Device {
     /// The port must be started with that queue.
     pub(super) unsafe fn backlog(&self, number: u16) -> Option<usize> {
         if let Origin::Rings(rings, end) = &self.origin {
-            return Some(rings.waiting(*end));
+            return Some(rings.waiting(*end, number.into()));
         }
         // SAFETY: the caller ensures that the queue is started. DPDK reads state that the driver keeps for this call.
         usize::try_from(unsafe { dpdk_sys::hf_rx_backlog(self.id, number) }).ok()
     }
 
-    /// Marks queue `number` as returned.
-    pub(super) fn take_back(&self, number: u16) {
-        self.state().queues_out &= !(1 << number);
+    /// Marks the queues as returned.
+    pub(super) fn take_back(&self) {
+        self.state().queues_out = false;
     }
 
     /// Locks the state. The lock also grants control calls on this port, of which DPDK allows one at a time.
@@ -178,8 +178,9 @@ impl Device {
 
     /// Sets up the port and its queues.
     pub(super) fn configure(&self, config: &PortConfig, pool: &Mempool) -> Result<(), Error> {
-        let _state = self.state();
+        let mut state = self.state();
         let info = self.info()?;
+        self.check_queues(config, &info)?;
         self.check_mtu(config.mtu, &info, pool)?;
         let mut conf = rte_eth_conf::default();
         // af_packet carries frames up to the size of its ring's slots, but declares a lower limit, which ethdev would
@@ -188,26 +189,17 @@ impl Device {
         let ethdev_mtu = if is_jumbo { AF_PACKET_ETHDEV_MTU } else { config.mtu };
         conf.rxmode.mtu = u32::from(ethdev_mtu);
         // SAFETY: the port is open. DPDK copies the configuration, which is zero except for the fields set here.
-        self.attempt("be configured", || unsafe { dpdk_sys::rte_eth_dev_configure(self.id, QUEUES, QUEUES, &conf) })?;
+        self.attempt("be configured", || unsafe {
+            dpdk_sys::rte_eth_dev_configure(self.id, config.rx_queues, config.tx_queues, &conf)
+        })?;
+        (state.rx_queues, state.tx_queues) = (config.rx_queues, config.tx_queues);
 
         let (mut rx, mut tx) = (config.rx_descriptors, config.tx_descriptors);
         // SAFETY: the port is configured, and the numbers are local values.
         self.attempt("use this number of descriptors", || unsafe {
             dpdk_sys::rte_eth_dev_adjust_nb_rx_tx_desc(self.id, &mut rx, &mut tx)
         })?;
-        // SAFETY: the port is open.
-        let socket = unsafe { dpdk_sys::rte_eth_dev_socket_id(self.id) }.cast_unsigned();
-        for queue in 0..QUEUES {
-            // SAFETY: the port is configured with this queue; null selects the driver's defaults. The pool outlives the
-            // queue, since `self` holds it until the port is closed.
-            self.attempt("set up its receive queue", || unsafe {
-                dpdk_sys::rte_eth_rx_queue_setup(self.id, queue, rx, socket, std::ptr::null(), pool.as_ptr())
-            })?;
-            // SAFETY: as above.
-            self.attempt("set up its transmit queue", || unsafe {
-                dpdk_sys::rte_eth_tx_queue_setup(self.id, queue, tx, socket, std::ptr::null())
-            })?;
-        }
+        self.set_up_queues(config, (rx, tx), pool)?;
         // Configuring sets the MTU in DPDK. This call sets it in the device, where that is supported (a tap's
         // interface, for example).
         let unsupported = [-libc::ENOTSUP, -libc::ENOSYS];
@@ -229,6 +221,41 @@ impl Device {
                 let status = unsafe { dpdk_sys::rte_eth_promiscuous_enable(self.id) };
                 if unsupported.contains(&status) { 0 } else { status }
             })?;
+        }
+        Ok(())
+    }
+
+    /// Sets up all queues of the configured port, with these numbers of descriptors.
+    fn set_up_queues(&self, config: &PortConfig, (rx, tx): (u16, u16), pool: &Mempool) -> Result<(), Error> {
+        // SAFETY: the port is open.
+        let socket = unsafe { dpdk_sys::rte_eth_dev_socket_id(self.id) }.cast_unsigned();
+        for queue in 0..config.rx_queues {
+            // SAFETY: the port is configured with this queue; null selects the driver's defaults. The pool outlives the
+            // queue, since `self` holds it until the port is closed.
+            self.attempt("set up its receive queue", || unsafe {
+                dpdk_sys::rte_eth_rx_queue_setup(self.id, queue, rx, socket, std::ptr::null(), pool.as_ptr())
+            })?;
+        }
+        for queue in 0..config.tx_queues {
+            // SAFETY: as above.
+            self.attempt("set up its transmit queue", || unsafe {
+                dpdk_sys::rte_eth_tx_queue_setup(self.id, queue, tx, socket, std::ptr::null())
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Checks that the device has as many queues.
+    fn check_queues(&self, config: &PortConfig, info: &rte_eth_dev_info) -> Result<(), Error> {
+        for (kind, wanted, most) in
+            [("receive", config.rx_queues, info.max_rx_queues), ("transmit", config.tx_queues, info.max_tx_queues)]
+        {
+            if !(1..=most).contains(&wanted) {
+                return Err(Error::Invalid {
+                    what: format!("port `{}` with {wanted} {kind} queues", self.name),
+                    remedy: format!("its device has at most {most}"),
+                });
+            }
         }
         Ok(())
     }

@@ -1,16 +1,17 @@
 //! The ports of one lcore, as the [`Ports`] of its pipeline.
 
 use crate::io::{Burst, Packet, Ports};
+use crate::sets::ClassSet;
 use crate::units::Ticks;
 
-use super::{Mbuf, Mempool, PortQueue};
+use super::{Mbuf, Mempool, PortQueues};
 
 /// Ports by index, and the pools for frames that the switch itself makes.
 ///
 /// It belongs to the lcore that polls it: it can be sent to that lcore, but not shared.
 pub struct EthIo {
     /// Queues by port index; `None` for a port of another lcore.
-    queues: Vec<Option<PortQueue>>,
+    queues: Vec<Option<PortQueues>>,
     data: Mempool,
     control: Mempool,
     refused: u64,
@@ -20,7 +21,7 @@ impl EthIo {
     /// Creates the ports of an lcore. `queues` are indexed by port, with `None` for a port of another lcore. `data` is
     /// the pool for copies of frames, and `control` the pool for control frames.
     #[must_use]
-    pub fn new(queues: Vec<Option<PortQueue>>, data: Mempool, control: Mempool) -> Self {
+    pub fn new(queues: Vec<Option<PortQueues>>, data: Mempool, control: Mempool) -> Self {
         Self { queues, data, control, refused: 0 }
     }
 
@@ -43,15 +44,15 @@ impl EthIo {
         self.refused
     }
 
-    /// Returns the queue if the lcore has exactly one.
-    pub(super) fn only_queue(&self) -> Option<&PortQueue> {
+    /// Returns the queues if the lcore has exactly one receive queue.
+    pub(super) fn only_queue(&self) -> Option<&PortQueues> {
         let mut queues = self.queues.iter().flatten();
-        queues.next().filter(|_| queues.next().is_none())
+        queues.next().filter(|_| queues.next().is_none()).filter(|queues| queues.has_one_receive_queue())
     }
 
     /// Returns the queues, so that their ports can be stopped.
     #[must_use]
-    pub fn into_queues(self) -> Vec<PortQueue> {
+    pub fn into_queues(self) -> Vec<PortQueues> {
         self.queues.into_iter().flatten().collect()
     }
 }
@@ -66,8 +67,15 @@ impl Ports for EthIo {
         }
     }
 
-    fn backlog(&mut self, port: usize) -> Option<usize> {
-        self.queues[port].as_ref()?.backlog()
+    #[inline]
+    fn rx_queue(&mut self, port: usize, queue: usize, most: usize, out: &mut Burst<Mbuf>) {
+        if let Some(queues) = &mut self.queues[port] {
+            self.refused += queues.rx_queue(queue, most, out) as u64;
+        }
+    }
+
+    fn backlog(&mut self, port: usize, queues: ClassSet) -> Option<usize> {
+        self.queues[port].as_ref()?.backlog(queues)
     }
 
     #[inline]
@@ -79,6 +87,13 @@ impl Ports for EthIo {
     fn tx(&mut self, port: usize, packets: &mut Burst<Mbuf>) {
         if let Some(queue) = &mut self.queues[port] {
             queue.tx(packets);
+        }
+    }
+
+    #[inline]
+    fn tx_queue(&mut self, port: usize, queue: usize, packets: &mut Burst<Mbuf>) {
+        if let Some(queues) = &mut self.queues[port] {
+            queues.tx_queue(queue, packets);
         }
     }
 

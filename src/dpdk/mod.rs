@@ -7,7 +7,7 @@
 //! - A [`Mbuf`] is a bare pointer without a share. If a [`Mempool`] is dropped while some of its buffers are out, the
 //!   [`Eal`] takes it over and frees it at its own end. If buffers are still out then, the pool and DPDK stay in place
 //!   for good.
-//! - A [`PortQueue`] exists once per queue and can be sent to another thread but not shared. It prevents its port from
+//! - A [`PortQueues`] exists once per port and can be sent to another thread but not shared. It prevents its port from
 //!   being stopped, so the packet path needs no lock and no check.
 //!
 //! # Example
@@ -52,5 +52,5 @@ pub use lcore::{Lcore, Worker, allowed_cpus, pin_to};
 pub use mbuf::{HEADROOM, Mbuf};
 pub use mempool::Mempool;
 pub use port::{EthPort, FlowControl, LinkState, PortConfig, PortStats};
-pub use queue::PortQueue;
+pub use queue::PortQueues;
 pub use ring::RingLink;

@@ -7,11 +7,11 @@ use std::sync::{Arc, PoisonError};
 use dpdk_sys::{HF_MAX_ETHPORTS, rte_eth_fc_conf, rte_eth_stats, rte_ether_addr};
 
 use super::check::{argument, check_vdev, pci_address, plug_error};
-use super::device::{Device, Origin, QUEUES};
+use super::device::{Device, Origin};
 use super::error::errno_text;
 use super::interface::{Interface, InterfaceState};
 use super::kernel_ring::KernelRings;
-use super::{Eal, Error, Mempool, PortQueue, driver, log};
+use super::{Eal, Error, Mempool, PortQueues, driver, log};
 
 /// The bus of virtual devices.
 pub(super) const VDEV: &CStr = c"vdev";
@@ -19,9 +19,13 @@ pub(super) const VDEV: &CStr = c"vdev";
 /// Settings of a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PortConfig {
-    /// Descriptors of the receive queue; the driver may adjust them.
+    /// Receive queues.
+    pub rx_queues: u16,
+    /// Transmit queues.
+    pub tx_queues: u16,
+    /// Descriptors of each receive queue; the driver may adjust them.
     pub rx_descriptors: u16,
-    /// Descriptors of the transmit queue; the driver may adjust them. Posted frames are sent even while the peer pauses
+    /// Descriptors of each transmit queue; the driver may adjust them. Posted frames are sent even while the peer pauses
     /// the port, so a lossless port has few descriptors.
     pub tx_descriptors: u16,
     /// Largest payload of a frame in bytes.
@@ -32,7 +36,7 @@ pub struct PortConfig {
 
 impl Default for PortConfig {
     fn default() -> Self {
-        Self { rx_descriptors: 512, tx_descriptors: 512, mtu: 1500, promiscuous: true }
+        Self { rx_queues: 1, tx_queues: 1, rx_descriptors: 512, tx_descriptors: 512, mtu: 1500, promiscuous: true }
     }
 }
 
@@ -182,41 +186,36 @@ impl EthPort {
         Ok(())
     }
 
-    /// Takes out queue `number`. Ports have one queue, so it must be 0.
+    /// Takes out the queues of the port, receive and transmit.
     ///
     /// # Errors
     ///
-    /// [`Error::InUse`] if the queue is out already; [`Error::Invalid`] if it does not exist or the port is not
-    /// started.
-    pub fn queue(&mut self, number: u16) -> Result<PortQueue, Error> {
+    /// [`Error::InUse`] if the queues are out already; [`Error::Invalid`] if the port is not started.
+    pub fn queues(&mut self) -> Result<PortQueues, Error> {
         let device = &self.0;
         let mut state = device.state();
-        if number >= QUEUES || !state.started {
-            let remedy = if state.started { "ports have queue 0 only" } else { "start the port first" };
-            return Err(Error::Invalid {
-                what: format!("queue {number} of port `{}`", device.name),
-                remedy: remedy.into(),
-            });
+        let what = || format!("the queues of port `{}`", device.name);
+        if !state.started {
+            return Err(Error::Invalid { what: what(), remedy: "start the port first".into() });
         }
-        if state.queues_out & 1 << number != 0 {
-            let what = format!("queue {number} of port `{}`", device.name);
-            return Err(Error::InUse { what, remedy: "drop its other owner first" });
+        if state.queues_out {
+            return Err(Error::InUse { what: what(), remedy: "drop their other owner first" });
         }
-        state.queues_out |= 1 << number;
-        // SAFETY: the port is started and has the queue, and the bit ensures that this is the only value for it. `stop`
-        // refuses while the bit is set, and the device is closed only when the value has dropped its share.
-        Ok(unsafe { PortQueue::new(Arc::clone(device), number) })
+        state.queues_out = true;
+        // SAFETY: the port is started with these queues, and the flag ensures that this is the only value for them.
+        // `stop` refuses while it is set, and the device is closed only when the value has dropped its share.
+        Ok(unsafe { PortQueues::new(Arc::clone(device), state.rx_queues, state.tx_queues) })
     }
 
     /// Stops the port. Frames in its queues may be lost.
     ///
     /// # Errors
     ///
-    /// [`Error::InUse`] while a queue is out, [`Error::Port`] with the driver's reason.
+    /// [`Error::InUse`] while its queues are out, [`Error::Port`] with the driver's reason.
     pub fn stop(&mut self) -> Result<(), Error> {
         let device = &*self.0;
         let mut state = device.state();
-        if state.queues_out != 0 {
+        if state.queues_out {
             let what = format!("port `{}`", device.name);
             return Err(Error::InUse { what, remedy: "drop its queues before stopping the port" });
         }

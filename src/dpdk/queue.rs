@@ -1,4 +1,4 @@
-//! The packet path of a port: one receive queue and one transmit queue, used by one thread.
+//! The packet path of a port: its receive and transmit queues, used by one thread.
 
 use std::marker::PhantomData;
 use std::ptr::NonNull;
@@ -7,42 +7,43 @@ use std::sync::Arc;
 use dpdk_sys::{rte_eth_fp_ops, rte_mbuf, rte_power_monitor_cond};
 
 use crate::io::{Burst, Packet};
+use crate::sets::ClassSet;
 use crate::sync::{AtomicPtr, Ordering};
 use crate::units::Ticks;
 
 use super::Mbuf;
 use super::device::Device;
 
-/// A pair of queues of a started port. Each number has one value at a time, and the port cannot be stopped while it
-/// exists.
+/// The queues of a started port. A port has one such value at a time, and cannot be stopped while it exists.
 ///
 /// It can be sent to the lcore that polls it, but not shared: two threads must not use a DPDK queue at once.
-pub struct PortQueue {
+pub struct PortQueues {
     device: Arc<Device>,
     operations: NonNull<rte_eth_fp_ops>,
-    number: u16,
+    rx_queues: u16,
+    tx_queues: u16,
     not_sync: PhantomData<std::cell::Cell<()>>,
 }
 
 // SAFETY: DPDK's queues are not bound to a thread. Each may be used by one thread at a time, and only one can have this
 // value. The operations are static.
-unsafe impl Send for PortQueue {}
+unsafe impl Send for PortQueues {}
 
-impl PortQueue {
-    /// Creates the pair of queues `number` of `device`.
+impl PortQueues {
+    /// Creates the queues of `device`: `rx_queues` receive queues and `tx_queues` transmit queues, at least one of each.
     ///
     /// # Safety
     ///
-    /// The device must be started with that queue and stay so while the value exists, and no other value for the queue
-    /// may exist.
-    pub(super) unsafe fn new(device: Arc<Device>, number: u16) -> Self {
+    /// The device must be started with these queues and stay so while the value exists, and no other value for them may
+    /// exist.
+    pub(super) unsafe fn new(device: Arc<Device>, rx_queues: u16, tx_queues: u16) -> Self {
         // SAFETY: the table has an element for each port number that DPDK assigns; only its address is taken.
         let operations = unsafe {
             NonNull::new_unchecked(
                 (&raw mut dpdk_sys::rte_eth_fp_ops).cast::<rte_eth_fp_ops>().add(usize::from(device.id())),
             )
         };
-        Self { device, operations, number, not_sync: PhantomData }
+        Self { device, operations, rx_queues, tx_queues, not_sync: PhantomData }
     }
 
     /// Returns the name of the port.
@@ -51,13 +52,34 @@ impl PortQueue {
         self.device.name()
     }
 
-    /// Receives frames into `out`, up to its free room. Returns how many frames it refused and freed because they had
-    /// several segments or other owners.
+    /// Receives frames of the first receive queue into `out`, up to its free room. Returns how many frames it refused
+    /// and freed because they had several segments or other owners.
     #[inline]
     pub fn rx(&mut self, out: &mut Burst<Mbuf>) -> usize {
-        let start = out.len();
-        let room = out.remaining_capacity() as u16;
-        let queue = usize::from(self.number);
+        // SAFETY: a port has at least one receive queue.
+        unsafe { self.receive(0, out.remaining_capacity(), out) }
+    }
+
+    /// Receives up to `most` frames of receive queue `queue`, like [`PortQueues::rx`].
+    ///
+    /// # Panics
+    ///
+    /// If the port has no such queue.
+    #[inline]
+    pub fn rx_queue(&mut self, queue: usize, most: usize, out: &mut Burst<Mbuf>) -> usize {
+        assert!(queue < usize::from(self.rx_queues), "port {} has no receive queue {queue}", self.name());
+        // SAFETY: the port has the queue.
+        unsafe { self.receive(queue, most.min(out.remaining_capacity()), out) }
+    }
+
+    /// Receives up to `room` frames of receive queue `queue`.
+    ///
+    /// # Safety
+    ///
+    /// The port must have the queue, and `out` that much free room.
+    #[inline(always)]
+    unsafe fn receive(&mut self, queue: usize, room: usize, out: &mut Burst<Mbuf>) -> usize {
+        let (start, room) = (out.len(), room as u16);
         // SAFETY: the table's entry is valid, and filled since the port is started; the queue is one of the port's. The
         // pointer is to the free part of the burst, which has `room` elements, each laid out as a pointer to an mbuf.
         // The driver writes mbufs there and gives up their ownership.
@@ -70,7 +92,7 @@ impl PortQueue {
             if !callback.is_null() {
                 received = dpdk_sys::rte_eth_call_rx_callbacks(
                     self.device.id(),
-                    self.number,
+                    queue as u16,
                     packets,
                     received,
                     room,
@@ -91,34 +113,63 @@ impl PortQueue {
         if sole { 0 } else { refuse(out, start) }
     }
 
-    /// Returns the number of frames in the receive queue; `None` if the driver cannot count them.
+    /// Returns the number of frames in the receive queues `queues`; `None` if the driver cannot count them.
     #[must_use]
-    pub fn backlog(&self) -> Option<usize> {
-        // SAFETY: while this value lives the port is started with this queue.
-        unsafe { self.device.backlog(self.number) }
+    pub fn backlog(&self, queues: ClassSet) -> Option<usize> {
+        let there = (0..self.rx_queues).filter(|&queue| queues.contains(queue.into()));
+        // SAFETY: while this value lives the port is started with these queues.
+        there.map(|queue| unsafe { self.device.backlog(queue) }).sum()
     }
 
-    /// Waits in a light sleep of the CPU until a frame arrives or until `until`. Returns false at once if the driver or
+    /// Whether the port has a single receive queue.
+    pub(super) fn has_one_receive_queue(&self) -> bool {
+        self.rx_queues == 1
+    }
+
+    /// Waits in a light sleep of the CPU until a frame arrives at the first receive queue or until `until`. Returns false at once if the driver or
     /// the CPU does not support it.
     pub(super) fn monitor(&self, until: Ticks) -> bool {
         let mut condition = rte_power_monitor_cond::default();
         // SAFETY: while this value exists the port is started with this queue, so the descriptor whose address the
         // driver returns stays valid. The condition is a local value, which the driver fills in unless it fails.
         unsafe {
-            dpdk_sys::rte_eth_get_monitor_addr(self.device.id(), self.number, &mut condition) == 0
+            dpdk_sys::rte_eth_get_monitor_addr(self.device.id(), 0, &mut condition) == 0
                 && dpdk_sys::rte_power_monitor(&condition, until.0) == 0
         }
     }
 
-    /// Passes `packets` to the port in order. The frames that the driver accepts are removed from the front.
+    /// Passes `packets` to the first transmit queue in order. The frames that the driver accepts are removed from the
+    /// front.
     #[inline]
     pub fn tx(&mut self, packets: &mut Burst<Mbuf>) {
+        // SAFETY: a port has at least one transmit queue.
+        unsafe { self.transmit(0, packets) }
+    }
+
+    /// Passes `packets` to transmit queue `queue`, like [`PortQueues::tx`].
+    ///
+    /// # Panics
+    ///
+    /// If the port has no such queue.
+    #[inline]
+    pub fn tx_queue(&mut self, queue: usize, packets: &mut Burst<Mbuf>) {
+        assert!(queue < usize::from(self.tx_queues), "port {} has no transmit queue {queue}", self.name());
+        // SAFETY: the port has the queue.
+        unsafe { self.transmit(queue, packets) }
+    }
+
+    /// Passes `packets` to transmit queue `queue`.
+    ///
+    /// # Safety
+    ///
+    /// The port must have the queue.
+    #[inline(always)]
+    unsafe fn transmit(&mut self, queue: usize, packets: &mut Burst<Mbuf>) {
         let count = packets.len() as u16;
         if count == 0 {
             return;
         }
-        let queue = usize::from(self.number);
-        // SAFETY: as in `rx`. The burst has `count` elements laid out as pointers to mbufs without another owner. The
+        // SAFETY: as in `receive`. The burst has `count` elements laid out as pointers to mbufs without another owner. The
         // driver takes ownership of the first `sent` of them, and the burst forgets those below.
         let sent = unsafe {
             let operations = self.operations.as_ref();
@@ -127,7 +178,8 @@ impl PortQueue {
             let mut offered = count;
             let callback = callback(operations.txq.clbk.add(queue));
             if !callback.is_null() {
-                offered = dpdk_sys::rte_eth_call_tx_callbacks(self.device.id(), self.number, pointers, count, callback);
+                offered =
+                    dpdk_sys::rte_eth_call_tx_callbacks(self.device.id(), queue as u16, pointers, count, callback);
             }
             transmit(*operations.txq.data.add(queue), pointers, offered)
         };
@@ -169,8 +221,8 @@ fn refuse(out: &mut Burst<Mbuf>, start: usize) -> usize {
     refused
 }
 
-impl Drop for PortQueue {
+impl Drop for PortQueues {
     fn drop(&mut self) {
-        self.device.take_back(self.number);
+        self.device.take_back();
     }
 }

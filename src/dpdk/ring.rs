@@ -26,10 +26,10 @@ pub struct RingLink {
     pub host: EthPort,
 }
 
-/// The rings of both directions.
+/// The rings of both directions. The host may send by several queues.
 pub(super) struct Rings {
-    to_switch: Ring,
-    to_host: Ring,
+    to_switch: Vec<Ring>,
+    to_host: [Ring; 1],
 }
 
 /// The end of a link that a port is.
@@ -40,9 +40,10 @@ pub(super) enum End {
 }
 
 impl Rings {
-    /// Returns the number of frames that wait for the port at `end`.
-    pub(super) fn waiting(&self, end: End) -> usize {
-        let ring = if end == End::Switch { &self.to_switch } else { &self.to_host };
+    /// Returns the number of frames that wait in receive queue `queue` of the port at `end`.
+    pub(super) fn waiting(&self, end: End, queue: usize) -> usize {
+        let rings = if end == End::Switch { &self.to_switch[..] } else { &self.to_host[..] };
+        let Some(ring) = rings.get(queue) else { return 0 };
         // SAFETY: the ring exists while this value does. Counting reads its indices, which both ends may move
         // meanwhile.
         unsafe { dpdk_sys::hf_ring_count(ring.raw.as_ptr()) as usize }
@@ -62,7 +63,8 @@ unsafe impl Send for Ring {}
 unsafe impl Sync for Ring {}
 
 impl RingLink {
-    /// Creates a link that holds up to `size` frames in each direction, and opens both ends.
+    /// Creates a link that holds up to `size` frames in each queue and direction, and opens both ends. The switch
+    /// receives by the receive queues of `config`, and the host has as many transmit queues.
     ///
     /// The ports are called `net_ring_<name>s` and `net_ring_<name>h`. Their number of descriptors and their receive
     /// pools have no effect, but DPDK requires both for a port.
@@ -79,12 +81,17 @@ impl RingLink {
                 remedy: format!("use 1 to {NAME_MAX} letters and digits"),
             });
         }
-        let to_switch = Ring::create(eal, &format!("{name}_s"), size)?;
-        let to_host = Ring::create(eal, &format!("{name}_h"), size)?;
+        let queues = config.rx_queues;
+        let to_switch = (0..queues).map(|queue| Ring::create(eal, &format!("{name}_s{queue}"), size));
+        let to_switch = to_switch.collect::<Result<_, _>>()?;
+        let to_host = [Ring::create(eal, &format!("{name}_h"), size)?];
         let rings = Arc::new(Rings { to_switch, to_host });
-        let open = |name: String, end| EthPort::from_device(attach(eal, &name, &rings, end, pool)?, config, pool);
-        let switch = open(format!("{name}s"), End::Switch)?;
-        let host = open(format!("{name}h"), End::Host)?;
+        let open =
+            |name: String, end, config| EthPort::from_device(attach(eal, &name, &rings, end, pool)?, config, pool);
+        let (of_switch, of_host) =
+            (PortConfig { tx_queues: 1, ..*config }, PortConfig { rx_queues: 1, tx_queues: queues, ..*config });
+        let switch = open(format!("{name}s"), End::Switch, &of_switch)?;
+        let host = open(format!("{name}h"), End::Host, &of_host)?;
         Ok(Self { switch, host })
     }
 }
@@ -92,9 +99,11 @@ impl RingLink {
 /// Creates the port `net_ring_<name>` from two rings.
 fn attach(eal: &Eal, name: &str, rings: &Arc<Rings>, end: End, pool: &Mempool) -> Result<Device, Error> {
     let (rx, tx) = match end {
-        End::Switch => (&rings.to_switch, &rings.to_host),
-        End::Host => (&rings.to_host, &rings.to_switch),
+        End::Switch => (&rings.to_switch[..], &rings.to_host[..]),
+        End::Host => (&rings.to_host[..], &rings.to_switch[..]),
     };
+    let raw = |rings: &[Ring]| rings.iter().map(|ring| ring.raw.as_ptr()).collect::<Vec<_>>();
+    let (rx, tx) = (raw(rx), raw(tx));
     let device = format!("net_ring_{name}");
     let invalid =
         |_| Error::Invalid { what: format!("a link called {name:?}"), remedy: "leave out zero bytes".to_owned() };
@@ -102,11 +111,11 @@ fn attach(eal: &Eal, name: &str, rings: &Arc<Rings>, end: End, pool: &Mempool) -
     let guard = eal.shared().control.lock().unwrap_or_else(PoisonError::into_inner);
     check_room_for(&device)?;
     let mark = log::mark();
-    // SAFETY: EAL runs. The name is a string with a zero at its end, and the arrays have one ring each; DPDK copies
-    // them. The rings outlive the port, which shares ownership of them below.
+    // SAFETY: EAL runs. The name is a string with a zero at its end, and the arrays have as many rings as stated; DPDK
+    // copies them. The rings outlive the port, which shares ownership of them below.
     let id = unsafe {
-        let (rx, tx) = (rx.raw.as_ptr(), tx.raw.as_ptr());
-        dpdk_sys::rte_eth_from_rings(c_name.as_ptr(), &rx, 1, &tx, 1, 0)
+        let (rx_count, tx_count) = (rx.len() as u32, tx.len() as u32);
+        dpdk_sys::rte_eth_from_rings(c_name.as_ptr(), rx.as_ptr(), rx_count, tx.as_ptr(), tx_count, 0)
     };
     drop(guard);
     let Ok(id) = u16::try_from(id) else {

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 use super::*;
 use crate::io::{Burst, Packet, Ports};
-use crate::sets::BURST;
+use crate::sets::{BURST, ClassSet};
 
 /// Environment variable set in a test that runs as its own process.
 const CHILD: &str = "HOLDFAST_DPDK_TEST_CHILD";
@@ -27,11 +27,11 @@ fn pool(name: &str, count: u32) -> Mempool {
 }
 
 /// Creates a link with both ends started, and returns it with their queues.
-fn link(name: &str, size: u32, pool: &Mempool) -> (RingLink, PortQueue, PortQueue) {
+fn link(name: &str, size: u32, pool: &Mempool) -> (RingLink, PortQueues, PortQueues) {
     let mut link = RingLink::new(eal(), name, size, &PortConfig::default(), pool).unwrap();
     link.switch.start().unwrap();
     link.host.start().unwrap();
-    let (switch, host) = (link.switch.queue(0).unwrap(), link.host.queue(0).unwrap());
+    let (switch, host) = (link.switch.queues().unwrap(), link.host.queues().unwrap());
     (link, switch, host)
 }
 
@@ -200,7 +200,10 @@ fn control_frames_have_buffers_when_data_has_none() {
     let (data, control) = (pool("io_data", 63), pool("io_control", 63));
     let (_link, switch, _host) = link("io", 64, &data);
     let mut io = EthIo::new(vec![None, Some(switch)], data.clone(), control.clone());
-    assert_eq!((io.len(), io.is_empty(), io.backlog(0), io.backlog(1)), (2, false, None, Some(0)));
+    assert_eq!(
+        (io.len(), io.is_empty(), io.backlog(0, ClassSet::ALL), io.backlog(1, ClassSet::ALL)),
+        (2, false, None, Some(0))
+    );
     let mut all: Vec<Mbuf> = std::iter::from_fn(|| data.alloc_with(&frame(100, 5))).collect();
     assert_eq!((all.len(), data.available()), (63, 0));
     assert!(io.copy(&all[0]).is_none());
@@ -237,6 +240,41 @@ fn chained_and_shared_buffers_are_refused() {
 }
 
 #[test]
+fn link_with_several_queues_keeps_their_frames_apart() {
+    let data = pool("queues", 1023);
+    let config = PortConfig { rx_queues: 3, ..PortConfig::default() };
+    let mut link = RingLink::new(eal(), "queues", 8, &config, &data).unwrap();
+    link.switch.start().unwrap();
+    link.host.start().unwrap();
+    let (mut switch, mut host) = (link.switch.queues().unwrap(), link.host.queues().unwrap());
+    for (queue, frames) in [(0, 2_u8), (2, 9)] {
+        let mut burst: Burst<Mbuf> = (0..frames).map(|i| data.alloc_with(&[queue as u8, i]).unwrap()).collect();
+        host.tx_queue(queue, &mut burst);
+        assert_eq!(burst.len(), usize::from(frames.saturating_sub(8)), "a full queue refuses the rest");
+        Mbuf::free_all(&mut burst);
+    }
+    let waiting = |queues: &PortQueues| [0, 1, 2].map(|queue| queues.backlog(ClassSet::only(queue)));
+    assert_eq!(waiting(&switch), [Some(2), Some(0), Some(8)]);
+    assert_eq!(switch.backlog(ClassSet::ALL), Some(10));
+    let mut burst = Burst::new();
+    assert_eq!(switch.rx_queue(2, 5, &mut burst), 0);
+    switch.rx(&mut burst);
+    assert_eq!(burst.iter().map(|packet| packet.bytes()[0]).collect::<Vec<_>>(), [2, 2, 2, 2, 2, 0, 0]);
+    assert_eq!(waiting(&switch), [Some(0), Some(0), Some(3)]);
+    host.rx(&mut burst);
+    Mbuf::free_all(&mut burst);
+    drop((switch, host));
+    drop(link);
+    assert_eq!(data.in_use(), 0, "frames in the rings are freed");
+    let many = PortConfig { rx_queues: 5000, ..PortConfig::default() };
+    let refused = EthPort::plug(eal(), "net_null_many", &many, &data).err();
+    assert!(
+        matches!(&refused, Some(Error::Invalid { what, .. }) if what.ends_with("5000 receive queues")),
+        "{refused:?}"
+    );
+}
+
+#[test]
 fn a_null_port_makes_and_swallows_frames() {
     let data = pool("null", 1023);
     let mut port = EthPort::plug(eal(), "net_null_a,size=64", &PortConfig::default(), &data).unwrap();
@@ -244,11 +282,10 @@ fn a_null_port_makes_and_swallows_frames() {
     assert_eq!(again.err(), Some(Error::DeviceExists { device: "net_null_a".into() }));
     let again = EthPort::open(eal(), "net_null_a", &PortConfig::default(), &data);
     assert!(matches!(again.err(), Some(Error::InUse { .. })));
-    assert!(matches!(port.queue(0).err(), Some(Error::Invalid { .. })), "not started");
+    assert!(matches!(port.queues().err(), Some(Error::Invalid { .. })), "not started");
     port.start().unwrap();
-    assert!(matches!(port.queue(1).err(), Some(Error::Invalid { .. })), "there is one");
-    let mut queue = port.queue(0).unwrap();
-    assert!(matches!(port.queue(0).err(), Some(Error::InUse { .. })));
+    let mut queue = port.queues().unwrap();
+    assert!(matches!(port.queues().err(), Some(Error::InUse { .. })));
     assert!(matches!(port.stop().err(), Some(Error::InUse { .. })));
     let mut burst = Burst::new();
     queue.rx(&mut burst);
@@ -262,7 +299,7 @@ fn a_null_port_makes_and_swallows_frames() {
     port.stop().unwrap();
     assert_eq!(data.in_use(), 0);
     port.start().unwrap();
-    drop(port.queue(0).unwrap());
+    drop(port.queues().unwrap());
     port.close().unwrap();
     drop(EthPort::plug(eal(), "net_null_a", &PortConfig::default(), &data).unwrap());
 }
@@ -455,7 +492,7 @@ fn everything_ends_in_any_order() {
     let data = Mempool::create(&eal, "data", 255, 2176, 32, None).unwrap();
     let mut link = RingLink::new(&eal, "order", 64, &PortConfig::default(), &data).unwrap();
     link.switch.start().unwrap();
-    let mut queue = link.switch.queue(0).unwrap();
+    let mut queue = link.switch.queues().unwrap();
     let mut burst: Burst<Mbuf> = (0..9).map(|_| data.alloc_with(&[1; 60]).unwrap()).collect();
     let worker = eal.launch(eal.workers()[0], move || {
         queue.tx(&mut burst);

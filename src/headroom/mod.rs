@@ -24,6 +24,7 @@
 //!     peer_response: None,
 //!     left: 31,
 //!     small_packets: SmallPackets::ALL,
+//!     stops_queue: false,
 //! };
 //! let eta = headroom(&input).cells;
 //! input.cable = "3m".parse()?;
@@ -36,6 +37,7 @@ mod lapse;
 mod left;
 mod small;
 
+use crate::sets::BURST;
 use crate::units::{BitRate, Bytes, Cells, Length, Nanos};
 pub use lapse::{Lapse, pause_may_lapse};
 use left::left_behind;
@@ -105,6 +107,8 @@ pub struct HeadroomInput {
     pub left: u32,
     /// The largest share of bytes that the peer sends in small packets.
     pub small_packets: SmallPackets,
+    /// Whether XOFF stops a receive queue instead of sending a PFC frame (`pfc: queue`).
+    pub stops_queue: bool,
 }
 
 impl HeadroomInput {
@@ -161,6 +165,9 @@ pub fn largest_frame(mtu: u16) -> Bytes {
 /// [`crate::config::checks::bounds`] never reach it.
 #[must_use]
 pub fn headroom(input: &HeadroomInput) -> Headroom {
+    if input.stops_queue {
+        return one_burst(input);
+    }
     let mut rows = seed_rows(input);
     rows.extend(own_rows(input));
     let seed = rows.iter().filter(|row| row.seed).map(|row| row.value.0).fold(0, u64::saturating_add);
@@ -189,6 +196,21 @@ pub fn headroom(input: &HeadroomInput) -> Headroom {
         seed: false,
     });
     Headroom { rows, seed: Bytes(seed), total, cells }
+}
+
+/// Headroom of a port whose XOFF stops a receive queue: the burst in which XOFF became due. No other frame is in flight.
+fn one_burst(input: &HeadroomInput) -> Headroom {
+    let frame = largest_frame(input.mtu);
+    let bytes = BURST as u64 * frame.0;
+    let cells = Cells(frame.to_cells_ceil(input.cell).0.saturating_mul(BURST as u32));
+    let total = cells.to_bytes(input.cell);
+    let row = |name, value, how, source| HeadroomRow { name, value: Bytes(value), how, source, seed: false };
+    let of_frame = format!("{} + {FRAME_OVERHEAD} (Ethernet, 2 tags)", input.mtu);
+    let rows = vec![
+        row("one burst", bytes, format!("{BURST} frames of {of_frame}"), "this switch: the burst that causes XOFF"),
+        row("whole cells", total.0.saturating_sub(bytes), format!("{} cells of {}", cells.0, input.cell), "cells"),
+    ];
+    Headroom { rows, seed: Bytes(0), total, cells }
 }
 
 /// The terms of `2*(C*Dprop + L_mtu) + 3840 B`.
@@ -305,6 +327,7 @@ mod tests {
             peer_response: None,
             left: LEFT_BEHIND,
             small_packets: SmallPackets::ALL,
+            stops_queue: false,
         }
     }
 
@@ -320,6 +343,16 @@ mod tests {
         assert_eq!(headroom(&input("10G", "5m", 1500, "20us")).seed, Bytes(6_995));
         // 2*(40e9/8 * 1.5e-6 = 7500 + 9262) + 3840
         assert_eq!(headroom(&input("40G", "300m", 9216, "0us")).seed, Bytes(37_364));
+    }
+
+    #[test]
+    fn headroom_of_a_stopped_queue_is_one_burst() {
+        let by_queue = |mtu| headroom(&HeadroomInput { stops_queue: true, ..input("100G", "300m", mtu, "20us") });
+        // 32 frames of 1522 B, each in 8 cells of 208 B; 9022 B take 44.
+        assert_eq!((by_queue(1500).cells, by_queue(9000).cells), (Cells(256), Cells(32 * 44)));
+        assert_eq!(value(&by_queue(1500), "one burst"), Some(32 * 1522));
+        let sum: u64 = by_queue(1500).rows.iter().map(|row| row.value.0).sum();
+        assert_eq!(Bytes(sum), by_queue(1500).total);
     }
 
     #[test]
@@ -369,6 +402,7 @@ mod tests {
             peer_response: Some(Bytes(u64::MAX)),
             left: u32::MAX,
             small_packets: SmallPackets::ALL,
+            stops_queue: false,
         };
         assert_eq!(headroom(&input).cells, Cells(u32::MAX));
         assert!(pause_may_lapse(&input));
@@ -392,6 +426,7 @@ mod tests {
                 peer_response: Some(FASTEST.bytes_in(LONGEST_RESPONSE)),
                 left: 16_383,
                 small_packets: format!("{share}%").parse().unwrap(),
+                stops_queue: false,
             };
             let headroom = headroom(&input);
             assert!(headroom.cells.0 < u32::MAX && headroom.total > headroom.seed, "{headroom:?}");
@@ -412,6 +447,7 @@ mod tests {
             peer_response: None,
             left: LEFT_BEHIND,
             small_packets: SmallPackets::ALL,
+            stops_queue: false,
         })
     }
 

@@ -13,7 +13,7 @@ use super::spec::HostSpec;
 use crate::io::{Burst, Packet, Ports};
 use crate::pfc::PauseTimers;
 use crate::qos::Shaper;
-use crate::sets::{BURST, ClassSet};
+use crate::sets::{BURST, CLASSES, ClassSet};
 use crate::units::{Nanos, Ticks};
 use crate::wire::mac_control::{self, MacControl};
 
@@ -39,9 +39,13 @@ pub(super) struct Host {
     link: Shaper,
     timers: PauseTimers,
     obeys_pfc: bool,
+    /// Number of its transmit queues.
+    queues: usize,
+    /// Whether these keep the frames that the switch does not receive.
+    keeps_frames: bool,
     /// Whether the host loses frames when its transmit ring is full, like a wire into a full receive ring, instead of
     /// waiting.
-    pub wire_loses: bool,
+    wire_loses: bool,
     /// Numbers of its flows.
     flows: Range<usize>,
     /// The flow that is considered first in the next send.
@@ -72,6 +76,8 @@ impl Host {
             link: Shaper::new(spec.rate, hz, slack(largest, spec.rate.0)),
             timers: PauseTimers::new(spec.rate, hz),
             obeys_pfc: spec.obeys_pfc,
+            queues: usize::from(spec.queues).clamp(1, CLASSES),
+            keeps_frames: spec.keeps_frames,
             wire_loses: false,
             turn: flows.start,
             flows,
@@ -80,6 +86,21 @@ impl Host {
             announce_at: Ticks(0),
             before: (Ticks(0), ClassSet::EMPTY),
         }
+    }
+
+    /// Puts the host on a wire, unless its queues keep frames.
+    pub fn connect_wire(&mut self) {
+        self.wire_loses = !self.keeps_frames;
+    }
+
+    /// The transmit queue of a priority.
+    fn queue_of(&self, priority: usize) -> usize {
+        priority.min(self.queues - 1)
+    }
+
+    /// The priorities that leave by transmit queue `queue`.
+    fn priorities_of(&self, queue: usize) -> ClassSet {
+        (0..CLASSES).filter(|&priority| self.queue_of(priority) == queue).collect()
     }
 
     /// Receives at most [`RX_BURSTS`] bursts and returns their buffers to the pool. Returns true if more frames may
@@ -169,13 +190,14 @@ impl Host {
         true
     }
 
-    /// Sends the due frames of priorities that are not `paused`, as far as link and transmit ring allow.
+    /// Sends the due frames of priorities that are not `paused`, as far as link and transmit rings allow. A full ring
+    /// stops its own priorities.
     pub fn send<P: Ports>(
         &mut self,
         io: &mut P,
         flows: &mut [Flow],
         counters: &HostCounters,
-        paused: ClassSet,
+        mut paused: ClassSet,
         now: Ticks,
     ) {
         for _ in 0..CHUNKS {
@@ -187,8 +209,10 @@ impl Host {
             if batch.is_empty() {
                 return;
             }
-            let is_last = undo.len() < CHUNK;
-            io.tx(self.port, &mut batch);
+            // With several queues, the frames of another one may be due.
+            let is_last = undo.len() < CHUNK && self.queues == 1;
+            let queue = self.queue_of(flows[undo[0].flow].priority);
+            io.tx_queue(self.port, queue, &mut batch);
             if !batch.is_empty() && self.wire_loses {
                 counters.hosts[self.port].lost_frames.add(batch.len() as u64);
                 io.free(&mut batch);
@@ -197,7 +221,7 @@ impl Host {
                 counters.hosts[self.port].tx_waits.add(1);
                 self.take_back(flows, undo.drain(undo.len() - batch.len()..));
                 io.free(&mut batch);
-                return self.count_sent(flows, counters, &undo);
+                paused |= self.priorities_of(queue);
             }
             self.count_sent(flows, counters, &undo);
             if is_last {
@@ -206,14 +230,14 @@ impl Host {
         }
     }
 
-    /// Makes the next frames, and charges each to its flow and the link. Returns false if no buffer was available for a
+    /// Makes the next frames of one transmit queue, and charges each to its flow and the link. Returns false if no buffer was available for a
     /// frame.
     #[inline]
     fn fill<P: Ports>(
         &mut self,
         io: &mut P,
         flows: &mut [Flow],
-        paused: ClassSet,
+        mut paused: ClassSet,
         now: Ticks,
         batch: &mut Burst<P::Pkt>,
         undo: &mut ArrayVec<Undo, CHUNK>,
@@ -221,6 +245,9 @@ impl Host {
         while !undo.is_full() && self.link.is_free(now) {
             let Some(number) = self.next_due(flows, paused, now) else { return true };
             let flow = &mut flows[number];
+            if self.queues > 1 && undo.is_empty() {
+                paused |= !self.priorities_of(self.queue_of(flow.priority));
+            }
             let Some(mut packet) = io.make(flow.template.bytes()) else { return false };
             flow.template.stamp(packet.bytes_mut(), flow.sequence, now);
             batch.push(packet);

@@ -152,12 +152,12 @@ impl Hosts {
         self
     }
 
-    /// Puts the hosts on links that lose a frame if the ring is full, like a wire. This suits hosts on their own
-    /// thread, which run independently of the switch. Hosts polled beside the switch would lose frames whenever the
+    /// Puts the hosts on links that lose a frame if the ring is full, like a wire, unless their queues keep frames. This
+    /// suits hosts on their own thread, which run independently of the switch. Hosts polled beside the switch would lose frames whenever the
     /// machine stalls the switch, so they wait instead.
     #[must_use]
     pub fn on_wires(mut self) -> Self {
-        self.hosts.iter_mut().for_each(|host| host.wire_loses = true);
+        self.hosts.iter_mut().for_each(Host::connect_wire);
         self.settle = to_ticks(SETTLE_APART, self.counters.hz);
         self
     }

@@ -20,6 +20,10 @@ pub struct HostSpec {
     pub rate: BitRate,
     /// Whether the host obeys PFC. One that does not is a broken host, to test its effect on others.
     pub obeys_pfc: bool,
+    /// Transmit queues of the host. Priority n is sent by queue n, or by the last one if there are fewer.
+    pub queues: u8,
+    /// Whether frames that the switch does not receive stay in these queues, as with `pfc: queue`.
+    pub keeps_frames: bool,
     /// Flows that the host sends.
     pub flows: Vec<FlowSpec>,
 }

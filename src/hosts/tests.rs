@@ -40,6 +40,8 @@ pub(super) fn host(index: u16) -> HostSpec {
         ip: Ipv4Addr::new(10, 0, 0, index as u8 + 1),
         rate: BitRate(10_000_000_000),
         obeys_pfc: true,
+        queues: 1,
+        keeps_frames: false,
         flows: Vec::new(),
     }
 }

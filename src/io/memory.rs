@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::io::{Burst, Packet, Ports};
+use crate::sets::{BURST, CLASSES, ClassSet};
 use crate::sync::{AtomicUsize, Ordering};
 
 /// Free bytes in front of a frame, as in DPDK's mbufs.
@@ -98,7 +99,8 @@ pub struct MemPorts {
 
 #[derive(Debug, Default)]
 struct Wire {
-    to_switch: VecDeque<MemPacket>,
+    /// Frames on their way to the switch, by receive queue.
+    to_switch: [VecDeque<MemPacket>; CLASSES],
     from_switch: VecDeque<Vec<u8>>,
     /// Capacity of the receive ring in frames; further frames are lost.
     ring: Option<usize>,
@@ -121,11 +123,16 @@ impl MemPorts {
 
     /// Delivers `frame` to `port`.
     pub fn inject(&mut self, port: usize, frame: &[u8]) {
+        self.inject_queue(port, 0, frame);
+    }
+
+    /// Delivers `frame` to receive queue `queue` of `port`.
+    pub fn inject_queue(&mut self, port: usize, queue: usize, frame: &[u8]) {
         let wire = &mut self.wires[port];
-        if wire.ring.is_some_and(|ring| wire.to_switch.len() >= ring) {
+        if wire.ring.is_some_and(|ring| wire.to_switch[queue].len() >= ring) {
             wire.missed += 1;
         } else {
-            wire.to_switch.push_back(MemPacket::new(frame));
+            wire.to_switch[queue].push_back(MemPacket::new(frame));
         }
     }
 
@@ -177,17 +184,18 @@ impl Ports for MemPorts {
     type Pkt = MemPacket;
 
     fn rx(&mut self, port: usize, out: &mut Burst<MemPacket>) {
-        let wire = &mut self.wires[port].to_switch;
-        while !out.is_full()
-            && let Some(packet) = wire.pop_front()
-        {
-            self.held.fetch_add(1, Ordering::Relaxed);
-            out.push(packet);
-        }
+        self.rx_queue(port, 0, BURST, out);
     }
 
-    fn backlog(&mut self, port: usize) -> Option<usize> {
-        Some(self.wires[port].to_switch.len())
+    fn rx_queue(&mut self, port: usize, queue: usize, most: usize, out: &mut Burst<MemPacket>) {
+        let wire = &mut self.wires[port].to_switch[queue];
+        let count = wire.len().min(most).min(out.remaining_capacity());
+        self.held.fetch_add(count, Ordering::Relaxed);
+        out.extend(wire.drain(..count));
+    }
+
+    fn backlog(&mut self, port: usize, queues: ClassSet) -> Option<usize> {
+        Some(queues.iter().map(|queue| self.wires[port].to_switch[queue].len()).sum())
     }
 
     fn tx(&mut self, port: usize, packets: &mut Burst<MemPacket>) {

@@ -21,7 +21,7 @@ pub mod memory;
 
 use arrayvec::ArrayVec;
 
-use crate::sets::{BURST, FrameSet};
+use crate::sets::{BURST, ClassSet, FrameSet};
 use crate::units::Ticks;
 
 /// Up to [`BURST`] packets.
@@ -66,13 +66,18 @@ impl<I: Ports> Ports for &mut I {
     }
 
     #[inline]
+    fn rx_queue(&mut self, port: usize, queue: usize, most: usize, out: &mut Burst<I::Pkt>) {
+        (**self).rx_queue(port, queue, most, out);
+    }
+
+    #[inline]
     fn begin(&mut self, port: usize) {
         (**self).begin(port);
     }
 
     #[inline]
-    fn backlog(&mut self, port: usize) -> Option<usize> {
-        (**self).backlog(port)
+    fn backlog(&mut self, port: usize, queues: ClassSet) -> Option<usize> {
+        (**self).backlog(port, queues)
     }
 
     #[inline]
@@ -83,6 +88,11 @@ impl<I: Ports> Ports for &mut I {
     #[inline]
     fn tx(&mut self, port: usize, packets: &mut Burst<I::Pkt>) {
         (**self).tx(port, packets);
+    }
+
+    #[inline]
+    fn tx_queue(&mut self, port: usize, queue: usize, packets: &mut Burst<I::Pkt>) {
+        (**self).tx_queue(port, queue, packets);
     }
 
     #[inline]
@@ -130,8 +140,18 @@ pub trait Ports {
     /// Packet type of the ports.
     type Pkt: Packet;
 
-    /// Receives frames of `port` into `out`, up to its free room.
+    /// Receives frames of `port` into `out`, up to its free room. A port with several receive queues receives from the
+    /// first.
     fn rx(&mut self, port: usize, out: &mut Burst<Self::Pkt>);
+
+    /// Receives up to `most` frames of receive queue `queue` of `port` into `out`, up to its free room. Implementations
+    /// whose ports have one queue need not override this method.
+    #[inline]
+    fn rx_queue(&mut self, port: usize, queue: usize, most: usize, out: &mut Burst<Self::Pkt>) {
+        debug_assert!(queue == 0 && most >= out.remaining_capacity(), "these ports have one queue");
+        let _ = (queue, most);
+        self.rx(port, out);
+    }
 
     /// Marks the beginning of work on the oldest burst not begun yet, which is a burst of `port`. The switch receives
     /// bursts one ahead, to prefetch their headers during other work. Recorders override this method to learn the order
@@ -141,9 +161,9 @@ pub trait Ports {
         let _ = port;
     }
 
-    /// Returns the number of frames in the receive ring of `port`; `None` if the device cannot count them.
-    fn backlog(&mut self, port: usize) -> Option<usize> {
-        let _ = port;
+    /// Returns the number of frames in the receive rings `queues` of `port`; `None` if the device cannot count them.
+    fn backlog(&mut self, port: usize, queues: ClassSet) -> Option<usize> {
+        let _ = (port, queues);
         None
     }
 
@@ -156,6 +176,15 @@ pub trait Ports {
     /// Passes `packets` to `port` in order. Frames that the port accepts leave the front of `packets`; the rest stay
     /// there.
     fn tx(&mut self, port: usize, packets: &mut Burst<Self::Pkt>);
+
+    /// Passes `packets` to transmit queue `queue` of `port`, like [`Ports::tx`]. The switch sends by the first queue;
+    /// virtual hosts may send each priority by a queue of its own.
+    #[inline]
+    fn tx_queue(&mut self, port: usize, queue: usize, packets: &mut Burst<Self::Pkt>) {
+        debug_assert_eq!(queue, 0, "these ports have one queue");
+        let _ = queue;
+        self.tx(port, packets);
+    }
 
     /// Returns the buffers of all `packets` to their pool and empties `packets`.
     fn free(&mut self, packets: &mut Burst<Self::Pkt>);

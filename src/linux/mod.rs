@@ -1,4 +1,4 @@
-//! Linux: taps and named network namespaces.
+//! Linux: taps, named network namespaces, users and groups.
 //!
 //! Unsafe code is that of two ioctls and of `unshare`. Crates that wrap them bring a second set of netlink crates.
 //!
@@ -12,8 +12,10 @@
 //! tap.set_carrier(true).unwrap();
 //! ```
 
+mod accounts;
 mod namespace;
 mod tap;
 
+pub use accounts::{group_number, user_number};
 pub use namespace::{NAMED, make_namespace};
 pub use tap::{LONGEST_NAME, Tap};

@@ -37,6 +37,12 @@ impl Generator {
         }
     }
 
+    /// Creates a generator whose frames are not sent, so that XOFF lasts until XON without refresh.
+    #[must_use]
+    pub fn without_refresh() -> Self {
+        Self { half_life: u64::MAX, ..Self::new(BitRate(1), 1) }
+    }
+
     /// Sets the priorities in `xoff` to XOFF and all others to XON. Setting the current state again changes nothing.
     #[inline]
     pub fn set_all(&mut self, xoff: ClassSet) {

@@ -41,6 +41,7 @@ use crate::units::{BitRate, Nanos};
 /// | `off` | none | none | never obeyed |
 /// | `software` ([`PfcMode::Symmetric`]) | lossless priorities | priorities of its lossless queues | never obeyed |
 /// | `asymmetric` | lossless priorities | all eight | never obeyed |
+/// | `queue` | none: it stops polling the receive queues of lossless priorities | none | never obeyed |
 ///
 /// The switch counts pauses that it does not obey, and their time. Classic PAUSE would stop the whole port with its
 /// lossy classes, so the switch only counts it. IEEE 802.3 annexes 31B and 31D, in substance: where PFC is enabled,
@@ -53,32 +54,41 @@ pub enum PfcMode {
     Symmetric,
     /// PFC is generated for the lossless priorities, and obeyed for all eight.
     Asymmetric,
+    /// A receive queue is polled only while the lossless priorities in it are XON. Its device keeps the frames, so that
+    /// the sender waits. For peers that know no PFC: guests, memif, in-process links.
+    Queue,
 }
 
 impl PfcMode {
-    /// Whether PFC is generated and obeyed.
+    /// Whether XOFF stops the peer, by PFC frames or by its queues.
     #[must_use]
     pub fn is_on(self) -> bool {
         self != PfcMode::Off
+    }
+
+    /// Whether PFC frames are sent and obeyed.
+    #[must_use]
+    pub fn sends_frames(self) -> bool {
+        matches!(self, PfcMode::Symmetric | PfcMode::Asymmetric)
     }
 
     /// Returns the priorities whose pauses the port obeys, given its `lossless_queues`.
     #[must_use]
     pub fn obeyed(self, lossless_queues: ClassSet, map: &PriorityMap) -> ClassSet {
         match self {
-            PfcMode::Off => ClassSet::EMPTY,
+            PfcMode::Off | PfcMode::Queue => ClassSet::EMPTY,
             PfcMode::Symmetric => map.priorities_of(lossless_queues),
             PfcMode::Asymmetric => ClassSet::ALL,
         }
     }
 
-    /// Returns the priorities for which a port with the lossless groups `lossless_groups` sends pauses. A group is
+    /// Returns the priorities for which a port with the lossless groups `lossless_groups` stops its peer. A group is
     /// paused by the priority of its number.
     #[must_use]
     pub fn generated(self, lossless_groups: ClassSet) -> ClassSet {
         match self {
             PfcMode::Off => ClassSet::EMPTY,
-            PfcMode::Symmetric | PfcMode::Asymmetric => lossless_groups,
+            PfcMode::Symmetric | PfcMode::Asymmetric | PfcMode::Queue => lossless_groups,
         }
     }
 }
@@ -129,6 +139,7 @@ mod tests {
             (PfcMode::Off, 0, 0, 0),
             (PfcMode::Symmetric, 0b1000, 0b1000, 0b1001_0000),
             (PfcMode::Asymmetric, 0b1000, 0xff, 0xff),
+            (PfcMode::Queue, 0b1000, 0, 0),
         ] {
             let [sent, straight, mapped] = [sent, straight, mapped].map(ClassSet::from_bits);
             assert_eq!(mode.generated(ClassSet::only(3)), sent, "{mode:?}");

@@ -54,7 +54,7 @@ impl PortPfc {
             obeyed,
             obeyed_queues: map.queues(obeyed),
             map,
-            generator: Generator::new(rate, hz),
+            generator: if mode.sends_frames() { Generator::new(rate, hz) } else { Generator::without_refresh() },
             timers: PauseTimers::with_map(rate, hz, map),
             watchdog: None,
             arrived: PfcFrame::default(),
@@ -67,7 +67,7 @@ impl PortPfc {
     /// its storms and its evidence. Returns the queues whose storms have ended, because the port has no watchdog any
     /// more.
     pub fn set_watchdog(&mut self, spec: Option<WatchdogSpec>, hz: u64) -> ClassSet {
-        match (&mut self.watchdog, spec.filter(|_| self.mode.is_on())) {
+        match (&mut self.watchdog, spec.filter(|_| self.mode.sends_frames())) {
             (Some(watchdog), Some(spec)) => {
                 watchdog.set_spec(spec);
                 ClassSet::EMPTY
@@ -107,6 +107,14 @@ impl PortPfc {
     /// Makes a PFC frame due that announces the state of each priority for which PFC is generated.
     pub fn announce(&mut self) {
         self.generator.repeat(self.generated);
+    }
+
+    /// Whether XOFF and XON are sent as PFC frames. Otherwise a due frame counts as sent at once: the switch polls no
+    /// receive queue that carries a priority at XOFF.
+    #[inline]
+    #[must_use]
+    pub fn sends_frames(&self) -> bool {
+        self.mode.sends_frames()
     }
 
     /// Returns the PFC frame to send now, if one is due. It stays due until [`PortPfc::sent`].

@@ -451,7 +451,7 @@ impl Ports for End<'_, '_> {
         io::shed(self, packets, frames);
     }
 
-    fn backlog(&mut self, port: usize) -> Option<usize> {
+    fn backlog(&mut self, port: usize, _: ClassSet) -> Option<usize> {
         Some(self.devices[port].ring.len())
     }
 

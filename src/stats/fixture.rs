@@ -39,6 +39,8 @@ fn host(index: u16, flows: Vec<FlowSpec>) -> HostSpec {
         ip: Ipv4Addr::new(10, 0, 0, index as u8 + 1),
         rate: RATE,
         obeys_pfc: true,
+        queues: 1,
+        keeps_frames: false,
         flows,
     }
 }

@@ -104,6 +104,7 @@ pub fn pfc_mode(mode: PfcMode) -> &'static str {
         PfcMode::Off => "off",
         PfcMode::Symmetric => "software",
         PfcMode::Asymmetric => "asymmetric",
+        PfcMode::Queue => "queue",
     }
 }
 

@@ -11,6 +11,7 @@ use super::watermarks::Watermarks;
 use crate::dataplane::{Counters, PortSpec, SwitchSpec};
 use crate::headroom::{HeadroomInput, LEFT_BEHIND, SmallPackets};
 use crate::hosts::HostCounters;
+use crate::pfc::PfcMode;
 use crate::qos::only_class;
 use crate::router::Published;
 use crate::sets::{CLASSES, ClassSet};
@@ -20,7 +21,8 @@ use crate::units::{Length, Nanos};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PfcStanding {
-    /// PFC is on, the peer is in this process and obeys it, and the peer has received a PFC frame of this port.
+    /// PFC is on, the peer is in this process and obeys it, and the peer has received a PFC frame of this port. Or XOFF
+    /// stops a receive queue whose device keeps the frames, so that no peer has to obey.
     Proven,
     /// PFC is on, and the operator asserts that frames pass and the peer obeys (`pfc_proven`); no measurement has shown
     /// it.
@@ -109,12 +111,17 @@ impl SwitchView {
             peer_response: None,
             left: port.backlog_mark.map_or(LEFT_BEHIND, |mark| mark.saturating_sub(1)),
             small_packets: SmallPackets::ALL,
+            stops_queue: port.pfc == PfcMode::Queue,
         };
-        let pfc = |on| if on { PfcStanding::Unproven } else { PfcStanding::Off };
+        let pfc = |mode| match mode {
+            PfcMode::Off => PfcStanding::Off,
+            PfcMode::Queue => PfcStanding::Proven,
+            PfcMode::Symmetric | PfcMode::Asymmetric => PfcStanding::Unproven,
+        };
         Self {
             version: env!("HOLDFAST_VERSION"),
             lossless,
-            pfc: spec.ports.iter().map(|port| pfc(port.pfc.is_on())).collect(),
+            pfc: spec.ports.iter().map(|port| pfc(port.pfc)).collect(),
             witnesses: vec![None; spec.ports.len()],
             flow_control: Arc::new(FlowControls::new(spec.ports.len())),
             blind: vec![None; spec.ports.len()],

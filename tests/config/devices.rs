@@ -1,6 +1,8 @@
 //! Virtual devices: arguments unknown to their drivers, impossible interface names, and unsupported MTUs.
 
 use super::*;
+use holdfast::config::model::SocketAccess;
+use holdfast::pfc::PfcMode;
 
 fn port(device: &str, keys: &str) -> String {
     format!("ports:\n  - {{name: p1, speed: 10G, device: '{device}'{keys}}}\n")
@@ -121,4 +123,86 @@ fn af_packet_ring_that_the_kernel_rejects_is_refused() {
         let text = port(&format!("net_af_packet0,iface=e,{arguments}"), "");
         refuse(&text, &format!("x.yaml:2:36: ports[0].device: {what}"));
     }
+}
+
+#[test]
+fn queues_default_to_one_for_each_priority_with_pfc_by_queue() {
+    let queues = |device: &str, keys: &str| {
+        accept(&format!("preset: roce\nports: [{{name: p1, device: \"{device}\", speed: 10G{keys}}}]\n")).devices[0]
+            .queues
+    };
+    assert_eq!(queues("net_vhost0,iface=/run/a.sock", ""), 1);
+    assert_eq!(queues("net_vhost0,iface=/run/a.sock", ", pfc: queue"), 8);
+    assert_eq!(queues("net_vhost0,iface=/run/a.sock", ", pfc: queue, queues: 2"), 2);
+    assert_eq!(queues("net_vhost0,iface=/run/a.sock,queues=4", ", pfc: queue"), 4);
+    assert_eq!(queues("net_memif0", ", queues: 3"), 3);
+}
+
+#[test]
+fn queues_that_a_device_does_not_have_are_refused() {
+    let text = |device: &str, keys: &str| {
+        format!("preset: roce\nports:\n- name: p1\n  device: \"{device}\"\n  speed: 10G\n{keys}\n")
+    };
+    refuse(
+        &text("net_tap0", "  queues: 2"),
+        "x.yaml:6:11: ports[0].queues: only ports with `device: ring`, vhost and net_memif have several receive \
+         queues; write `queues: 1`",
+    );
+    refuse(
+        &text("net_vhost0,iface=/run/a.sock,queues=4", "  queues: 2"),
+        "x.yaml:6:11: ports[0].queues: `2` differs from `queues=4` of the device; leave one of them out",
+    );
+    refuse(
+        &text("net_tap0", "  pfc: queue"),
+        "x.yaml:6:8: ports[0].pfc: `queue` stops no sender at `net_tap0`: its receive queue overflows while it is not \
+         polled; write `pfc: software`, or use `device: ring`, vhost or net_memif",
+    );
+    let one = accept(&text("net_memif0", "  pfc: queue\n  queues: 1"));
+    assert!(one.warnings[0].contains("with one receive queue, XOFF of a lossless class stops all classes"));
+}
+
+/// Returns a configuration with one port at a socket.
+fn socket(device: &str, keys: &str) -> String {
+    format!("preset: roce\nports:\n- name: vm1\n  device: \"{device}\"\n  speed: 10G\n{keys}\n")
+}
+
+#[test]
+fn vhost_socket_has_pfc_by_queue_and_access_for_its_owner_alone() {
+    let config = accept(&socket("vhost:/run/holdfast/vm1.sock", ""));
+    let (device, port) = (&config.devices[0], &config.switch.ports[0]);
+    assert_eq!((device.kind.to_string().as_str(), device.queues), ("vhost:/run/holdfast/vm1.sock", 8));
+    assert_eq!((port.pfc, port.rx_queues), (PfcMode::Queue, 8));
+    assert_eq!(device.socket, SocketAccess { owner: None, group: None, mode: 0o600 });
+    let access =
+        |keys: &str| accept(&socket("vhost:/run/a", &format!("  socket: {{{keys}}}"))).devices[0].socket.clone();
+    assert_eq!((access("group: kvm").group, access("group: kvm").mode), (Some("kvm".to_owned()), 0o660));
+    assert_eq!(
+        (access("owner: qemu, mode: \"0666\"").owner, access("mode: \"0666\"").mode),
+        (Some("qemu".to_owned()), 0o666)
+    );
+    let frames = accept(&socket("vhost:/run/a", "  pfc: software")).switch.ports[0].clone();
+    assert_eq!((frames.pfc, frames.rx_queues), (PfcMode::Symmetric, 1));
+}
+
+#[test]
+fn vhost_socket_that_cannot_be_is_refused() {
+    for (device, message) in [
+        ("vhost:vm1.sock", "names no absolute path of a socket; write e.g. \"vhost:/run/holdfast/vm1.sock\""),
+        ("vhost:/run/a,b", "has a comma in its path; choose another path"),
+    ] {
+        refuse(&socket(device, ""), &format!("x.yaml:4:11: ports[0].device: `{device}` {message}"));
+    }
+    let long = format!("vhost:/{}", "a".repeat(107));
+    refuse(
+        &socket(&long, ""),
+        "x.yaml:4:11: ports[0].device: 108 bytes are too many for the path of a socket; write at most 107",
+    );
+    refuse(
+        &socket("net_tap0", "  socket: {group: kvm}"),
+        "x.yaml:6:11: ports[0].socket: only a port with `device: vhost:PATH` has a socket; remove it",
+    );
+    refuse(
+        &socket("vhost:/run/a", "  socket: {mode: rw}"),
+        "x.yaml:6:18: ports[0].socket.mode: `rw` is not a mode in octal; write e.g. \"0660\"",
+    );
 }

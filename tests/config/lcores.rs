@@ -209,12 +209,12 @@ fn watchdog_on_port_without_pfc_is_warned_of() {
 }
 
 #[test]
-fn pfc_has_three_modes() {
+fn pfc_has_modes_with_and_without_frames() {
     let mode = |word: &str| accept(&port(&format!("speed: 10G, pfc: {word}"))).switch.ports[0].pfc;
     assert_eq!(["software", "asymmetric", "off"].map(mode), [PfcMode::Symmetric, PfcMode::Asymmetric, PfcMode::Off]);
     refuse(
         &port("speed: 10G, pfc: hardware"),
-        "x.yaml:2:55: ports[0].pfc: `hardware` is not one of the choices; write `software`, `asymmetric` or `off`",
+        "x.yaml:2:55: ports[0].pfc: `hardware` is not one of the choices; write `software`, `asymmetric`, `queue` or `off`",
     );
 }
 

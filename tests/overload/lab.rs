@@ -140,7 +140,7 @@ impl Ports for SwitchEnd {
         self.clock += count as u64 * self.frame_ns;
     }
 
-    fn backlog(&mut self, port: usize) -> Option<usize> {
+    fn backlog(&mut self, port: usize, _: ClassSet) -> Option<usize> {
         let mut world = self.world.borrow_mut();
         world.advance(self.clock);
         Some(world.links.links[port].ring.len())

@@ -82,6 +82,9 @@ pub fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name} must be a number")))
 }
 
+/// The port with several receive queues and `pfc: queue`.
+const QUEUED: usize = 5;
+
 /// Returns a switch whose settings cause as many different events as possible.
 fn eventful(policy: HeadroomPolicy) -> SwitchSpec {
     let mut spec = spec(PORTS);
@@ -96,6 +99,7 @@ pub fn make_eventful(spec: &mut SwitchSpec, policy: HeadroomPolicy) {
     spec.ports[3].pfc = PfcMode::Off;
     spec.ports[4].mtu = 900;
     spec.ports[4].pfc = PfcMode::Asymmetric;
+    (spec.ports[QUEUED].pfc, spec.ports[QUEUED].rx_queues) = (PfcMode::Queue, 4);
     spec.ports[0].rewrite.dscp = [0, 8, 16, 26, 34, 40, 48, 56].map(Some);
     spec.ports[1].rewrite.pcp = [7, 6, 5, 4, 3, 2, 1, 0].map(Some);
     spec.buffer.policy = policy;
@@ -142,7 +146,8 @@ fn fuzz(policy: HeadroomPolicy, frames: u64, seed: u32) -> Bed {
         let port = rng.roll() as usize % PORTS;
         let burst = 1 + u64::from(rng.roll() % 60);
         for _ in 0..burst {
-            bed.io.inject(port, &any_frame(&mut rng));
+            let queue = if port == QUEUED { rng.roll() as usize % 4 } else { 0 };
+            bed.io.inject_queue(port, queue, &any_frame(&mut rng));
         }
         injected += burst;
         match rng.roll() % 64 {

@@ -7,6 +7,7 @@ mod fuzz;
 mod harness;
 mod live_config;
 mod pfc;
+mod pfc_queue;
 mod queues;
 mod resting;
 mod rounds;

@@ -7,7 +7,7 @@ use crate::harness::{CELL, HZ, LOSSLESS, LOSSLESS_DSCP, frame, mac, pfc_of, spec
 use holdfast::dataplane::{Counters, Pipeline, SwitchSpec};
 use holdfast::io::memory::{MemPacket, MemPorts};
 use holdfast::io::{Burst, Packet, Ports};
-use holdfast::sets::BURST;
+use holdfast::sets::{BURST, ClassSet};
 use holdfast::units::{Nanos, Ticks};
 
 /// A step of the switch, as its ports observe it.
@@ -56,8 +56,8 @@ impl Ports for Diary {
         self.time.map(|(time, _)| time)
     }
 
-    fn backlog(&mut self, port: usize) -> Option<usize> {
-        self.io.backlog(port)
+    fn backlog(&mut self, port: usize, queues: ClassSet) -> Option<usize> {
+        self.io.backlog(port, queues)
     }
 
     fn tx(&mut self, port: usize, packets: &mut Burst<MemPacket>) {

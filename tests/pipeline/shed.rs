@@ -7,7 +7,7 @@ use crate::harness::{HZ, LOSSLESS, LOSSLESS_DSCP, frame, mac, spec};
 use holdfast::dataplane::{Counters, DropReason, Pipeline};
 use holdfast::io::Ports;
 use holdfast::io::memory::{MemPacket, MemPorts};
-use holdfast::sets::BURST;
+use holdfast::sets::{BURST, ClassSet};
 use holdfast::units::Ticks;
 
 /// Frames of a flood that arrive between two polls. Each poll may receive one burst of a port.
@@ -64,7 +64,7 @@ impl Bed {
     }
 
     fn left(&mut self, port: usize) -> usize {
-        self.io.backlog(port).expect("memory can count")
+        self.io.backlog(port, ClassSet::ALL).expect("memory can count")
     }
 }
 
@@ -129,7 +129,10 @@ fn a_lasting_flood_is_shed_and_its_port_goes_on() {
     bed.flood(SETTLED, 0);
     let counters = bed.counters.clone();
     assert!(bed.shed(0, 0) > 0);
-    assert_eq!(counters.ports[0].rx_frames[0].get() as usize, SETTLED * FLOOD - bed.io.backlog(0).unwrap());
+    assert_eq!(
+        counters.ports[0].rx_frames[0].get() as usize,
+        SETTLED * FLOOD - bed.io.backlog(0, ClassSet::ALL).unwrap()
+    );
     let xoffs = counters.ports[0].backlog_xoffs.get();
     let held = counters.ports[0].backlog_held_ns.get();
     assert!(xoffs > 0 && held > 0, "{xoffs} {held}");

@@ -14,6 +14,8 @@ mod lcores;
 mod live_config;
 #[path = "../pipeline/pfc.rs"]
 mod pfc;
+#[path = "../pipeline/pfc_queue.rs"]
+mod pfc_queue;
 #[path = "../pipeline/queues.rs"]
 mod queues;
 #[path = "../pipeline/routing/mod.rs"]

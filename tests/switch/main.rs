@@ -18,6 +18,7 @@ mod outputs;
 mod overload;
 mod process;
 mod program;
+mod queues;
 #[allow(dead_code, reason = "the tests over taps use more of it")]
 mod quiet;
 mod quiet_tests;
@@ -26,3 +27,4 @@ mod scraping;
 mod signals;
 mod simulated;
 mod unprivileged;
+mod vhost;

@@ -32,7 +32,7 @@ fn request(address: SocketAddr, path: &str) -> Option<(String, String)> {
     Some((head.to_owned(), body.to_owned()))
 }
 
-fn scrape(address: SocketAddr) -> Exposition {
+pub fn scrape(address: SocketAddr) -> Exposition {
     let (head, body) = request(address, "/metrics").expect("an answer");
     assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
     assert!(head.to_lowercase().contains("content-type: text/plain; version=0.0.4"), "{head}");

@@ -320,7 +320,7 @@ fn stopped_vhost_guest_is_stuck_and_killed_vhost_guest_has_no_link() {
     // A killed switch leaves such a socket without a listener.
     drop(UnixListener::bind(&socket).expect("a socket"));
     let socket = socket.display();
-    stop_kill_and_restart_the_peer(&format!("net_vhost0,iface={socket}"), &format!("net_virtio_user0,path={socket}"));
+    stop_kill_and_restart_the_peer(&format!("vhost:{socket}"), &format!("net_virtio_user0,path={socket}"));
 }
 
 /// A guest that listens survives its switch. The vhost port of the next switch connects to it.

@@ -48,6 +48,8 @@ pub struct PfcPriority {
     pub sent_xoff_frames: u64,
     /// PFC frames sent that resumed the peer.
     pub sent_xon_frames: u64,
+    /// Times that XOFF stopped the receive queues that carry this priority (`pfc: queue`).
+    pub queue_stops: u64,
     /// PFC frames received that paused this port.
     pub received_xoff_frames: u64,
     /// PFC frames received that resumed this port.
@@ -83,6 +85,7 @@ impl Pfc {
                     paused: counters.paused_mask.contains(priority),
                     sent_xoff_frames: counters.pfc_tx_xoff[priority],
                     sent_xon_frames: counters.pfc_tx_xon[priority],
+                    queue_stops: counters.queue_stops[priority],
                     received_xoff_frames: counters.pfc_rx_xoff[priority],
                     received_xon_frames: counters.pfc_rx_xon[priority],
                     ignored_frames: counters.pfc_rx_ignored[priority],

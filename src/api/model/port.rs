@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Look;
+use crate::dataplane::PortSpec;
 use crate::dataplane::telemetry::counters::UNCLASSIFIED;
 use crate::qos::Trust;
 use crate::qos::shaper::WIRE_OVERHEAD;
@@ -42,7 +43,7 @@ pub struct Port {
     pub egress_stuck: bool,
     /// Times that its transmission got stuck.
     pub egress_stucks: u64,
-    /// PFC mode: `off`, `software` or `asymmetric`.
+    /// PFC mode: `off`, `software`, `asymmetric` or `queue`.
     pub pfc_mode: String,
     /// Whether PFC can be relied upon: `proven`, `trusted`, `unproven` or `off`.
     pub pfc_standing: String,
@@ -89,6 +90,20 @@ pub struct Port {
     pub backlog_held_ns: u64,
     /// Counters of each traffic class.
     pub classes: Vec<PortClass>,
+    /// Receive queues; empty if the port has one and no `pfc: queue`.
+    pub receive_queues: Vec<ReceiveQueue>,
+}
+
+/// One receive queue of a port, by the frames of the last second or two.
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ReceiveQueue {
+    /// Its number.
+    pub queue: u8,
+    /// Lossless priority groups that it carries. With `pfc: queue`, XOFF of any of them stops the queue.
+    pub lossless_groups: Vec<u8>,
+    /// Whether it carries frames of other groups.
+    pub lossy: bool,
 }
 
 /// One traffic class of a port.
@@ -166,8 +181,19 @@ impl Port {
                     dropped_frames: counters.dropped(|row| row == class),
                 })
                 .collect(),
+            receive_queues: receive_queues(spec, &counters.rx_queue_carries),
         }
     }
+}
+
+fn receive_queues(spec: &PortSpec, carries: &Values) -> Vec<ReceiveQueue> {
+    let queues = carries.iter().take(if spec.has_managed_queues() { spec.rx_queues.into() } else { 0 });
+    let queue = |(queue, &carried): (usize, &u64)| ReceiveQueue {
+        queue: queue as u8,
+        lossless_groups: (0..CLASSES as u8).filter(|group| carried >> group & 1 == 1).collect(),
+        lossy: carried >> CLASSES & 1 == 1,
+    };
+    queues.enumerate().map(queue).collect()
 }
 
 fn wire_bytes(frames: &Values, bytes: &Values) -> u64 {

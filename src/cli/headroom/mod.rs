@@ -69,6 +69,7 @@ pub fn headroom(args: &Args) -> Result<(), Failure> {
         peer_response: args.response,
         left: LEFT_BEHIND,
         small_packets: args.small_packets,
+        stops_queue: false,
     };
     let most = speed.bytes_in(LONGEST_RESPONSE);
     if input.peer_response.is_some_and(|response| response > most) {

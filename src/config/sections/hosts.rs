@@ -9,6 +9,7 @@ use crate::config::yaml::names::{self, Unique};
 use crate::config::yaml::read::{Fields, Item};
 use crate::hosts::frame::{MAX_FLOWS, min_frame_len};
 use crate::hosts::{FlowKind, FlowPattern, FlowSpec, FlowTarget, HostSpec};
+use crate::pfc::PfcMode;
 use crate::qos::ClassMap;
 use crate::units::{BitRate, Nanos};
 use crate::wire::MacAddr;
@@ -91,7 +92,9 @@ fn read_host<'a>(
     }
     owners[port] = Some(name.clone());
     let rate = ports[port].rate;
-    let spec = HostSpec { name, port, mac, ip, rate, obeys_pfc: pfc.unwrap_or(true), flows: Vec::new() };
+    let (queues, keeps_frames) = (ports[port].device.queues, ports[port].pfc == PfcMode::Queue);
+    let spec =
+        HostSpec { name, port, mac, ip, rate, obeys_pfc: pfc.unwrap_or(true), queues, keeps_frames, flows: Vec::new() };
     Some(Draft { spec, flows })
 }
 

@@ -6,6 +6,7 @@ use crate::config::checks::bounds::LONGEST_POLL_GAP;
 use crate::config::model::{DeviceKind, IdleConfig, IdleWait};
 use crate::config::yaml::read::Item;
 use crate::headroom::{SHORTEST_FRAME, WIRE_OVERHEAD};
+use crate::pfc::PfcMode;
 use crate::units::Nanos;
 
 const KEYS: &[&str] = &["wait", "after", "longest", "wake", "lossless"];
@@ -114,7 +115,7 @@ impl Lcores<'_> {
 fn warn_of_ring(port: &Port<'_>, idle: &IdleConfig) {
     let ring = u64::from(port.device.rx_descriptors);
     let arrivals = port.rate.bytes_in(idle.gap()).0.div_ceil(SHORTEST_FRAME + WIRE_OVERHEAD);
-    if port.device.kind == DeviceKind::Ring || arrivals <= ring {
+    if port.device.kind == DeviceKind::Ring || port.pfc == PfcMode::Queue || arrivals <= ring {
         return;
     }
     let remedy = match arrivals.checked_next_power_of_two() {

@@ -170,7 +170,8 @@ impl Lcores<'_> {
         let written = port.item.child("backlog_mark");
         let is_written = port.item.has("backlog_mark");
         let mark = match port.backlog {
-            _ if !port.pfc.is_on() || !lossless => return None,
+            // With `pfc: queue` frames that are not received stay with their sender.
+            _ if !port.pfc.sends_frames() || !lossless => return None,
             Backlog::Never => return None,
             Backlog::Default if !self.backlog_xoff => return None,
             Backlog::Default => BURST as u16,

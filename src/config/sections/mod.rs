@@ -3,6 +3,7 @@
 pub(super) mod api;
 pub(crate) mod buffer;
 pub(super) mod classes;
+pub(super) mod device;
 pub(crate) mod hosts;
 pub(super) mod idle;
 pub(super) mod lcores;
@@ -14,4 +15,5 @@ pub(super) mod routing;
 pub(super) mod stuck;
 pub(super) mod system;
 pub mod vdev;
+pub(super) mod vhost;
 pub(super) mod watchdog;

@@ -1,11 +1,12 @@
 //! `ports:` of the configuration.
 
 use super::classes::Class;
+use super::device;
 use super::lcores::{Backlog, Lcores, MOST_DESCRIPTORS};
 use super::maps::{self, Maps};
 use super::stuck;
-use super::vdev;
 use super::watchdog::{self, Watchdog};
+use super::{vdev, vhost};
 use crate::config::checks::bounds::{self, MTUS, SLOWEST};
 use crate::config::model::{DeviceKind, PortDevice};
 use crate::config::overrides::Overrides;
@@ -23,6 +24,7 @@ use crate::wire::MacAddr;
 const KEYS: &[&str] = &[
     "name",
     "device",
+    "socket",
     "speed",
     "cable",
     "peer_response",
@@ -32,6 +34,7 @@ const KEYS: &[&str] = &[
     "maps",
     "rewrite",
     "vlan",
+    "queues",
     "pfc",
     "pfc_proven",
     "watchdog",
@@ -114,6 +117,7 @@ impl Port<'_> {
             posted: HeadroomInput::posted_by_pacing(self.rate),
             cell: common.cell,
             peer_response: self.device.peer_response.map(|time| self.rate.bytes_in(time)),
+            stops_queue: self.pfc == PfcMode::Queue,
             left: self.left_behind(),
             small_packets: common.small_packets,
         }
@@ -139,7 +143,7 @@ pub fn read<'a>(item: Option<Item<'a>>, macs: &mut Unique, context: &Context<'a,
         let name = names::read(&fields, "name: p1", &mut names).unwrap_or_default();
         let kind = match fields.get("device") {
             None if context.overrides.simulated => Some(DeviceKind::Ring),
-            _ => fields.required("device", "device: ring").and_then(|item| read_device(&item, &mut devices)),
+            _ => fields.required("device", "device: ring").and_then(|item| device::read(&item, &mut devices)),
         };
         let mac = names::read_mac(&fields, macs, MacAddr::local(0, u16::try_from(index).unwrap_or(u16::MAX)));
         Some(read_port(item, &fields, index, name, kind, mac, context))
@@ -159,11 +163,17 @@ fn read_port<'a>(
     let rate = fields.required("speed", "speed: 10G").and_then(|item| item.read(bounds::speed));
     let number = |key, what, range| fields.get(key).and_then(|item| item.number::<u16>(what, range));
     let trusts = [("dscp", Trust::Dscp), ("pcp", Trust::Pcp), ("port", Trust::Port)];
+    let has_device = kind.is_some();
+    let kind = kind.unwrap_or(DeviceKind::Ring);
+    let pfc = read_pfc(fields, &kind, context.overrides);
+    let queues = device::read_queues(fields, &kind, pfc);
     let port = Port {
         name,
-        has_device: kind.is_some(),
+        has_device,
         device: PortDevice {
-            kind: kind.unwrap_or(DeviceKind::Ring),
+            socket: vhost::read_access(fields, &kind),
+            kind,
+            queues,
             has_mac,
             pfc_proven: fields.get("pfc_proven").and_then(|item| item.flag()).unwrap_or(false),
             cable: fields.get("cable").and_then(|item| read_cable(&item)).unwrap_or(DEFAULT_CABLE),
@@ -179,7 +189,7 @@ fn read_port<'a>(
         marks: maps::read_of_port(fields.get("maps"), context.maps),
         rewrite: maps::read_rewrite(fields.get("rewrite"), context.maps),
         vlan: fields.get("vlan").and_then(|item| read_vlan(&item)).unwrap_or(VlanMode::Access(1)),
-        pfc: read_pfc(fields, context.overrides),
+        pfc,
         watchdog: watchdog::read_over(fields.get("watchdog"), context.watchdog.clone()),
         stuck_after: stuck::read(fields.get("stuck_after"), context.stuck_after),
         reserve: fields.get("reserve").map(|item| read_reserve(&item)).unwrap_or_default(),
@@ -197,14 +207,24 @@ fn read_port<'a>(
     {
         if port.has_device && port.device.kind == DeviceKind::Ring {
             item.fail("a port with a virtual host needs no proof of PFC; remove it");
+        } else if port.pfc == PfcMode::Queue {
+            item.warn("`pfc: queue` needs no proof, because no PFC frame is sent; remove it");
         } else if !port.pfc.is_on() {
             item.warn("PFC is off at this port, so there is nothing to prove; remove it or write `pfc: software`");
         }
     }
-    if !port.pfc.is_on()
+    if !port.pfc.sends_frames()
         && let Some(item) = fields.get("watchdog").filter(|item| !item.is("off"))
     {
-        item.warn("PFC is off at this port, so there is nothing to watch; remove it or write `pfc: software`");
+        item.warn(match port.pfc {
+            PfcMode::Queue => "`pfc: queue` obeys no PFC, so there is nothing to watch; remove it",
+            _ => "PFC is off at this port, so there is nothing to watch; remove it or write `pfc: software`",
+        });
+    }
+    if port.pfc == PfcMode::Queue
+        && let Some(item) = fields.get("pfc").or_else(|| fields.get("device")).filter(|_| port.has_device)
+    {
+        device::check_queue_mode(&item, &port.device.kind, queues);
     }
     port
 }
@@ -214,13 +234,32 @@ const NIC: &str = "`nic` cannot be lossless: a NIC sends XOFF by the fill of its
                    the switch's buffer fills. With fewer queues than priorities it pauses all of them or none; write \
                    `pfc: software` (docs/nics.md)";
 
-fn read_pfc(fields: &Fields<'_>, overrides: &Overrides) -> PfcMode {
-    let modes = [("software", PfcMode::Symmetric), ("asymmetric", PfcMode::Asymmetric), ("off", PfcMode::Off)];
-    let read = |item: Item<'_>| if item.is("nic") { item.refuse(NIC) } else { item.choice(&modes) };
-    let written = fields.get("pfc").and_then(read).unwrap_or(PfcMode::Symmetric);
+/// Reason why the simulator refuses `pfc: queue`.
+const SIMULATED_QUEUE: &str =
+    "simulated cables have no queues that the switch could leave unpolled; write `pfc: software`";
+
+fn read_pfc(fields: &Fields<'_>, kind: &DeviceKind, overrides: &Overrides) -> PfcMode {
+    // A guest knows no PFC.
+    let default = match kind {
+        DeviceKind::Vhost(_) if !overrides.simulated => PfcMode::Queue,
+        _ => PfcMode::Symmetric,
+    };
+    let modes = [
+        ("software", PfcMode::Symmetric),
+        ("asymmetric", PfcMode::Asymmetric),
+        ("queue", PfcMode::Queue),
+        ("off", PfcMode::Off),
+    ];
+    let read = |item: Item<'_>| match () {
+        () if item.is("nic") => item.refuse(NIC),
+        () if item.is("queue") && overrides.simulated => item.refuse(SIMULATED_QUEUE),
+        () => item.choice(&modes),
+    };
+    let written = fields.get("pfc").and_then(read).unwrap_or(default);
     match overrides.pfc {
         // The written mode is checked in any case; `off` applies only when the switch runs.
         None | Some(PfcMode::Off) => written,
+        Some(_) if written == PfcMode::Queue => written,
         Some(PfcMode::Symmetric) if written == PfcMode::Asymmetric => written,
         Some(mode) => mode,
     }
@@ -261,54 +300,6 @@ fn read_descriptors(fields: &Fields<'_>, key: &str) -> u16 {
         }
         None => DEFAULT_DESCRIPTORS,
     }
-}
-
-fn read_device(item: &Item<'_>, devices: &mut Unique) -> Option<DeviceKind> {
-    let text = item.text("a device; write e.g. `ring`")?;
-    if text == "ring" {
-        return Some(DeviceKind::Ring);
-    }
-    // The text before the first comma names the device; the rest are its arguments.
-    let name = text.split(',').next().unwrap_or_default();
-    let kind = if let Some(address) = pci_address(name) {
-        devices.claim(item, &address);
-        DeviceKind::Pci(format!("{address}{}", &text[name.len()..]))
-    } else if is_vdev(name) {
-        devices.claim(item, name);
-        // Two ports on one interface would both start, and each would receive some of its frames.
-        if let Some(interface) = text.split(',').find_map(|argument| argument.strip_prefix("iface=")) {
-            devices.claim(item, &format!("iface={interface}"));
-        }
-        vdev::check(item, text);
-        DeviceKind::Vdev(text.to_owned())
-    } else {
-        let remedy =
-            "a PCI address such as \"0000:3b:00.0\", a virtual device of DPDK such as \"net_tap0,iface=hf0\", or ring";
-        return item.refuse(format!("`{}` is not a device; write {remedy}", item.shown()));
-    };
-    Some(kind)
-}
-
-/// Returns a PCI address with its domain, from one with or without a domain.
-fn pci_address(text: &str) -> Option<String> {
-    let is_hex = |part: &str, len: usize| part.len() == len && part.bytes().all(|b| b.is_ascii_hexdigit());
-    let parts: Vec<&str> = text.split([':', '.']).collect();
-    let (domain, bus, device, function) = match parts[..] {
-        [domain, bus, device, function] => (domain, bus, device, function),
-        [bus, device, function] => ("0000", bus, device, function),
-        _ => return None,
-    };
-    let right =
-        is_hex(domain, 4) && is_hex(bus, 2) && is_hex(device, 2) && matches!(function.as_bytes(), [b'0'..=b'7']);
-    let address = format!("{domain}:{bus}:{device}.{function}").to_ascii_lowercase();
-    (right && address.ends_with(&text.to_ascii_lowercase())).then_some(address)
-}
-
-/// Whether a name is that of a DPDK network vdev: a driver's name and a number.
-fn is_vdev(name: &str) -> bool {
-    let driver = name.trim_end_matches(|c: char| c.is_ascii_digit());
-    let known = ["net_", "eth_"].iter().any(|prefix| driver.len() > prefix.len() && driver.starts_with(prefix));
-    (known || driver == "virtio_user") && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
 fn read_vlan(item: &Item<'_>) -> Option<VlanMode> {

@@ -130,6 +130,20 @@ fn device_name(devargs: &str) -> &str {
     devargs.split(',').next().unwrap_or_default()
 }
 
+/// The number of queue pairs that the arguments of a vhost device set.
+pub fn queues(devargs: &str) -> Option<u8> {
+    argument(devargs, "queues").filter(|_| is_vhost(devargs))?.parse().ok()
+}
+
+/// Whether the sender keeps a frame until the switch receives it.
+pub fn keeps_frames(devargs: &str) -> bool {
+    Driver::of(devargs).is_some_and(|driver| ["net_vhost", "net_memif"].contains(&driver.names[0]))
+}
+
+fn is_vhost(devargs: &str) -> bool {
+    Driver::of(devargs).is_some_and(|driver| driver.names.contains(&"net_vhost"))
+}
+
 fn is_af_packet(devargs: &str) -> bool {
     Driver::of(devargs).is_some_and(|driver| driver.names.contains(&"net_af_packet"))
 }
@@ -270,9 +284,13 @@ fn bound_of(devargs: &str) -> Option<(u16, String, &'static str)> {
     Some((slots.largest_mtu(), why, "leave `framesz` and `blocksz` to Holdfast"))
 }
 
-/// Returns `devargs` for DPDK. For af_packet it adds slots that hold a frame of `mtu`, unless slots are given.
+/// Returns `devargs` for DPDK. For af_packet it adds slots that hold a frame of `mtu`, unless slots are given. For
+/// vhost it adds the number of queue pairs.
 #[must_use]
-pub fn complete(devargs: &str, mtu: u16) -> String {
+pub fn complete(devargs: &str, mtu: u16, queues: u16) -> String {
+    if queues > 1 && is_vhost(devargs) && argument(devargs, "queues").is_none() {
+        return format!("{devargs},queues={queues}");
+    }
     let slots = slots_for(devargs, mtu);
     match slots {
         Some(slots) if !has_own_slots(devargs) && slots.size != DEFAULT_SLOT => {
@@ -308,17 +326,26 @@ mod tests {
 
     #[test]
     fn af_packet_devargs_get_slots_that_hold_the_mtu() {
-        assert_eq!(complete("net_af_packet0,iface=e", 1500), "net_af_packet0,iface=e");
-        assert_eq!(complete("net_tap0,iface=e", 9000), "net_tap0,iface=e");
-        let completed = complete("net_af_packet0,iface=e,framecnt=510,qdisc_bypass=0", 9000);
+        assert_eq!(complete("net_af_packet0,iface=e", 1500, 1), "net_af_packet0,iface=e");
+        assert_eq!(complete("net_tap0,iface=e", 9000, 1), "net_tap0,iface=e");
+        let completed = complete("net_af_packet0,iface=e,framecnt=510,qdisc_bypass=0", 9000, 1);
         assert_eq!(completed, "net_af_packet0,iface=e,qdisc_bypass=0,framesz=9216,blocksz=36864,framecnt=512");
         let own = "net_af_packet0,iface=e,framesz=16384,blocksz=16384";
-        assert_eq!(complete(own, 9000), own);
+        assert_eq!(complete(own, 9000, 1), own);
         for mtu in (256..=9600).chain([1960, 1961]) {
             let slots = slots_for("net_af_packet0,iface=e", mtu).unwrap();
             assert_eq!(slots.fault(), None, "{mtu}");
             assert!(slots.largest_mtu() >= mtu, "{mtu}: {slots:?}");
         }
+    }
+
+    #[test]
+    fn vhost_devargs_get_the_number_of_queues() {
+        assert_eq!(complete("net_vhost0,iface=/run/a.sock", 1500, 8), "net_vhost0,iface=/run/a.sock,queues=8");
+        assert_eq!(complete("net_vhost0,iface=/run/a.sock", 1500, 1), "net_vhost0,iface=/run/a.sock");
+        let own = "eth_vhost0,iface=/run/a.sock,queues=4";
+        assert_eq!((complete(own, 1500, 4), queues(own)), (own.to_owned(), Some(4)));
+        assert_eq!((complete("net_memif0", 1500, 8), queues("net_memif0")), ("net_memif0".to_owned(), None));
     }
 
     #[test]

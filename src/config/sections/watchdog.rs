@@ -73,7 +73,7 @@ fn longest_pause(rate: BitRate) -> (Nanos, Nanos) {
 /// The watchdog of each port. A single legitimate pause must not look like a storm. So a default detection time is
 /// extended for the port if necessary, and a written one that is too short causes a warning.
 pub fn of_ports<'a>(ports: &[Port<'a>]) -> Vec<Option<WatchdogSpec>> {
-    let detection = |port: &Port<'a>| port.watchdog.as_ref()?.detection.clone().filter(|_| port.pfc.is_on());
+    let detection = |port: &Port<'a>| port.watchdog.as_ref()?.detection.clone().filter(|_| port.pfc.sends_frames());
     for port in ports {
         let (Some(item), Some(watchdog)) = (detection(port), &port.watchdog) else { continue };
         let (pause, enough) = longest_pause(port.rate);
@@ -94,7 +94,7 @@ pub fn of_ports<'a>(ports: &[Port<'a>]) -> Vec<Option<WatchdogSpec>> {
     ports
         .iter()
         .map(|port| {
-            let watchdog = port.watchdog.as_ref().filter(|_| port.pfc.is_on())?;
+            let watchdog = port.watchdog.as_ref().filter(|_| port.pfc.sends_frames())?;
             let detection = match &watchdog.detection {
                 Some(_) => watchdog.spec.detection,
                 None => watchdog.spec.detection.max(longest_pause(port.rate).1),

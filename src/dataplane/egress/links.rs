@@ -83,6 +83,14 @@ impl Links {
         counters: &PortCounters,
         now: Ticks,
     ) {
+        if !port.pfc.sends_frames() {
+            // The queues that stay unpolled tell the peer.
+            for priority in (frame.enabled & port.pfc.xoff()).iter() {
+                counters.queue_stops[priority].add(1);
+            }
+            port.pfc.sent(frame, now);
+            return;
+        }
         // To a stuck port only frames that pause are offered: they show whether it moves again.
         if !self.up.contains(number) || port.progress.is_closed() && port.pfc.xoff().is_empty() {
             return;

@@ -13,5 +13,6 @@ pub(crate) mod punt;
 pub(crate) mod rewrite;
 pub(crate) mod rounds;
 pub(crate) mod route;
+pub(crate) mod rx_queues;
 pub(crate) mod scratch;
 pub(crate) mod shed;

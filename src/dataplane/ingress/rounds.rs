@@ -1,6 +1,7 @@
 //! The ingress half of a poll: it receives one burst of each port in turn, in rounds, while there are more frames and
 //! time.
 
+use super::rx_queues::Conditions;
 use super::shed::{PollLoad, Shed};
 use crate::dataplane::pipeline::Pipeline;
 use crate::dataplane::telemetry::drops::DropReason;
@@ -68,7 +69,12 @@ impl<P: Packet> Pipeline<P> {
             state.pfc.start_pauses(now);
             state.taken = 0;
         }
-        io.rx(port, burst);
+        if state.rx_queues.is_managed() {
+            self.take_queues(io, port, burst, now);
+        } else {
+            io.rx(port, burst);
+        }
+        let state = &mut self.ports[port];
         let is_full = burst.is_full();
         // A burst that drained the ring does not count towards the port's limit.
         state.taken += if is_full { BURST as u32 } else { 0 };
@@ -76,6 +82,14 @@ impl<P: Packet> Pipeline<P> {
         round.again |= PortSet::only_if(may_more, port);
         round.more |= PortSet::only_if(is_full && may_more, port);
         Some(TakenBurst { port, is_last: is_full && !may_more })
+    }
+
+    /// Receives a burst from the queues of `port` that may be polled.
+    #[inline(never)]
+    fn take_queues<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, burst: &mut Burst<P>, now: Ticks) {
+        let state = &mut self.ports[port];
+        let conditions = Conditions { xoff: state.pfc.xoff(), is_late: self.shedder.is_on() };
+        state.rx_queues.receive(io, port, now, conditions, burst);
     }
 
     /// Whether a poll that began at `now` and has had `rounds` rounds has time for another of equal length. Receiving
@@ -93,7 +107,7 @@ impl<P: Packet> Pipeline<P> {
     #[cold]
     pub(crate) fn cut_short<I: Ports<Pkt = P>>(&mut self, io: &mut I, ports: PortSet, now: Ticks) {
         for port in ports.iter() {
-            let left = io.backlog(port);
+            let left = io.backlog(port, self.ports[port].rx_queues.backlogged());
             self.judge_left(io, port, left, 1, now);
         }
     }
@@ -102,7 +116,8 @@ impl<P: Packet> Pipeline<P> {
     /// they make the port's lossless groups XOFF until the ring is drained.
     #[cold]
     pub(crate) fn judge_backlog<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, is_drained: bool, now: Ticks) {
-        let left = if is_drained { Some(0) } else { io.backlog(port) };
+        let queues = self.ports[port].rx_queues.backlogged();
+        let left = if is_drained { Some(0) } else { io.backlog(port, queues) };
         self.judge_left(io, port, left, u32::MAX, now);
     }
 
@@ -125,6 +140,7 @@ impl<P: Packet> Pipeline<P> {
         let (frames, sums) = self.shedder.choose(port, classifier, burst);
         if !frames.is_empty() {
             self.telemetry.gauges_dirty.insert(port);
+            self.ports[port].rx_queues.forget_burst();
             self.count_shed(port, &sums);
             io.shed(burst, frames);
         }

@@ -122,6 +122,11 @@ pub struct PortCounters {
     pub backlog_xoffs: Counter,
     /// Nanoseconds for which the backlog held the lossless groups at XOFF.
     pub backlog_held_ns: Counter,
+    /// Times that XOFF of this priority stopped the receive queues that carry it (`pfc: queue`).
+    pub queue_stops: PerClass,
+    /// Gauge, a mask by receive queue: the lossless groups that the queue carries, and bit 8 for frames of others. Zero
+    /// for a port with one queue and PFC by frames.
+    pub rx_queue_carries: PerClass,
     /// Storms that the watchdog has detected, by queue.
     pub watchdog_storms: PerClass,
     /// Storms whose end the watchdog has detected, by queue.

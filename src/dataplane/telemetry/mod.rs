@@ -152,6 +152,11 @@ impl Telemetry {
                 gauge.set(self.clock.nanos(ticks).0);
             }
             counters.backlog_held_ns.set(self.clock.nanos(state.backlog.held_ticks(now)).0);
+            if state.rx_queues.is_managed() {
+                for (gauge, carried) in counters.rx_queue_carries.iter().zip(state.rx_queues.carried_masks()) {
+                    gauge.set(u64::from(carried));
+                }
+            }
             // A running pause is published again later, because its duration and its end change the gauges.
             let paused = state.pfc.paused(now);
             counters.paused_mask.set(u64::from(paused.bits()));

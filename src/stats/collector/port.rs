@@ -52,7 +52,7 @@ const TRAFFIC: [PerClass; 5] = [
     },
 ];
 
-const FLOW_CONTROL: [PerClass; 5] = [
+const FLOW_CONTROL: [PerClass; 6] = [
     PerClass {
         name: "holdfast_pfc_sent_xoff_total",
         help: "PFC frames sent that pause this priority at the peer, including refreshes.",
@@ -64,6 +64,12 @@ const FLOW_CONTROL: [PerClass; 5] = [
         help: "PFC frames sent that resume this priority at the peer.",
         label: "priority",
         of: |port| &port.pfc_tx_xon,
+    },
+    PerClass {
+        name: "holdfast_pfc_queue_stops_total",
+        help: "Times that XOFF of this priority stopped the receive queues that carry it (pfc: queue).",
+        label: "priority",
+        of: |port| &port.queue_stops,
     },
     PerClass {
         name: "holdfast_pfc_received_xoff_total",
@@ -200,7 +206,24 @@ pub(super) fn flow_control(families: &mut Families, switch_view: &SwitchView, sn
     let help =
         "1 while the whole port is XOFF, because the shared use of its groups is at its limit (dynamic headroom).";
     per_port(families.gauge("holdfast_port_xoff", help), switch_view, snapshot, |port| u64::from(port.port_xoff));
+    receive_queues(families, switch_view, snapshot);
     standing(families, switch_view);
+}
+
+/// The classes in each receive queue of ports with several queues, or with `pfc: queue`.
+fn receive_queues(families: &mut Families, switch_view: &SwitchView, snapshot: &Snapshot) {
+    let help = "1 if the receive queue carried frames of this lossless priority group, or of other groups (lossy), in \
+                the last second or two. XOFF of a group stops every queue that carries it (pfc: queue).";
+    let family = families.gauge("holdfast_receive_queue_carries", help);
+    for (spec, port) in switch_view.spec.ports.iter().zip(&snapshot.ports).filter(|(spec, _)| spec.has_managed_queues())
+    {
+        for (queue, carried) in NUMBERS.iter().zip(&port.rx_queue_carries).take(spec.rx_queues.into()) {
+            let groups = NUMBERS.iter().copied().chain(["lossy"]);
+            for (_, group) in groups.enumerate().filter(|(bit, _)| carried >> bit & 1 == 1) {
+                family.add(&[("port", &spec.name), ("queue", queue), ("group", group)], 1);
+            }
+        }
+    }
 }
 
 /// Times for which each direction was paused.

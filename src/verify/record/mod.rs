@@ -138,16 +138,31 @@ impl<I, T, C> Recorder<I, T, C> {
     }
 }
 
+impl<I: Ports, T, C> Recorder<I, T, C> {
+    /// Remembers the frames that `receive` adds to `out`. A burst may come from several queues of `port` in turn.
+    fn take(&mut self, port: usize, out: &mut Burst<I::Pkt>, receive: impl FnOnce(&mut I, &mut Burst<I::Pkt>)) {
+        let before = out.len();
+        receive(&mut self.io, out);
+        if out.len() == before {
+            return;
+        }
+        let arrived = out[before..].iter().map(|packet| seen(packet).map(What::Arrived));
+        match self.taken.back_mut() {
+            Some((taken, burst)) if *taken == port && before > 0 => burst.extend(arrived),
+            _ => self.taken.push_back((port, arrived.collect())),
+        }
+    }
+}
+
 impl<I: Ports, T: BorrowMut<Tape>, C: FnMut() -> u64> Ports for Recorder<I, T, C> {
     type Pkt = I::Pkt;
 
     fn rx(&mut self, port: usize, out: &mut Burst<I::Pkt>) {
-        let before = out.len();
-        self.io.rx(port, out);
-        if out.len() > before {
-            let arrived = out[before..].iter().map(|packet| seen(packet).map(What::Arrived)).collect();
-            self.taken.push_back((port, arrived));
-        }
+        self.take(port, out, |io, out| io.rx(port, out));
+    }
+
+    fn rx_queue(&mut self, port: usize, queue: usize, most: usize, out: &mut Burst<I::Pkt>) {
+        self.take(port, out, |io, out| io.rx_queue(port, queue, most, out));
     }
 
     fn begin(&mut self, port: usize) {
@@ -158,8 +173,8 @@ impl<I: Ports, T: BorrowMut<Tape>, C: FnMut() -> u64> Ports for Recorder<I, T, C
         arrived.into_iter().for_each(|what| tape.push(now, port, what));
     }
 
-    fn backlog(&mut self, port: usize) -> Option<usize> {
-        self.io.backlog(port)
+    fn backlog(&mut self, port: usize, queues: ClassSet) -> Option<usize> {
+        self.io.backlog(port, queues)
     }
 
     fn time(&mut self) -> Option<Ticks> {

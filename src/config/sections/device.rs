@@ -1,0 +1,111 @@
+//! `device:` and `queues:` of a port.
+
+use super::{vdev, vhost};
+use crate::config::model::DeviceKind;
+use crate::config::yaml::names::Unique;
+use crate::config::yaml::read::{Fields, Item};
+use crate::pfc::PfcMode;
+use crate::sets::CLASSES;
+
+/// Reads `queues:`, the number of receive queues. With `pfc: queue` the default is one for each priority.
+pub fn read_queues(fields: &Fields<'_>, kind: &DeviceKind, pfc: PfcMode) -> u8 {
+    let default = if pfc == PfcMode::Queue { CLASSES as u8 } else { 1 };
+    let written = fields.get("queues").and_then(|item| Some((item.number("a count of queues", 1..=8)?, item)));
+    let of_device = match kind {
+        DeviceKind::Vdev(devargs) => vdev::queues(devargs),
+        _ => None,
+    };
+    match (written, of_device) {
+        (Some((written, item)), Some(of_device)) if written != of_device => {
+            item.fail(format!("`{written}` differs from `queues={of_device}` of the device; leave one of them out"));
+            written
+        }
+        (Some((written, item)), None) if written > 1 && !keeps_frames(kind) => {
+            item.fail(format!("{NO_QUEUES}; write `queues: 1`"));
+            1
+        }
+        (written, of_device) => written.map(|(count, _)| count).or(of_device).unwrap_or(default),
+    }
+}
+
+/// Reason why a device has one receive queue.
+const NO_QUEUES: &str = "only ports with `device: ring`, vhost and net_memif have several receive queues";
+
+/// Whether a frame stays with its sender until the switch receives it, so that a queue that is not polled stops the
+/// sender.
+fn keeps_frames(kind: &DeviceKind) -> bool {
+    match kind {
+        DeviceKind::Ring | DeviceKind::Vhost(_) => true,
+        DeviceKind::Vdev(devargs) => vdev::keeps_frames(devargs),
+        DeviceKind::Pci(_) => false,
+    }
+}
+
+/// Refuses `pfc: queue` for devices that lose the frames of a queue that is not polled. `item` is the mode.
+pub fn check_queue_mode(item: &Item<'_>, kind: &DeviceKind, queues: u8) {
+    if !keeps_frames(kind) {
+        return item.fail(format!(
+            "`queue` stops no sender at `{kind}`: its receive queue overflows while it is not polled; write `pfc: \
+             software`, or use `device: ring`, vhost or net_memif"
+        ));
+    }
+    if queues == 1 {
+        item.warn(
+            "with one receive queue, XOFF of a lossless class stops all classes of this port; write `queues: 8`, and \
+             give each priority a transmit queue of its own at the other end",
+        );
+    }
+}
+
+/// Reads `device:`. `devices` are those of the ports before.
+pub fn read(item: &Item<'_>, devices: &mut Unique) -> Option<DeviceKind> {
+    let text = item.text("a device; write e.g. `ring`")?;
+    if text == "ring" {
+        return Some(DeviceKind::Ring);
+    }
+    if let Some(path) = vhost::path(text) {
+        devices.claim(item, &format!("iface={path}"));
+        return vhost::read(item, path);
+    }
+    // The text before the first comma names the device; the rest are its arguments.
+    let name = text.split(',').next().unwrap_or_default();
+    let kind = if let Some(address) = pci_address(name) {
+        devices.claim(item, &address);
+        DeviceKind::Pci(format!("{address}{}", &text[name.len()..]))
+    } else if is_vdev(name) {
+        devices.claim(item, name);
+        // Two ports on one interface would both start, and each would receive some of its frames.
+        if let Some(interface) = text.split(',').find_map(|argument| argument.strip_prefix("iface=")) {
+            devices.claim(item, &format!("iface={interface}"));
+        }
+        vdev::check(item, text);
+        DeviceKind::Vdev(text.to_owned())
+    } else {
+        let remedy = "a PCI address such as \"0000:3b:00.0\", a virtual device of DPDK such as \"net_tap0,iface=hf0\", \
+             \"vhost:/run/holdfast/vm1.sock\", or ring";
+        return item.refuse(format!("`{}` is not a device; write {remedy}", item.shown()));
+    };
+    Some(kind)
+}
+
+/// Returns a PCI address with its domain, from one with or without a domain.
+fn pci_address(text: &str) -> Option<String> {
+    let is_hex = |part: &str, len: usize| part.len() == len && part.bytes().all(|b| b.is_ascii_hexdigit());
+    let parts: Vec<&str> = text.split([':', '.']).collect();
+    let (domain, bus, device, function) = match parts[..] {
+        [domain, bus, device, function] => (domain, bus, device, function),
+        [bus, device, function] => ("0000", bus, device, function),
+        _ => return None,
+    };
+    let right =
+        is_hex(domain, 4) && is_hex(bus, 2) && is_hex(device, 2) && matches!(function.as_bytes(), [b'0'..=b'7']);
+    let address = format!("{domain}:{bus}:{device}.{function}").to_ascii_lowercase();
+    (right && address.ends_with(&text.to_ascii_lowercase())).then_some(address)
+}
+
+/// Whether a name is that of a DPDK network vdev: a driver's name and a number.
+fn is_vdev(name: &str) -> bool {
+    let driver = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    let known = ["net_", "eth_"].iter().any(|prefix| driver.len() > prefix.len() && driver.starts_with(prefix));
+    (known || driver == "virtio_user") && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+}

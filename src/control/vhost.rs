@@ -1,0 +1,54 @@
+//! Ports at whose socket a virtual machine connects.
+
+use std::fs::{self, Permissions};
+use std::io;
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::path::Path;
+
+use rustix::fs::Mode;
+use rustix::process::umask;
+
+use super::RunError;
+use crate::config::model::SocketAccess;
+use crate::dpdk::{Eal, EthPort, Mempool, PortConfig};
+use crate::linux::{group_number, user_number};
+
+/// Opens port `index`, called `name`, with a socket at `path` that only the users in `access` may connect to.
+pub(super) fn open(
+    eal: &Eal,
+    (index, name): (usize, &str),
+    (path, access): (&Path, &SocketAccess),
+    config: &PortConfig,
+    pool: &Mempool,
+) -> Result<EthPort, RunError> {
+    let account = |key, wanted: &Option<String>, find: fn(&str) -> Option<u32>| match wanted {
+        None => Ok(None),
+        Some(wanted) => find(wanted).map(Some).ok_or_else(|| RunError::NoAccount {
+            port: name.to_owned(),
+            key,
+            account: wanted.clone(),
+        }),
+    };
+    let owner = account("owner", &access.owner, user_number)?;
+    let group = account("group", &access.group, group_number)?;
+    // `linear-buffer`: a frame is in one buffer, or is dropped.
+    let devargs = format!("net_vhost_hf{index},iface={},queues={},linear-buffer=1", path.display(), config.rx_queues);
+    // The driver creates the socket, and no other user may connect before its rights are set.
+    let before = umask(Mode::from_raw_mode(0o177));
+    let opened = EthPort::plug(eal, &devargs, config, pool);
+    umask(before);
+    let port = opened.map_err(RunError::at_port(name))?;
+    restrict(path, owner, group, access.mode).map_err(|error| RunError::SocketAccess {
+        port: name.to_owned(),
+        path: path.to_owned(),
+        error,
+    })?;
+    Ok(port)
+}
+
+fn restrict(path: &Path, owner: Option<u32>, group: Option<u32>, mode: u32) -> io::Result<()> {
+    if owner.is_some() || group.is_some() {
+        chown(path, owner, group)?;
+    }
+    fs::set_permissions(path, Permissions::from_mode(mode))
+}

@@ -1,0 +1,215 @@
+//! The receive queues of a port: which of them a poll may receive from, in which order, and what they carry.
+//!
+//! A NIC may spread received frames over several queues; a guest sends by several queues of its virtual device. The
+//! switch does not know which classes a queue carries, so it learns this from the frames. It uses the knowledge twice:
+//!
+//! - **Order.** Queues with lossless classes come first. On an lcore that is too slow, the others get only the room that
+//!   remains, so their frames are lost in front of the switch and cost it nothing.
+//! - **`pfc: queue`.** The device at the other end keeps frames of a queue that is not polled, and its sender waits. So
+//!   a queue is polled only while each lossless group that it carries is XON. Frames are never in flight: headroom holds
+//!   the burst that caused XOFF. A guest with one queue carries all classes in it, so any XOFF stops them all.
+
+use crate::dataplane::frame::meta::Meta;
+use crate::dataplane::ingress::parse::Arrived;
+use crate::io::{Burst, Ports};
+use crate::sets::{BURST, CLASSES, ClassSet, FrameSet};
+use crate::units::{Nanos, Ticks};
+
+/// Room of a burst that queues with lossless classes leave to the others. Without it, a sender that is always faster
+/// than the lcore would starve them.
+const LOSSY_SHARE: usize = 8;
+
+/// A queue carries a class for at least this long after its last frame of that class, and for at most twice this long.
+const MEMORY: Nanos = Nanos(1_000_000_000);
+
+/// Bit of a mask for frames of groups that are not lossless.
+pub(crate) const CARRIES_LOSSY: u16 = 1 << CLASSES;
+
+/// Frames by kind that were received from one queue in a period.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+struct Carried {
+    /// Lossless priority groups.
+    lossless: ClassSet,
+    /// Whether there were frames of other groups.
+    lossy: bool,
+}
+
+/// The receive queues of one port.
+#[derive(Debug)]
+pub(crate) struct RxQueues {
+    /// All queues of the port.
+    all: ClassSet,
+    /// Whether XOFF of a group stops the queues that carry it.
+    is_stopped_by_xoff: bool,
+    /// Lossless groups of the port.
+    lossless_groups: ClassSet,
+    /// Frames in the present period and in the one before, by queue.
+    young: [Carried; CLASSES],
+    old: [Carried; CLASSES],
+    /// Queues that carry lossless groups.
+    lossless: ClassSet,
+    /// End of the present period, and its length in ticks.
+    period_end: Ticks,
+    period: u64,
+    /// Queue that each kind of queue (others, lossless) begins with in the next burst.
+    next: [usize; 2],
+    /// The queue of each frame in the burst that was received last.
+    queue_of: [u8; BURST],
+    /// Frames of that burst; zero if frames were removed from it since.
+    burst: usize,
+}
+
+/// The conditions of one receive call.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Conditions {
+    /// Groups at XOFF.
+    pub xoff: ClassSet,
+    /// Whether the lcore is too slow for all frames.
+    pub is_late: bool,
+}
+
+impl RxQueues {
+    /// Creates the state of `count` queues on a clock of `hz` ticks per second. `is_stopped_by_xoff` is whether the port
+    /// has `pfc: queue`.
+    pub fn new(count: usize, is_stopped_by_xoff: bool, lossless_groups: ClassSet, hz: u64) -> Self {
+        assert!((1..=CLASSES).contains(&count), "a port has one to eight receive queues");
+        let period = (u128::from(MEMORY.0) * u128::from(hz) / 1_000_000_000) as u64;
+        Self {
+            all: (0..count).collect(),
+            is_stopped_by_xoff,
+            lossless_groups,
+            young: Default::default(),
+            old: Default::default(),
+            lossless: ClassSet::EMPTY,
+            period_end: Ticks(0),
+            period,
+            next: [0; 2],
+            queue_of: [0; BURST],
+            burst: 0,
+        }
+    }
+
+    /// Whether bursts need [`RxQueues::receive`] and [`RxQueues::learn`]. Otherwise the port has one queue, which is
+    /// always polled.
+    #[inline]
+    pub fn is_managed(&self) -> bool {
+        self.is_stopped_by_xoff || self.all.len() > 1
+    }
+
+    /// Lossless groups that `queue` carries.
+    #[inline]
+    pub fn carried(&self, queue: usize) -> ClassSet {
+        self.young[queue].lossless | self.old[queue].lossless
+    }
+
+    /// The kinds of frames that each queue carries, as masks: its lossless groups, and [`CARRIES_LOSSY`].
+    pub fn carried_masks(&self) -> [u16; CLASSES] {
+        std::array::from_fn(|queue| {
+            let lossy = self.young[queue].lossy || self.old[queue].lossy;
+            u16::from(self.carried(queue).bits()) | if lossy { CARRIES_LOSSY } else { 0 }
+        })
+    }
+
+    /// Queues that are not polled while the groups `xoff` are XOFF.
+    pub fn stopped(&self, xoff: ClassSet) -> ClassSet {
+        if !self.is_stopped_by_xoff || xoff.is_empty() {
+            return ClassSet::EMPTY;
+        }
+        self.all.iter().filter(|&queue| !(self.carried(queue) & xoff).is_empty()).collect()
+    }
+
+    /// Queues whose frames count as receive backlog: those with lossless classes, or all if none is known. Frames of
+    /// others may be lost in front of the switch, so they do not pause lossless senders.
+    pub fn backlogged(&self) -> ClassSet {
+        if self.lossless.is_empty() { self.all } else { self.lossless }
+    }
+
+    /// Receives a burst of `port` from the queues that may be polled. If the burst is not full, these queues are empty.
+    pub fn receive<I: Ports>(
+        &mut self,
+        io: &mut I,
+        port: usize,
+        now: Ticks,
+        conditions: Conditions,
+        burst: &mut Burst<I::Pkt>,
+    ) {
+        debug_assert!(burst.is_empty(), "a burst of its own");
+        if now >= self.period_end {
+            self.age(conditions.xoff, now);
+        }
+        let open = self.all - self.stopped(conditions.xoff);
+        let (lossless, others) = (open & self.lossless, open - self.lossless);
+        let is_shared = !conditions.is_late && !others.is_empty();
+        let share = if is_shared { BURST - LOSSY_SHARE } else { BURST };
+        self.take(io, port, (1, lossless), share, burst);
+        let is_cut = burst.len() == share;
+        self.take(io, port, (0, others), BURST, burst);
+        if is_shared && is_cut {
+            // The others left room.
+            self.take(io, port, (1, lossless), BURST, burst);
+        }
+        self.burst = burst.len();
+    }
+
+    /// Receives from `queues` until `burst` has `until` frames. `kind` selects the queue to begin with: the one after
+    /// that which filled the last burst.
+    fn take<I: Ports>(
+        &mut self,
+        io: &mut I,
+        port: usize,
+        (kind, queues): (usize, ClassSet),
+        until: usize,
+        burst: &mut Burst<I::Pkt>,
+    ) {
+        let begin = self.next[kind];
+        let later: ClassSet = queues.iter().filter(|&queue| queue >= begin).collect();
+        for queue in later.iter().chain((queues - later).iter()) {
+            let before = burst.len();
+            if before >= until {
+                return;
+            }
+            io.rx_queue(port, queue, until - before, burst);
+            self.queue_of[before..burst.len()].fill(queue as u8);
+            if burst.len() >= until {
+                self.next[kind] = (queue + 1) % CLASSES;
+            }
+        }
+    }
+
+    /// Forgets the queues of the last burst, because frames were removed from it.
+    pub fn forget_burst(&mut self) {
+        self.burst = 0;
+    }
+
+    /// Learns from the headers of the last burst which groups its queues carry.
+    pub fn learn(&mut self, metas: &[Meta; BURST], arrived: &Arrived) {
+        self.learn_groups(arrived.data, |index| usize::from(metas[index].desc.group()));
+    }
+
+    fn learn_groups(&mut self, frames: FrameSet, group_of: impl Fn(usize) -> usize) {
+        for index in frames.iter().take_while(|&index| index < self.burst) {
+            let (queue, group) = (usize::from(self.queue_of[index]), group_of(index));
+            if self.lossless_groups.contains(group) {
+                self.young[queue].lossless.insert(group);
+                self.lossless.insert(queue);
+            } else {
+                self.young[queue].lossy = true;
+            }
+        }
+    }
+
+    /// Begins a new period. A stopped queue sends nothing, so it still carries the groups that stop it.
+    fn age(&mut self, xoff: ClassSet, now: Ticks) {
+        self.period_end = Ticks(now.0.saturating_add(self.period));
+        for queue in self.all.iter() {
+            let held = self.carried(queue) & xoff;
+            self.old[queue] = std::mem::take(&mut self.young[queue]);
+            self.young[queue].lossless = held;
+        }
+        self.lossless = self.all.iter().filter(|&queue| !self.carried(queue).is_empty()).collect();
+    }
+}
+
+#[cfg(test)]
+#[path = "rx_queues_tests.rs"]
+mod tests;

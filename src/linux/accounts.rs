@@ -1,0 +1,37 @@
+//! Users and groups of this machine, by name or number.
+
+use std::fs;
+
+/// Returns the number of `user`, which is a name in `/etc/passwd` or a number.
+#[must_use]
+pub fn user_number(user: &str) -> Option<u32> {
+    number(user, "/etc/passwd")
+}
+
+/// Returns the number of `group`, which is a name in `/etc/group` or a number.
+#[must_use]
+pub fn group_number(group: &str) -> Option<u32> {
+    number(group, "/etc/group")
+}
+
+/// Both files have the name in the first field and the number in the third (passwd(5), group(5)).
+fn number(name: &str, file: &str) -> Option<u32> {
+    name.parse().ok().or_else(|| find(name, &fs::read_to_string(file).unwrap_or_default()))
+}
+
+fn find(name: &str, text: &str) -> Option<u32> {
+    let mut lines = text.lines().map(|line| line.split(':'));
+    lines.find_map(|mut fields| (fields.next() == Some(name)).then(|| fields.nth(1)?.parse().ok())?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn account_is_found_by_name_or_number() {
+        assert_eq!((user_number("root"), group_number("root"), user_number("7")), (Some(0), Some(0), Some(7)));
+        assert_eq!(find("b", "a:x:1:\nb:x:22:a,c\nbb:x:3:\n"), Some(22));
+        assert_eq!((find("", "a:x:1:\n"), find("x", "a:x:1:\n"), user_number("no-such-user")), (None, None, None));
+    }
+}
