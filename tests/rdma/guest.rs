@@ -40,7 +40,7 @@ impl Starting {
     pub fn new(image: &Image, number: usize, directory: &Path) -> Self {
         // The switch must forward what the guests send, also where two CPUs are all that there is.
         let mut command = mortal("nice");
-        command.args(["-n", "5", "qemu-system-x86_64"]).args(arguments(image, number, directory));
+        command.args(["-n", "3", "qemu-system-x86_64"]).args(arguments(image, number, directory));
         Self { number, qemu: Process::spawn(command), directory: directory.to_owned() }
     }
 

@@ -51,10 +51,14 @@ impl Lab {
         lab
     }
 
-    /// Kills the switch without notice and starts another.
-    #[track_caller]
-    pub fn replace_switch(&mut self, pfc: Pfc) {
+    /// Kills the switch without notice.
+    pub fn kill_switch(&mut self) {
         self.switch.process.signal("KILL");
+    }
+
+    /// Starts another switch in place of the one that was killed.
+    #[track_caller]
+    pub fn start_switch(&mut self, pfc: Pfc) {
         self.switch = Switch::start(pfc, self.directory.path());
     }
 
@@ -98,7 +102,8 @@ impl Switch {
 }
 
 /// Configuration of the switch. The port of the first guest is slow enough to be the bottleneck where four guests and
-/// the switch share two CPUs. Class 3 has less memory than the guests can have in flight.
+/// the switch share two CPUs. Class 3 has less memory than the guests can have in flight. A guest that gets no CPU for
+/// some seconds does not count as stuck.
 fn configuration(pfc: Pfc, directory: &Path) -> String {
     let pfc = match pfc {
         Pfc::Queue => "queue",
@@ -106,9 +111,10 @@ fn configuration(pfc: Pfc, directory: &Path) -> String {
     };
     let head = "preset: roce
 buffer: {size: 1MiB}
+stuck_after: 30s
 classes:
   3: {limit: 40kB, headroom: 40kB, scheduler: {weight: 1}, ecn: {kmin: 20kB, kmax: 100kB, pmax: 20%}}
-lcores: {poll_gap: 20ms, idle: {wait: sleep, after: 50us, longest: 500us, wake: 10ms, lossless: true}}
+lcores: {poll_gap: 10ms, idle: {wait: sleep, after: 50us, longest: 500us, wake: 8ms, lossless: true}}
 ports:
 ";
     let port = |number: usize| {

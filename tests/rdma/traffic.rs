@@ -1,5 +1,7 @@
 //! Programs that send RDMA messages from three guests to the first.
 
+use std::time::Duration;
+
 use crate::guest::PATIENCE;
 use crate::lab::Lab;
 use crate::process::wait_for;
@@ -16,19 +18,19 @@ pub struct Flow {
     pub program: &'static str,
     /// Amount: `-D seconds`, or `-n messages`.
     pub amount: String,
-    /// Exponent of the time before a sender retries: 4.096 us times two to its power.
+    /// Exponent of the time before a sender retries, by the InfiniBand specification: [`Flow::retry_after`].
     pub timeout: u32,
 }
 
 impl Flow {
-    /// Starts the programs of the first guest, then those of the others. DSCP 26 is class 3 of the preset; the lowest
+    /// Starts the programs of the first guest, then those of the others. GID 1 is the IPv4 address. DSCP 26 is class 3 of the preset; the lowest
     /// bits of 106 say that ECN is understood.
     #[track_caller]
     pub fn start(&self, lab: &mut Lab) {
         let receiver = lab.guests[0].ipv4();
         let Self { program, amount, timeout } = self;
         let line =
-            |port| format!("{program} -d rxe0 -x 0 -F --tclass 106 -s 4096 -q 2 -u {timeout} -p {port} {amount}");
+            |port| format!("{program} -d rxe0 -x 1 -F --tclass 106 -s 4096 -q 2 -u {timeout} -p {port} {amount}");
         for (at, port) in (1..lab.guests.len()).zip(PORT..) {
             lab.guests[0].start(&format!("{program}{at}"), &line(port));
             lab.guests[0].wait_for_listener(port);
@@ -36,6 +38,11 @@ impl Flow {
         for (at, port) in (1..lab.guests.len()).zip(PORT..) {
             lab.guests[at].start(program, &format!("{} {receiver}", line(port)));
         }
+    }
+
+    /// Returns the time before a sender retries.
+    pub fn retry_after(&self) -> Duration {
+        Duration::from_nanos(4096 << self.timeout)
     }
 
     /// Waits until all programs have ended, and asserts that they succeeded.
