@@ -4,7 +4,7 @@ CARGO ?= cargo
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 RUN_ARGS ?=
 
-.PHONY: run build test docker-test deb lint perf deps deps-test deps-perf deps-docker clean
+.PHONY: run build test test-rdma docker-test deb lint perf deps deps-test deps-perf deps-docker clean
 
 ## Installs what is missing, builds, and runs the incast on in-process ports.
 run: build
@@ -16,6 +16,11 @@ build: deps
 ## Installs what the tests need and runs them all, with and without DPDK.
 test: deps deps-test
 	tests/run.sh
+
+## RDMA between virtual machines through the switch, without KVM: docs/guests.md. Some three minutes beside the build.
+test-rdma: deps
+	docker/install-packages guest rdma
+	$(CARGO) test --test rdma -- --ignored --nocapture
 
 ## The image, docker/compose.yaml, the recipe for CI and the Debian package, tried: docs/docker.md. Some ten minutes.
 docker-test: deps deps-docker

@@ -1,4 +1,5 @@
-//! A virtual machine with soft-RoCE whose network card is a port of the switch.
+//! A virtual machine with soft-RoCE whose network card is a port of the switch. docs/guests.md explains the options of
+//! QEMU and of Linux.
 
 use std::collections::BTreeMap;
 use std::os::unix::net::UnixStream;

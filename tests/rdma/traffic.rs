@@ -1,4 +1,4 @@
-//! Programs that send RDMA messages from three guests to the first.
+//! Programs that send RDMA messages from three guests to the first, with the arguments of docs/guests.md.
 
 use std::time::Duration;
 
