@@ -1,5 +1,5 @@
-//! Commands to a guest of QEMU over a virtio serial port, whose other end is a Unix socket. The guest's side is the loop
-//! at the end of an `init` such as tests/rdma/init.
+//! Commands to a guest of QEMU over a virtio serial port, whose other end is a Unix socket. The guest's side is the
+//! loop at the end of an `init` such as tests/rdma/init.
 
 use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::os::unix::net::UnixStream;

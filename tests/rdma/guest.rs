@@ -16,7 +16,7 @@ pub const PATIENCE: Duration = Duration::from_secs(120);
 /// Directory of the counters of soft-RoCE.
 const COUNTERS: &str = "/sys/class/infiniband/rxe0/ports/1/hw_counters";
 
-/// Offloads that Linux would use with software switches. Without them each frame is as the guest's applications sent it.
+/// Offloads that Linux would use with software switches. Without them frames are as the guest's applications sent them.
 const PLAIN: &str = "csum=off,guest_csum=off,gso=off,guest_tso4=off,guest_tso6=off,guest_ufo=off,guest_ecn=off,\
                      host_tso4=off,host_tso6=off,host_ufo=off,host_ecn=off,mrg_rxbuf=off";
 

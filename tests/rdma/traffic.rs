@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
-use crate::guest::PATIENCE;
 use crate::lab::Lab;
 use crate::process::wait_for;
+
+/// Longest time for the programs to end, on a busy machine.
+const END: Duration = Duration::from_secs(300);
 
 /// Counters of soft-RoCE that grow if a packet was lost, or if it took longer than the sender waits.
 pub const ERRORS: [&str; 3] = ["out_of_seq_request", "rcvd_seq_err", "completer_retry_err"];
@@ -23,8 +25,8 @@ pub struct Flow {
 }
 
 impl Flow {
-    /// Starts the programs of the first guest, then those of the others. GID 1 is the IPv4 address. DSCP 26 is class 3 of the preset; the lowest
-    /// bits of 106 say that ECN is understood.
+    /// Starts the programs of the first guest, then those of the others. GID 1 is the IPv4 address. DSCP 26 is class 3
+    /// of the preset; the lowest bits of 106 say that ECN is understood.
     #[track_caller]
     pub fn start(&self, lab: &mut Lab) {
         let receiver = lab.guests[0].ipv4();
@@ -52,7 +54,7 @@ impl Flow {
         let at_receiver = names.iter().map(|name| (0, name.as_str()));
         let at_senders = (1..lab.guests.len()).map(|at| (at, self.program));
         for (at, name) in at_senders.chain(at_receiver) {
-            let end = wait_for("end of the RDMA programs", PATIENCE, || lab.guests[at].ended(name));
+            let end = wait_for("end of the RDMA programs", END, || lab.guests[at].ended(name));
             assert_eq!(end.0, 0, "{name} of guest {}: {}", at + 1, end.1);
         }
     }
