@@ -4,7 +4,7 @@ CARGO ?= cargo
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 RUN_ARGS ?=
 
-.PHONY: run build test test-nic docker-test deb lint perf deps deps-test deps-perf deps-docker deps-guest clean
+.PHONY: run build test test-nic test-rdma docker-test deb lint perf deps deps-test deps-perf deps-docker deps-guest clean
 
 ## Installs what is missing, builds, and runs the incast on in-process ports.
 run: build
@@ -20,6 +20,11 @@ test: deps deps-test
 ## The switch on NICs that QEMU emulates, with Debian's kernel, without KVM and without root: docs/nics.md.
 test-nic: deps deps-guest
 	$(CARGO) test --workspace --test nic -- --ignored --nocapture --test-threads=1
+
+## RDMA between virtual machines through the switch, without KVM: docs/guests.md. Some three minutes beside the build.
+test-rdma: deps
+	docker/install-packages guest rdma
+	$(CARGO) test --workspace --test rdma -- --ignored --nocapture
 
 ## The image, docker/compose.yaml, the recipe for CI and the Debian package, tried: docs/docker.md. Some ten minutes.
 docker-test: deps deps-docker
