@@ -113,7 +113,7 @@ impl Bench {
         self.guest.run("cat /tmp/log")
     }
 
-    /// Output of `holdfast show` about a subject. A switch that runs may answer late, when its control thread has no CPU.
+    /// Output of `holdfast show` about a subject. A running switch may answer late, when its control thread has no CPU.
     #[track_caller]
     fn show(&mut self, subject: &str) -> Value {
         let end = Instant::now() + PATIENCE;
