@@ -113,15 +113,21 @@ impl Bench {
         self.guest.run("cat /tmp/log")
     }
 
-    /// Output of `holdfast show` about a subject.
+    /// Output of `holdfast show` about a subject. A running switch may answer late, when its control thread has no CPU.
     #[track_caller]
     fn show(&mut self, subject: &str) -> Value {
-        let (status, shown) = self.guest.try_run(&format!("holdfast show {subject} --json"));
-        if status != 0 {
-            let kernel = self.guest.run("pidof holdfast || echo 'the switch ended'; dmesg | tail -n 20");
-            panic!("{shown}\n{}\n{kernel}", self.log());
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let (status, shown) = self.guest.try_run(&format!("holdfast show {subject} --json"));
+            if status == 0 {
+                return serde_json::from_str(&shown).unwrap_or_else(|error| panic!("{error}: {shown}"));
+            }
+            if self.guest.try_run("pidof holdfast").0 != 0 || Instant::now() > end {
+                let kernel = self.guest.run("pidof holdfast || echo 'the switch ended'; dmesg | tail -n 20");
+                panic!("{shown}\n{}\n{kernel}", self.log());
+            }
+            eprintln!("holdfast show {subject}: {shown}");
         }
-        serde_json::from_str(&shown).unwrap_or_else(|error| panic!("{error}: {shown}"))
     }
 
     /// The state of the ports, as the switch shows it.
