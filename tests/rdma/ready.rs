@@ -17,7 +17,7 @@ fn check() -> Result<(), String> {
     let remedy = "run `make test-rdma`, or docker/install-packages guest rdma";
     for program in PROGRAMS.into_iter().chain(["qemu-system-x86_64", "busybox"]) {
         let is_there = |directory: &&str| Path::new(directory).join(program).exists();
-        if !["/usr/bin", "/usr/sbin", "/bin", "/sbin", "/usr/local/bin"].iter().any(|directory| is_there(directory)) {
+        if !["/usr/bin", "/usr/sbin", "/bin", "/sbin", "/usr/local/bin"].iter().any(is_there) {
             return Err(format!("there is no `{program}`; {remedy}"));
         }
     }

@@ -18,6 +18,8 @@ const PORT: u16 = 18515;
 pub struct Flow {
     /// `ib_write_bw` or `ib_send_bw`.
     pub program: &'static str,
+    /// Bytes of a message; a packet has 1,024.
+    pub size: u32,
     /// Amount: `-D seconds`, or `-n messages`.
     pub amount: String,
     /// Exponent of the time before a sender retries, by the InfiniBand specification: [`Flow::retry_after`].
@@ -30,9 +32,9 @@ impl Flow {
     #[track_caller]
     pub fn start(&self, lab: &mut Lab) {
         let receiver = lab.guests[0].ipv4();
-        let Self { program, amount, timeout } = self;
+        let Self { program, size, amount, timeout } = self;
         let line =
-            |port| format!("{program} -d rxe0 -x 1 -F --tclass 106 -s 4096 -q 2 -u {timeout} -p {port} {amount}");
+            |port| format!("{program} -d rxe0 -x 1 -F --tclass 106 -s {size} -q 2 -u {timeout} -p {port} {amount}");
         for (at, port) in (1..lab.guests.len()).zip(PORT..) {
             lab.guests[0].start(&format!("{program}{at}"), &line(port));
             lab.guests[0].wait_for_listener(port);
