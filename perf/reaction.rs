@@ -236,7 +236,7 @@ impl Outcome {
             peer_response: None,
             left: LEFT_BEHIND,
             small_packets: SmallPackets::ALL,
-            stops_queue: false,
+            stops_queues: 0,
         }
     }
 

@@ -153,7 +153,7 @@ pub struct PortDevice {
     pub tx_descriptors: u16,
 }
 
-/// Access rights of a socket. Whoever may write to it can connect.
+/// Access rights of a socket. A user with write access can connect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SocketAccess {
     /// Owner, by name or number; `None`: the user of the switch.
@@ -162,6 +162,17 @@ pub struct SocketAccess {
     pub group: Option<String>,
     /// Mode of the file.
     pub mode: u32,
+}
+
+impl fmt::Display for SocketAccess {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (key, account) in [("owner", &self.owner), ("group", &self.group)] {
+            if let Some(account) = account {
+                write!(f, "{key} {account}, ")?;
+            }
+        }
+        write!(f, "mode {:04o}", self.mode)
+    }
 }
 
 impl Default for SocketAccess {

@@ -243,6 +243,10 @@ fn of_switch(switch: &SwitchSpec, list: &mut List) {
 
 fn of_port(port: &PortSpec, device: &PortDevice, switch: &SwitchSpec, list: &mut List) {
     list.fixed("device", &device.kind);
+    list.fixed("queues", device.queues);
+    if matches!(device.kind, crate::config::model::DeviceKind::Vhost(_)) {
+        list.fixed("socket", &device.socket);
+    }
     list.fixed("mac", port.mac);
     list.fixed_rounded("speed", port.rate, port.rate);
     list.fixed("mtu", port.mtu);

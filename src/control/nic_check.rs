@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::devices::PortAccess;
 use super::flow_control::Asked;
+use crate::config::sections::vdev;
 use crate::dpdk::{self, Eal, EalOptions, EthIo, EthPort, Memory, Mempool, PortConfig, PortStats};
 use crate::nic_check::{self, Cable, Direction};
 use crate::stats::DeviceFlowControl;
@@ -95,14 +96,16 @@ pub fn nic_check(settings: &NicCheck) -> Result<NicReport, dpdk::Error> {
     let memory =
         if pci.is_empty() { Memory::NoHuge { mib: MEMORY_MIB } } else { Memory::Huge { mib: Some(MEMORY_MIB) } };
     let eal = Eal::init(&EalOptions { memory, pci, verbose: settings.verbose, ..EalOptions::default() })?;
-    let data_room = dpdk::HEADROOM as u16 + (settings.mtu + 26).max(2048);
+    let least = settings.devices.iter().map(|device| vdev::least_buffer(device, settings.mtu)).max().unwrap_or(0);
+    // NICs fill buffers in steps of a KiB.
+    let data_room = dpdk::HEADROOM as u16 + (settings.mtu + 26).max(2048).max(least).next_multiple_of(1024);
     let data = Mempool::create(&eal, "data", BUFFERS, data_room, CACHE, None)?;
     let config = PortConfig { mtu: settings.mtu, ..PortConfig::default() };
     let open = |device: &String| {
         let mut port = if is_pci(&device) {
             EthPort::open(&eal, device.split(',').next().unwrap_or_default(), &config, &data)?
         } else {
-            EthPort::plug(&eal, device, &config, &data)?
+            EthPort::plug(&eal, &vdev::complete(device, settings.mtu, 1), &config, &data)?
         };
         port.start()?;
         Ok::<_, dpdk::Error>(port)
@@ -113,7 +116,7 @@ pub fn nic_check(settings: &NicCheck) -> Result<NicReport, dpdk::Error> {
     let speed = ports.iter().find_map(|port| port.link().ok()?.speed_mbps.filter(|_| port.is_physical()));
     let known = settings.rate.or(speed.map(|mbps| BitRate(u64::from(mbps) * 1_000_000)));
     let macs = [address(&ports[0], 0), address(&ports[1], 1)];
-    ports.iter().for_each(|port| drop(port.reset_stats()));
+    let before = [ports[0].stats()?, ports[1].stats()?];
 
     let [first, second] = &mut ports;
     let queues = vec![Some(first.queues()?), Some(second.queues()?)];
@@ -131,7 +134,7 @@ pub fn nic_check(settings: &NicCheck) -> Result<NicReport, dpdk::Error> {
             mac: macs[index],
             flow_control: flow_control[index],
             direction,
-            counters: port.stats()?,
+            counters: since(port.stats()?, before[index]),
         })
     };
     let mut next = |index| checked(index, directions.next().expect("one for each port"));
@@ -162,4 +165,18 @@ fn wait_for_links(ports: &[EthPort; 2]) -> Result<(), dpdk::Error> {
         std::thread::sleep(Duration::from_millis(100));
     }
     Ok(())
+}
+
+/// Counters since `before`: not every driver can reset them.
+fn since(now: PortStats, before: PortStats) -> PortStats {
+    PortStats {
+        ipackets: now.ipackets.saturating_sub(before.ipackets),
+        ibytes: now.ibytes.saturating_sub(before.ibytes),
+        imissed: now.imissed.saturating_sub(before.imissed),
+        ierrors: now.ierrors.saturating_sub(before.ierrors),
+        rx_nombuf: now.rx_nombuf.saturating_sub(before.rx_nombuf),
+        opackets: now.opackets.saturating_sub(before.opackets),
+        obytes: now.obytes.saturating_sub(before.obytes),
+        oerrors: now.oerrors.saturating_sub(before.oerrors),
+    }
 }

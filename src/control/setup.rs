@@ -47,7 +47,8 @@ impl PoolPlan {
     pub fn new(config: &Config) -> Self {
         let per_device = |device: &PortDevice| match device.kind {
             DeviceKind::Ring => (1 + u32::from(device.queues)) * u32::from(device.rx_descriptors),
-            _ => u32::from(device.queues) * u32::from(device.rx_descriptors) + u32::from(device.tx_descriptors),
+            // A vhost queue takes buffers for a burst only.
+            _ => u32::from(device.rx_descriptors) + u32::from(device.tx_descriptors),
         };
         let devices: u32 = config.devices.iter().map(per_device).sum();
         let ports = config.devices.len() as u32;

@@ -1,11 +1,12 @@
 //! Ports at whose socket a virtual machine connects.
 
-use std::fs::{self, Permissions};
-use std::io;
-use std::os::unix::fs::{PermissionsExt, chown};
+use std::fs::{self, File, Permissions};
+use std::io::{self, ErrorKind};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt, chown};
 use std::path::Path;
 
-use rustix::fs::Mode;
+use rustix::fs::{Mode, OFlags, open as open_path};
 use rustix::process::umask;
 
 use super::RunError;
@@ -46,9 +47,15 @@ pub(super) fn open(
     Ok(port)
 }
 
+/// Sets the rights of the socket at `path`, and of no other file that has taken its place.
 fn restrict(path: &Path, owner: Option<u32>, group: Option<u32>, mode: u32) -> io::Result<()> {
-    if owner.is_some() || group.is_some() {
-        chown(path, owner, group)?;
+    let file = File::from(open_path(path, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?);
+    if !file.metadata()?.file_type().is_socket() {
+        return Err(io::Error::from(ErrorKind::NotFound));
     }
-    fs::set_permissions(path, Permissions::from_mode(mode))
+    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+    if owner.is_some() || group.is_some() {
+        chown(&path, owner, group)?;
+    }
+    fs::set_permissions(&path, Permissions::from_mode(mode))
 }

@@ -268,6 +268,10 @@ impl<P: Packet> Pipeline<P> {
     pub(crate) fn update_pfc(&mut self, port: usize) {
         let fresh = self.pauses.update(port, &mut self.ports[port]);
         if !fresh.is_empty() {
+            if !self.ports[port].pfc.sends_frames() {
+                let stops = &self.telemetry.counters.ports[port].queue_stops;
+                fresh.iter().for_each(|priority| stops[priority].add(1));
+            }
             self.log_pauses(port, fresh);
         }
         self.telemetry.gauges_dirty.insert(port);

@@ -79,7 +79,7 @@ mod tests {
                 peer_response: (response_us > 0).then(|| rate.bytes_in(Nanos(response_us * 1000))),
                 left: 31,
                 small_packets: SmallPackets::ALL,
-                stops_queue: false,
+                stops_queues: 0,
             })
         };
         assert_eq!(
@@ -101,7 +101,7 @@ mod tests {
             peer_response: None,
             left: 31,
             small_packets: SmallPackets::ALL,
-            stops_queue: false,
+            stops_queues: 0,
         };
         for rate in [10_000_000, 10_000_000_000, 40_000_000_000, 100_000_000_000, 400_000_000_000] {
             let lapse = Lapse::of(&input(rate, Nanos(10_000_000_000))).unwrap();

@@ -54,7 +54,7 @@ mod tests {
             peer_response: None,
             left: LEFT_BEHIND,
             small_packets: crate::headroom::SmallPackets::ALL,
-            stops_queue: false,
+            stops_queues: 0,
         }
     }
 

@@ -24,7 +24,7 @@
 //!     peer_response: None,
 //!     left: 31,
 //!     small_packets: SmallPackets::ALL,
-//!     stops_queue: false,
+//!     stops_queues: 0,
 //! };
 //! let eta = headroom(&input).cells;
 //! input.cable = "3m".parse()?;
@@ -107,8 +107,8 @@ pub struct HeadroomInput {
     pub left: u32,
     /// The largest share of bytes that the peer sends in small packets.
     pub small_packets: SmallPackets,
-    /// Whether XOFF stops a receive queue instead of sending a PFC frame (`pfc: queue`).
-    pub stops_queue: bool,
+    /// Receive queues that XOFF stops instead of sending a PFC frame (`pfc: queue`). Zero: it sends PFC frames.
+    pub stops_queues: u8,
 }
 
 impl HeadroomInput {
@@ -165,7 +165,7 @@ pub fn largest_frame(mtu: u16) -> Bytes {
 /// [`crate::config::checks::bounds`] never reach it.
 #[must_use]
 pub fn headroom(input: &HeadroomInput) -> Headroom {
-    if input.stops_queue {
+    if input.stops_queues > 0 {
         return one_burst(input);
     }
     let mut rows = seed_rows(input);
@@ -198,18 +198,31 @@ pub fn headroom(input: &HeadroomInput) -> Headroom {
     Headroom { rows, seed: Bytes(seed), total, cells }
 }
 
-/// Headroom of a port whose XOFF stops a receive queue: the burst in which XOFF became due. No other frame is in
-/// flight.
+/// Frames that a receive queue may bring while a group is XOFF, if the switch does not know that the queue carries it.
+pub const UNKNOWN_QUEUE_FRAMES: usize = 4;
+
+/// Headroom of a port whose XOFF stops receive queues: the burst in which XOFF became due, and a few frames of each
+/// further queue that turns out to carry the group. No other frame is in flight.
 fn one_burst(input: &HeadroomInput) -> Headroom {
     let frame = largest_frame(input.mtu);
-    let bytes = BURST as u64 * frame.0;
-    let cells = Cells(frame.to_cells_ceil(input.cell).0.saturating_mul(BURST as u32));
+    let further = UNKNOWN_QUEUE_FRAMES as u64 * u64::from(input.stops_queues - 1);
+    let frames = BURST as u64 + further;
+    let cells = u64::from(frame.to_cells_ceil(input.cell).0).saturating_mul(frames);
+    let cells = Cells(u32::try_from(cells).unwrap_or(u32::MAX));
     let total = cells.to_bytes(input.cell);
     let row = |name, value, how, source| HeadroomRow { name, value: Bytes(value), how, source, seed: false };
     let of_frame = format!("{} + {FRAME_OVERHEAD} (Ethernet, 2 tags)", input.mtu);
+    let burst = format!("{BURST} frames of {of_frame}");
+    let others = format!("{further} frames of {of_frame}");
     let rows = vec![
-        row("one burst", bytes, format!("{BURST} frames of {of_frame}"), "this switch: the burst that causes XOFF"),
-        row("whole cells", total.0.saturating_sub(bytes), format!("{} cells of {}", cells.0, input.cell), "cells"),
+        row("one burst", BURST as u64 * frame.0, burst, "this switch: the burst that causes XOFF"),
+        row("other queues", further * frame.0, others, "this switch: queues not known to carry the class"),
+        row(
+            "whole cells",
+            total.0.saturating_sub(frames * frame.0),
+            format!("{} cells of {}", cells.0, input.cell),
+            "cells",
+        ),
     ];
     Headroom { rows, seed: Bytes(0), total, cells }
 }
@@ -328,7 +341,7 @@ mod tests {
             peer_response: None,
             left: LEFT_BEHIND,
             small_packets: SmallPackets::ALL,
-            stops_queue: false,
+            stops_queues: 0,
         }
     }
 
@@ -348,9 +361,11 @@ mod tests {
 
     #[test]
     fn headroom_of_a_stopped_queue_is_one_burst() {
-        let by_queue = |mtu| headroom(&HeadroomInput { stops_queue: true, ..input("100G", "300m", mtu, "20us") });
-        // 32 frames of 1522 B, each in 8 cells of 208 B; 9022 B take 44.
+        let of = |queues, mtu| HeadroomInput { stops_queues: queues, ..input("100G", "300m", mtu, "20us") };
+        let by_queue = |mtu| headroom(&of(1, mtu));
+        // 32 frames of 1522 B, each in 8 cells of 208 B; 9022 B take 44. Seven other queues bring 28 more.
         assert_eq!((by_queue(1500).cells, by_queue(9000).cells), (Cells(256), Cells(32 * 44)));
+        assert_eq!(headroom(&of(8, 1500)).cells, Cells(60 * 8));
         assert_eq!(value(&by_queue(1500), "one burst"), Some(32 * 1522));
         let sum: u64 = by_queue(1500).rows.iter().map(|row| row.value.0).sum();
         assert_eq!(Bytes(sum), by_queue(1500).total);
@@ -403,7 +418,7 @@ mod tests {
             peer_response: Some(Bytes(u64::MAX)),
             left: u32::MAX,
             small_packets: SmallPackets::ALL,
-            stops_queue: false,
+            stops_queues: 0,
         };
         assert_eq!(headroom(&input).cells, Cells(u32::MAX));
         assert!(pause_may_lapse(&input));
@@ -427,7 +442,7 @@ mod tests {
                 peer_response: Some(FASTEST.bytes_in(LONGEST_RESPONSE)),
                 left: 16_383,
                 small_packets: format!("{share}%").parse().unwrap(),
-                stops_queue: false,
+                stops_queues: 0,
             };
             let headroom = headroom(&input);
             assert!(headroom.cells.0 < u32::MAX && headroom.total > headroom.seed, "{headroom:?}");
@@ -448,7 +463,7 @@ mod tests {
             peer_response: None,
             left: LEFT_BEHIND,
             small_packets: SmallPackets::ALL,
-            stops_queue: false,
+            stops_queues: 0,
         })
     }
 

@@ -50,7 +50,7 @@ impl<I: Ports, C: FnMut() -> Ticks> Cable<I, C> {
         PauseTimers::new(self.rate, self.hz)
     }
 
-    /// Sends one frame by `port`. Returns false if the device does not take it for [`SILENCE`].
+    /// Sends one frame by `port`. Returns false if the device does not take it for 200 ms.
     pub fn send(&mut self, port: usize, frame: &[u8]) -> bool {
         let end = self.now().0 + self.ticks(SILENCE);
         loop {
@@ -75,16 +75,18 @@ impl<I: Ports, C: FnMut() -> Ticks> Cable<I, C> {
         count
     }
 
-    /// Receives and discards frames at both ports until none comes for `quiet`.
+    /// Receives and discards frames at both ports until none comes for `quiet`, for a second at most.
     pub fn drain(&mut self, quiet: Nanos) {
         let quiet = self.ticks(quiet);
+        let last = self.now().0 + self.hz;
         let mut end = self.now().0 + quiet;
         loop {
             let received = self.receive(0, |_| {}) + self.receive(1, |_| {});
             let now = self.now().0;
             if received > 0 {
                 end = now + quiet;
-            } else if now > end {
+            }
+            if now > end.min(last) {
                 return;
             }
         }

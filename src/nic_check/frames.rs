@@ -41,7 +41,7 @@ impl Flow {
     /// If `len` is shorter than [`SHORTEST`] or does not fit an IPv4 packet, or if the priority is above 7.
     #[must_use]
     pub fn new(from: MacAddr, to: MacAddr, priority: u8, len: usize) -> Self {
-        assert!(priority < 8 && (SHORTEST..=9600).contains(&len), "a frame of {len} bytes");
+        assert!(priority < 8 && (SHORTEST..=9700).contains(&len), "a frame of {len} bytes");
         let ip = etherparse::Ipv4Header {
             dscp: etherparse::IpDscp::try_new(priority * 8).expect("a class selector"),
             source: [10, 48, 255, 1],

@@ -1,7 +1,8 @@
 //! Which frames pass the cable: data, PFC, PAUSE. Whether a device stops sending by itself.
 
+use super::Held;
 use super::cable::{Cable, SILENCE};
-use super::frames::{Flow, is_control};
+use super::frames::{Flow, read};
 use crate::io::Ports;
 use crate::sets::{CLASSES, ClassSet};
 use crate::units::{Nanos, Ticks};
@@ -23,8 +24,10 @@ pub struct Passed {
     pub sent: u64,
     /// Frames that arrived as they were sent.
     pub received: u64,
-    /// Frames that arrived and were not sent so.
-    pub foreign: u64,
+    /// Frames of the check that arrived damaged.
+    pub damaged: u64,
+    /// Frames that arrived twice, or after a later one.
+    pub disordered: u64,
 }
 
 /// Sends `frames` data frames of `len` bytes from `from` to the other port.
@@ -39,6 +42,8 @@ pub fn pass_data<I: Ports, C: FnMut() -> Ticks>(
     let mut passed = Passed::default();
     // Frames that have arrived or are given up as lost.
     let mut settled = 0;
+    // The least number that is not late.
+    let mut next = 0;
     let (stall, silence) = (cable.ticks(STALL), cable.ticks(SILENCE));
     let mut last = cable.now();
     while passed.received < frames {
@@ -56,13 +61,24 @@ pub fn pass_data<I: Ports, C: FnMut() -> Ticks>(
                 break;
             }
         }
-        let (mut received, mut foreign) = (0, 0);
-        cable.receive(to, |frame| if flow.owns(frame) { received += 1 } else { foreign += 1 });
+        let mut received = 0;
+        cable.receive(to, |frame| {
+            // Others are frames of a device's firmware, for example.
+            let Some(numbered) = read(frame) else { return };
+            if !flow.owns(frame) {
+                passed.damaged += 1;
+            } else if numbered.number < next {
+                passed.disordered += 1;
+            } else {
+                next = numbered.number + 1;
+                received += 1;
+            }
+        });
         if received > 0 {
             last = cable.now();
         }
         settled = (settled + received).min(flow.sent());
-        (passed.received, passed.foreign) = (passed.received + received, passed.foreign + foreign);
+        passed.received += received;
     }
     Passed { sent: flow.sent(), ..passed }
 }
@@ -93,34 +109,46 @@ fn pass_frame<I: Ports, C: FnMut() -> Ticks>(cable: &mut Cable<I, C>, from: usiz
     has_arrived
 }
 
-/// Pauses the device of `paused` for the longest time by `control`, and makes it send data. Returns the time until the
-/// first of these frames arrived; `None`: none did. A device that obeys by itself holds them back for the pause.
-pub fn first_during_pause<I: Ports, C: FnMut() -> Ticks>(
+/// The longest time for which a device is kept paused to see whether it stops by itself, and the shortest.
+const HOLD: (Nanos, Nanos) = (Nanos(20_000_000), Nanos(200_000_000));
+
+/// Whether the device of `paused` stops by itself: keeps it paused by `control` and makes it send. `resume` ends the
+/// pause.
+pub fn hold<I: Ports, C: FnMut() -> Ticks>(
     cable: &mut Cable<I, C>,
     paused: usize,
     control: &[u8],
-) -> Option<Nanos> {
+    resume: &[u8],
+) -> Held {
     let (peer, macs) = (1 - paused, cable.macs);
     let mut flow = Flow::new(macs[paused], macs[peer], 0, super::frames::SHORTEST);
-    if !cable.send(peer, control) {
-        return None;
-    }
-    // The control frame reaches the device before the data: a cable and a device take far less than a millisecond.
-    let begin = cable.now().0 + cable.ticks(Nanos(1_000_000));
-    while cable.now().0 < begin {
+    let pause = cable.longest_pause().0;
+    let (hold, again) = (cable.ticks(Nanos((4 * pause).clamp(HOLD.0.0, HOLD.1.0))), cable.ticks(Nanos(pause / 4)));
+    let start = cable.now().0;
+    let (mut next_pause, mut has_data) = (start, false);
+    // The control frame reaches the device before the data: a cable and a device take much less than a quarter pause.
+    let first_data = start + again.min(hold / 8);
+    while !has_data && cable.now().0 < start + hold {
+        let now = cable.now().0;
+        if now >= next_pause {
+            cable.send(peer, control);
+            next_pause = now + again;
+        }
+        if now >= first_data && flow.sent() < DURING_PAUSE {
+            let frame = flow.next_frame().to_vec();
+            cable.send(paused, &frame);
+        }
         cable.receive(paused, |_| {});
+        cable.receive(peer, |frame| has_data |= flow.owns(frame));
     }
-    let start = cable.now();
-    for _ in 0..DURING_PAUSE {
-        let frame = flow.next_frame().to_vec();
-        cable.send(paused, &frame);
+    cable.send(peer, resume);
+    if has_data {
+        return Held::No;
     }
-    let end = start.0 + cable.ticks(Nanos(cable.longest_pause().0.saturating_add(SILENCE.0)));
-    let mut first = None;
-    while first.is_none() && cable.now().0 < end {
-        let mut is_data = false;
-        cable.receive(peer, |frame| is_data |= flow.owns(frame) && !is_control(frame));
-        first = is_data.then(|| cable.now());
+    let end = cable.now().0 + cable.ticks(SILENCE);
+    while !has_data && cable.now().0 < end {
+        cable.receive(paused, |_| {});
+        cable.receive(peer, |frame| has_data |= flow.owns(frame));
     }
-    first.map(|first| cable.nanos(first.since(start)))
+    if has_data { Held::ByItself } else { Held::Silent }
 }

@@ -9,11 +9,11 @@ use crate::sets::ClassSet;
 use crate::units::{Bytes, Nanos, Ticks};
 use crate::wire::mac_control::{self, MacControl};
 
-/// Length of the data frames.
-const LEN: usize = 1024;
-/// Time of traffic before the pause, and after it.
-const BEFORE: Nanos = Nanos(5_000_000);
-const AFTER: Nanos = Nanos(5_000_000);
+/// Length of the data frames, unless the MTU is smaller.
+pub const LEN: usize = 1024;
+/// Time of traffic before the pause, and after it: at least that of so many frames.
+const PERIOD: Nanos = Nanos(5_000_000);
+const PERIOD_FRAMES: u64 = 100;
 
 /// The response to one PFC frame.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +30,8 @@ pub struct Response {
     pub is_seen: bool,
     /// Frames of another priority that arrived during the pause.
     pub others: u64,
+    /// Whether the priority stopped within three quarters of the time that was watched.
+    pub stops: bool,
     /// Whether the priority sent again after XON.
     pub resumes: bool,
 }
@@ -37,6 +39,7 @@ pub struct Response {
 /// One sender with a flow of the paused priority and one of another, paced to the rate of the link.
 struct Sender {
     port: usize,
+    len: u32,
     flows: [Flow; 2],
     shaper: Shaper,
     timers: crate::pfc::PauseTimers,
@@ -59,7 +62,7 @@ impl Sender {
         burst.push(packet);
         cable.io.tx(self.port, &mut burst);
         if burst.is_empty() {
-            self.shaper.charge(LEN as u32, now);
+            self.shaper.charge(self.len, now);
             self.turn = 1 - index;
         } else {
             flow.take_back(1);
@@ -81,11 +84,17 @@ impl Sender {
 
 /// Makes port `from` send two priorities at the rate of the link, and pauses `priority` by a PFC frame of the other
 /// port.
-pub fn measure<I: Ports, C: FnMut() -> Ticks>(cable: &mut Cable<I, C>, from: usize, priority: u8) -> Response {
+pub fn measure<I: Ports, C: FnMut() -> Ticks>(
+    cable: &mut Cable<I, C>,
+    from: usize,
+    priority: u8,
+    len: usize,
+) -> Response {
     let (to, macs) = (1 - from, cable.macs);
-    let flow = |priority| Flow::new(macs[from], macs[to], priority, LEN);
+    let flow = |priority| Flow::new(macs[from], macs[to], priority, len);
     let mut sender = Sender {
         port: from,
+        len: len as u32,
         flows: [flow(priority), flow((priority + 1) % 8)],
         shaper: Shaper::new(cable.rate, cable.hz, PACING_SLACK),
         timers: cable.timers(),
@@ -93,13 +102,15 @@ pub fn measure<I: Ports, C: FnMut() -> Ticks>(cable: &mut Cable<I, C>, from: usi
         seen: None,
     };
     let mut response = Response::default();
-    let wire = LEN as u64 + WIRE_OVERHEAD;
-    run(cable, &mut sender, BEFORE, |frame, _, _| response.before += u64::from(frame == priority));
+    let wire = len as u64 + WIRE_OVERHEAD;
+    let of_frames = PERIOD_FRAMES * wire * 8 * 1_000_000_000 / cable.rate.0.max(1);
+    let period = Nanos(PERIOD.0.max(of_frames));
+    run(cable, &mut sender, period, |frame, _, _| response.before += u64::from(frame == priority));
 
     let pause = cable.pfc(to, ClassSet::only(priority.into()), true);
     cable.send(to, &pause);
     let start = cable.now();
-    let time = Nanos((cable.longest_pause().0 / 2).min(AFTER.0));
+    let time = Nanos((cable.longest_pause().0 / 2).min(period.0));
     let mut last = start;
     run(cable, &mut sender, time, |frame, seen, now| {
         if frame == priority {
@@ -112,10 +123,12 @@ pub fn measure<I: Ports, C: FnMut() -> Ticks>(cable: &mut Cable<I, C>, from: usi
     });
     response.is_seen = sender.seen.is_some();
     response.time = cable.nanos(last.since(start));
+    response.stops = response.time.0 < time.0 / 4 * 3;
 
     let resume = cable.pfc(to, ClassSet::only(priority.into()), false);
     cable.send(to, &resume);
-    run(cable, &mut sender, BEFORE, |frame, _, _| response.resumes |= frame == priority);
+    // The pause itself ends later.
+    run(cable, &mut sender, Nanos(cable.longest_pause().0 / 4), |frame, _, _| response.resumes |= frame == priority);
     cable.drain(Nanos(1_000_000));
     response
 }
@@ -153,6 +166,8 @@ impl Response {
             Some("no frame arrived before the pause")
         } else if !self.is_seen {
             Some("the PFC frame did not reach the sender")
+        } else if !self.stops {
+            Some("the priority did not stop in half of the pause")
         } else if self.others == 0 {
             Some("the pause stopped another priority too")
         } else if !self.resumes {

@@ -31,6 +31,7 @@ enum Fault {
 /// Two ports in memory.
 struct Wires<'a> {
     now: &'a Cell<u64>,
+    rate: BitRate,
     fault: Fault,
     /// Frames on their way to each port, with the time of their arrival.
     to: [VecDeque<(u64, Vec<u8>)>; 2],
@@ -48,7 +49,7 @@ impl Wires<'_> {
             (Fault::DropsSentPfc, Some(MacControl::Pfc(_))) => !arrives,
             (Fault::ObeysPause, Some(control)) if arrives => {
                 if let MacControl::Pause(Quanta(quanta)) = control {
-                    self.held_until = self.now.get() + u64::from(quanta) * 512;
+                    self.held_until = self.now.get() + u64::from(quanta) * 512_000_000_000 / self.rate.0;
                 }
                 true
             }
@@ -102,14 +103,18 @@ impl Ports for Wires<'_> {
 }
 
 fn directions(fault: Fault) -> [Direction; 2] {
+    directions_at(RATE, fault)
+}
+
+fn directions_at(rate: BitRate, fault: Fault) -> [Direction; 2] {
     let now = Cell::new(0);
-    let io = Wires { now: &now, fault, to: Default::default(), held_until: 0, count: 0 };
+    let io = Wires { now: &now, rate, fault, to: Default::default(), held_until: 0, count: 0 };
     let clock = || {
         now.set(now.get() + STEP);
         Ticks(now.get())
     };
     let macs = [MacAddr::local(0, 1), MacAddr::local(0, 2)];
-    check(&mut Cable { io, clock, hz: HZ, rate: RATE, macs }, 1514)
+    check(&mut Cable { io, clock, hz: HZ, rate, macs }, 1514)
 }
 
 #[test]
@@ -129,7 +134,7 @@ fn good_ports_have_no_fault_and_a_response_of_the_cable() {
 #[test]
 fn device_that_drops_sent_pfc_is_found_where_it_sends() {
     let [first, second] = directions(Fault::DropsSentPfc);
-    assert_eq!(second.faults(), ["PFC frames of priority 0, 1, 2, 3, 4, 5, 6, 7 do not arrive"]);
+    assert_eq!(second.faults(), ["PFC frames of priority 0, 1, 2, 3, 4, 5, 6, 7 do not arrive at the other port"]);
     assert_eq!(first.faults().len(), 8);
     assert_eq!(first.faults()[0], "priority 0: the PFC frame did not reach the sender");
 }
@@ -137,21 +142,26 @@ fn device_that_drops_sent_pfc_is_found_where_it_sends() {
 #[test]
 fn device_that_obeys_pause_by_itself_is_found() {
     let [first, second] = directions(Fault::ObeysPause);
-    assert_eq!(first.faults()[0], "PFC frames of priority 0, 1, 2, 3, 4, 5, 6, 7 do not arrive");
+    assert_eq!(first.faults()[0], "PFC frames of priority 0, 1, 2, 3, 4, 5, 6, 7 do not arrive at the other port");
     let faults = second.faults();
-    assert!(
-        faults.iter().any(|fault| fault.starts_with("the device obeys PAUSE by itself: it held back")),
-        "{faults:?}"
-    );
+    assert!(faults.iter().any(|fault| fault == "the device obeys PAUSE by itself, for all classes"), "{faults:?}");
+}
+
+/// At 100G the longest pause takes 335 us.
+#[test]
+fn device_that_obeys_short_pauses_by_itself_is_found() {
+    let [_, second] = directions_at(BitRate(100_000_000_000), Fault::ObeysPause);
+    let faults = second.faults();
+    assert!(faults.iter().any(|fault| fault == "the device obeys PAUSE by itself, for all classes"), "{faults:?}");
 }
 
 #[test]
 fn lost_data_frames_are_counted() {
     let [first, second] = directions(Fault::Loses);
-    let expected = "of 10000 data frames of 60 B 10000 were sent, 9900 arrived, and 0 others came";
+    let expected = "of 10000 data frames of 60 B 10000 were sent and 9900 arrived, 0 damaged and 0 late or twice";
     assert_eq!(first.faults()[0], expected);
     assert!(
-        second.faults()[0].starts_with("of 10000 data frames of 60 B 10000 were sent, 99"),
+        second.faults()[0].starts_with("of 10000 data frames of 60 B 10000 were sent and 99"),
         "{:?}",
         second.faults()
     );

@@ -198,7 +198,7 @@ fn input(port: PortRef, peer: End, link: &LinkNode, scenario: &Scenario) -> Head
         peer_response: response_ps(peer, link, scenario).map(|ps| bytes_in_ps(link.rate, ps)),
         left: spec.backlog_mark.map_or(LEFT_BEHIND, |mark| mark.saturating_sub(1)),
         small_packets: small_packets(port, scenario),
-        stops_queue: false,
+        stops_queues: 0,
     }
 }
 

@@ -111,7 +111,7 @@ impl SwitchView {
             peer_response: None,
             left: port.backlog_mark.map_or(LEFT_BEHIND, |mark| mark.saturating_sub(1)),
             small_packets: SmallPackets::ALL,
-            stops_queue: port.pfc == PfcMode::Queue,
+            stops_queues: if port.pfc == PfcMode::Queue { port.rx_queues } else { 0 },
         };
         let pfc = |mode| match mode {
             PfcMode::Off => PfcStanding::Off,

@@ -135,7 +135,7 @@ fn queues_default_to_one_for_each_priority_with_pfc_by_queue() {
     assert_eq!(queues("net_vhost0,iface=/run/a.sock", ", pfc: queue"), 8);
     assert_eq!(queues("net_vhost0,iface=/run/a.sock", ", pfc: queue, queues: 2"), 2);
     assert_eq!(queues("net_vhost0,iface=/run/a.sock,queues=4", ", pfc: queue"), 4);
-    assert_eq!(queues("net_memif0", ", queues: 3"), 3);
+    assert_eq!(queues("net_memif0", ", pfc: queue"), 1);
 }
 
 #[test]
@@ -145,13 +145,21 @@ fn queues_that_a_device_does_not_have_are_refused() {
     };
     refuse(
         &text("net_tap0", "  queues: 2"),
-        "x.yaml:6:11: ports[0].queues: only ports with `device: ring`, vhost and net_memif have several receive \
-         queues; write `queues: 1`",
+        "x.yaml:6:11: ports[0].queues: only ports with `device: ring` and vhost have several receive queues; \
+         write `queues: 1`",
     );
     refuse(
         &text("net_vhost0,iface=/run/a.sock,queues=4", "  queues: 2"),
         "x.yaml:6:11: ports[0].queues: `2` differs from `queues=4` of the device; leave one of them out",
     );
+    for queues in ["0", "9", "x"] {
+        refuse(
+            &text(&format!("net_vhost0,iface=/run/a.sock,queues={queues}"), ""),
+            &format!(
+                "x.yaml:4:11: ports[0].device: `queues={queues}` is not a number of queues that a port can have; write 1 to 8"
+            ),
+        );
+    }
     refuse(
         &text("net_tap0", "  pfc: queue"),
         "x.yaml:6:8: ports[0].pfc: `queue` stops no sender at `net_tap0`: its receive queue overflows while it is not \

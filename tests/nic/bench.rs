@@ -177,6 +177,8 @@ impl Bench {
             ip: host_ip(number),
             rate: RATE,
             obeys_pfc,
+            queues: 1,
+            keeps_frames: false,
             flows: flows.iter().filter(|(from, _)| *from == number).map(|(_, flow)| flow.clone()).collect(),
         };
         let specs: Vec<_> = (0..PORTS).map(host).collect();

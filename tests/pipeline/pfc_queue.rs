@@ -7,13 +7,15 @@ use holdfast::units::Cells;
 
 use crate::harness::*;
 
-/// Returns a switch whose port 0 has `queues` receive queues, `pfc: queue` and headroom for one burst.
+/// Returns a switch whose port 0 has `queues` receive queues, `pfc: queue` and the headroom for them: a burst, and four
+/// frames of each further queue.
 fn by_queue(queues: u8) -> SwitchSpec {
     let mut spec = spec(2);
     let port = &mut spec.ports[0];
     (port.pfc, port.rx_queues) = (PfcMode::Queue, queues);
-    port.buffer.groups[LOSSLESS].headroom = Cells(BURST as u32);
-    spec.buffer.headroom = Cells(BURST as u32 + 5);
+    let headroom = BURST as u32 + 4 * u32::from(queues - 1);
+    port.buffer.groups[LOSSLESS].headroom = Cells(headroom);
+    spec.buffer.headroom = Cells(headroom + 5);
     spec
 }
 
@@ -63,6 +65,23 @@ fn headroom_of_one_burst_holds_every_burst_that_causes_xoff() {
         assert_eq!(bed.drops(0, DropReason::HeadroomFull), 0, "first burst of {first}");
         assert!(waiting(&mut bed, 3) > Some(0), "first burst of {first}: the queue is stopped");
     }
+}
+
+/// A guest that spreads a class over all its queues, which the switch does not know yet when the class becomes XOFF.
+#[test]
+fn class_in_every_queue_loses_nothing() {
+    let mut bed = Bed::blocked(&by_queue(8));
+    send(&mut bed, 3, LOSSLESS_DSCP, BURST);
+    bed.poll();
+    (0..8).for_each(|queue| send(&mut bed, queue, LOSSLESS_DSCP, 100));
+    bed.run(50_000);
+    assert_eq!(bed.drops(0, DropReason::HeadroomFull), 0);
+    let left: usize = (0..8).map(|queue| waiting(&mut bed, queue).expect("memory can count")).sum();
+    assert!(left > 700, "{left} of 800 wait in stopped queues");
+    bed.pause(1, ClassSet::only(LOSSLESS), 0);
+    bed.run(5_000_000);
+    assert_eq!((bed.data(1).len(), bed.drops(0, DropReason::HeadroomFull)), (BURST + 800, 0));
+    bed.assert_empty();
 }
 
 #[test]

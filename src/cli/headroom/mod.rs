@@ -69,7 +69,7 @@ pub fn headroom(args: &Args) -> Result<(), Failure> {
         peer_response: args.response,
         left: LEFT_BEHIND,
         small_packets: args.small_packets,
-        stops_queue: false,
+        stops_queues: 0,
     };
     let most = speed.bytes_in(LONGEST_RESPONSE);
     if input.peer_response.is_some_and(|response| response > most) {

@@ -20,7 +20,7 @@ fn worst(port: &CheckedPort) -> (Nanos, Bytes, Bytes) {
 fn held(held: Held) -> String {
     match held {
         Held::No => "no".to_owned(),
-        Held::For(time) => format!("for {time}"),
+        Held::ByItself => "yes".to_owned(),
         Held::Silent => "no data came".to_owned(),
     }
 }
@@ -43,7 +43,7 @@ pub fn to_text(report: &NicReport) -> String {
             format!("{}, {}", passed.sent, passed.received)
         });
     }
-    row("priorities whose PFC leaves", &|port| format!("{} of 8", port.direction.pfc.len()));
+    row("priorities whose PFC passes", &|port| format!("{} of 8", port.direction.pfc.len()));
     row("device obeys PAUSE itself", &|port| held(port.direction.holds[0]));
     row("device obeys PFC itself", &|port| held(port.direction.holds[1]));
     row("longest response", &|port| worst(port).0.to_string());
@@ -79,7 +79,7 @@ fn machine() -> String {
 pub fn to_json(report: &NicReport) -> Value {
     let port = |port: &CheckedPort| {
         let data: Vec<Value> = port.direction.data.iter().map(|(len, passed)| {
-            json!({"frame_bytes": len, "sent": passed.sent, "received": passed.received, "foreign": passed.foreign})
+            json!({"frame_bytes": len, "sent": passed.sent, "received": passed.received, "damaged": passed.damaged, "late_or_twice": passed.disordered})
         }).collect();
         let responses: Vec<Value> = port
             .direction

@@ -9,7 +9,7 @@ use crate::sets::CLASSES;
 
 /// Reads `queues:`, the number of receive queues. With `pfc: queue` the default is one for each priority.
 pub fn read_queues(fields: &Fields<'_>, kind: &DeviceKind, pfc: PfcMode) -> u8 {
-    let default = if pfc == PfcMode::Queue { CLASSES as u8 } else { 1 };
+    let default = if pfc == PfcMode::Queue && has_queues(kind) { CLASSES as u8 } else { 1 };
     let written = fields.get("queues").and_then(|item| Some((item.number("a count of queues", 1..=8)?, item)));
     let of_device = match kind {
         DeviceKind::Vdev(devargs) => vdev::queues(devargs),
@@ -20,7 +20,7 @@ pub fn read_queues(fields: &Fields<'_>, kind: &DeviceKind, pfc: PfcMode) -> u8 {
             item.fail(format!("`{written}` differs from `queues={of_device}` of the device; leave one of them out"));
             written
         }
-        (Some((written, item)), None) if written > 1 && !keeps_frames(kind) => {
+        (Some((written, item)), None) if written > 1 && !has_queues(kind) => {
             item.fail(format!("{NO_QUEUES}; write `queues: 1`"));
             1
         }
@@ -29,7 +29,16 @@ pub fn read_queues(fields: &Fields<'_>, kind: &DeviceKind, pfc: PfcMode) -> u8 {
 }
 
 /// Reason why a device has one receive queue.
-const NO_QUEUES: &str = "only ports with `device: ring`, vhost and net_memif have several receive queues";
+const NO_QUEUES: &str = "only ports with `device: ring` and vhost have several receive queues";
+
+/// Whether the device can have several receive queues. memif has one: its driver reads rings that the peer has not made.
+fn has_queues(kind: &DeviceKind) -> bool {
+    match kind {
+        DeviceKind::Ring | DeviceKind::Vhost(_) => true,
+        DeviceKind::Vdev(devargs) => vdev::is_vhost(devargs),
+        DeviceKind::Pci(_) => false,
+    }
+}
 
 /// Whether a frame stays with its sender until the switch receives it, so that a queue that is not polled stops the
 /// sender.
@@ -50,10 +59,12 @@ pub fn check_queue_mode(item: &Item<'_>, kind: &DeviceKind, queues: u8) {
         ));
     }
     if queues == 1 {
-        item.warn(
-            "with one receive queue, XOFF of a lossless class stops all classes of this port; write `queues: 8`, and \
-             give each priority a transmit queue of its own at the other end",
-        );
+        let stops = "with one receive queue, XOFF of a lossless class stops all classes of this port";
+        item.warn(if has_queues(kind) {
+            format!("{stops}; write `queues: 8`, and give each priority a transmit queue of its own at the other end")
+        } else {
+            format!("{stops}; use a vhost port if that is too much")
+        });
     }
 }
 

@@ -117,7 +117,7 @@ impl Port<'_> {
             posted: HeadroomInput::posted_by_pacing(self.rate),
             cell: common.cell,
             peer_response: self.device.peer_response.map(|time| self.rate.bytes_in(time)),
-            stops_queue: self.pfc == PfcMode::Queue,
+            stops_queues: if self.pfc == PfcMode::Queue { self.device.queues } else { 0 },
             left: self.left_behind(),
             small_packets: common.small_packets,
         }
@@ -166,7 +166,8 @@ fn read_port<'a>(
     let has_device = kind.is_some();
     let kind = kind.unwrap_or(DeviceKind::Ring);
     let pfc = read_pfc(fields, &kind, context.overrides);
-    let queues = device::read_queues(fields, &kind, pfc);
+    // Simulated cables have one queue.
+    let queues = if context.overrides.simulated { 1 } else { device::read_queues(fields, &kind, pfc) };
     let port = Port {
         name,
         has_device,

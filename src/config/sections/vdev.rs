@@ -132,7 +132,7 @@ fn device_name(devargs: &str) -> &str {
 
 /// The number of queue pairs that the arguments of a vhost device set.
 pub fn queues(devargs: &str) -> Option<u8> {
-    argument(devargs, "queues").filter(|_| is_vhost(devargs))?.parse().ok()
+    argument(devargs, "queues").filter(|_| is_vhost(devargs))?.parse().ok().filter(|queues| (1..=8).contains(queues))
 }
 
 /// Whether the sender keeps a frame until the switch receives it.
@@ -140,7 +140,8 @@ pub fn keeps_frames(devargs: &str) -> bool {
     Driver::of(devargs).is_some_and(|driver| ["net_vhost", "net_memif"].contains(&driver.names[0]))
 }
 
-fn is_vhost(devargs: &str) -> bool {
+/// Whether the device is a vhost port.
+pub fn is_vhost(devargs: &str) -> bool {
     Driver::of(devargs).is_some_and(|driver| driver.names.contains(&"net_vhost"))
 }
 
@@ -171,6 +172,11 @@ pub fn check(item: &Item<'_>, devargs: &str) {
         } else if driver.interfaces.contains(&key) {
             check_interface(item, key, value);
         }
+    }
+    if let Some(queues) = argument(devargs, "queues").filter(|_| is_vhost(devargs))
+        && !matches!(queues.parse(), Ok(1..=8))
+    {
+        item.fail(format!("`queues={queues}` is not a number of queues that a port can have; write 1 to 8"));
     }
     if is_af_packet(devargs) {
         if argument(devargs, "iface").is_none() {

@@ -85,9 +85,6 @@ impl Links {
     ) {
         if !port.pfc.sends_frames() {
             // The queues that stay unpolled tell the peer.
-            for priority in (frame.enabled & port.pfc.xoff()).iter() {
-                counters.queue_stops[priority].add(1);
-            }
             port.pfc.sent(frame, now);
             return;
         }

@@ -106,7 +106,8 @@ impl<P: Packet> Pipeline<P> {
     /// because the headroom formula assumes a poll that receives all that it may.
     #[cold]
     pub(crate) fn cut_short<I: Ports<Pkt = P>>(&mut self, io: &mut I, ports: PortSet, now: Ticks) {
-        for port in ports.iter() {
+        for port in ports.iter().filter(|&port| !self.ports[port].rx_queues.keeps_frames()).collect::<PortSet>().iter()
+        {
             let left = io.backlog(port, self.ports[port].rx_queues.backlogged());
             self.judge_left(io, port, left, 1, now);
         }
@@ -116,6 +117,9 @@ impl<P: Packet> Pipeline<P> {
     /// they make the port's lossless groups XOFF until the ring is drained.
     #[cold]
     pub(crate) fn judge_backlog<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, is_drained: bool, now: Ticks) {
+        if self.ports[port].rx_queues.keeps_frames() {
+            return;
+        }
         let queues = self.ports[port].rx_queues.backlogged();
         let left = if is_drained { Some(0) } else { io.backlog(port, queues) };
         self.judge_left(io, port, left, u32::MAX, now);
@@ -140,7 +144,7 @@ impl<P: Packet> Pipeline<P> {
         let (frames, sums) = self.shedder.choose(port, classifier, burst);
         if !frames.is_empty() {
             self.telemetry.gauges_dirty.insert(port);
-            self.ports[port].rx_queues.forget_burst();
+            self.ports[port].rx_queues.remove(frames);
             self.count_shed(port, &sums);
             io.shed(burst, frames);
         }

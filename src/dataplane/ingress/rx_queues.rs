@@ -7,9 +7,11 @@
 //!   that remains, so their frames are lost in front of the switch and cost it nothing.
 //! - **`pfc: queue`.** The device at the other end keeps frames of a queue that is not polled, and its sender waits.
 //!   So a queue is polled only while each lossless group that it carries is XON. No frame is in flight: headroom holds
-//!   the burst that caused XOFF. A guest with one queue carries all classes in it, so any XOFF stops them all.
+//!   the burst that caused XOFF. Meanwhile every other queue brings few frames at a time, since it may turn out to
+//!   carry the group too. A guest with one queue carries all classes in it, so any XOFF stops them all.
 
 use crate::dataplane::frame::meta::Meta;
+use crate::headroom::UNKNOWN_QUEUE_FRAMES;
 use crate::io::{Burst, Ports};
 use crate::sets::{BURST, CLASSES, ClassSet, FrameSet};
 use crate::units::{Nanos, Ticks};
@@ -50,11 +52,13 @@ pub(crate) struct RxQueues {
     /// End of the present period, and its length in ticks.
     period_end: Ticks,
     period: u64,
+    /// Frames that each queue may bring in the present receive call.
+    most: usize,
     /// Queue that each kind of queue (others, lossless) begins with in the next burst.
     next: [usize; 2],
     /// The queue of each frame in the burst that was received last.
     queue_of: [u8; BURST],
-    /// Frames of that burst; zero if frames were removed from it since.
+    /// Frames of that burst.
     burst: usize,
 }
 
@@ -82,6 +86,7 @@ impl RxQueues {
             lossless: ClassSet::EMPTY,
             period_end: Ticks(0),
             period,
+            most: BURST,
             next: [0; 2],
             queue_of: [0; BURST],
             burst: 0,
@@ -123,7 +128,8 @@ impl RxQueues {
         if self.lossless.is_empty() { self.all } else { self.lossless }
     }
 
-    /// Receives a burst of `port` from the queues that may be polled. If the burst is not full, these queues are empty.
+    /// Receives a burst of `port` from the queues that may be polled. If the burst is not full, these queues are empty,
+    /// unless a group is XOFF with `pfc: queue`.
     pub fn receive<I: Ports>(
         &mut self,
         io: &mut I,
@@ -137,13 +143,14 @@ impl RxQueues {
             self.age(conditions.xoff, now);
         }
         let open = self.all - self.stopped(conditions.xoff);
+        self.most = if self.is_stopped_by_xoff && !conditions.xoff.is_empty() { UNKNOWN_QUEUE_FRAMES } else { BURST };
         let (lossless, others) = (open & self.lossless, open - self.lossless);
         let is_shared = !conditions.is_late && !others.is_empty();
         let share = if is_shared { BURST - LOSSY_SHARE } else { BURST };
         self.take(io, port, (1, lossless), share, burst);
         let is_cut = burst.len() == share;
         self.take(io, port, (0, others), BURST, burst);
-        if is_shared && is_cut {
+        if is_shared && is_cut && self.most == BURST {
             // The others left room.
             self.take(io, port, (1, lossless), BURST, burst);
         }
@@ -167,7 +174,7 @@ impl RxQueues {
             if before >= until {
                 return;
             }
-            io.rx_queue(port, queue, until - before, burst);
+            io.rx_queue(port, queue, (until - before).min(self.most), burst);
             self.queue_of[before..burst.len()].fill(queue as u8);
             if burst.len() >= until {
                 self.next[kind] = (queue + 1) % CLASSES;
@@ -175,9 +182,24 @@ impl RxQueues {
         }
     }
 
-    /// Forgets the queues of the last burst, because frames were removed from it.
-    pub fn forget_burst(&mut self) {
-        self.burst = 0;
+    /// Whether XOFF stops queues, so that frames wait at their sender and are no backlog.
+    pub fn keeps_frames(&self) -> bool {
+        self.is_stopped_by_xoff
+    }
+
+    /// All queues of the port.
+    pub fn all(&self) -> ClassSet {
+        self.all
+    }
+
+    /// Forgets the queues of `frames`, which were removed from the last burst.
+    pub fn remove(&mut self, frames: FrameSet) {
+        let mut kept = 0;
+        for index in (0..self.burst).filter(|&index| !frames.contains(index)) {
+            self.queue_of[kept] = self.queue_of[index];
+            kept += 1;
+        }
+        self.burst = kept;
     }
 
     /// Learns from the data `frames` of the last burst which groups its queues carry.

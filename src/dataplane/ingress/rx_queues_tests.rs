@@ -121,15 +121,28 @@ fn queue_forgets_a_class_after_two_periods_unless_it_is_xoff() {
 }
 
 #[test]
-fn burst_that_lost_frames_teaches_nothing() {
+fn burst_without_its_shed_frames_still_teaches() {
     let mut bed = Bed::new(2, true);
+    bed.inject(0, 0, 0..3);
+    bed.inject(1, 3, 0..1);
     let mut burst = Burst::new();
-    bed.inject(0, 3, 0..2);
     let conditions = Conditions { xoff: ClassSet::EMPTY, is_late: false };
     bed.queues.receive(&mut bed.io, 0, Ticks(1), conditions, &mut burst);
-    bed.queues.forget_burst();
-    bed.queues.learn_groups((0..2).collect(), |_| 3);
-    assert_eq!(bed.queues.carried(0), ClassSet::EMPTY);
+    bed.queues.remove((0..2).collect());
+    bed.queues.learn_groups((0..2).collect(), |index| [0, 3][index]);
+    assert_eq!([0, 1].map(|queue| bed.queues.carried(queue)), [ClassSet::EMPTY, LOSSLESS]);
+    assert_eq!(bed.queues.carried_masks()[0], CARRIES_LOSSY);
+}
+
+#[test]
+fn queue_that_is_not_known_brings_few_frames_while_a_group_is_xoff() {
+    let mut bed = Bed::new(4, true);
+    bed.inject(1, 3, 0..1);
+    bed.receive(ClassSet::EMPTY, false);
+    (0..4).for_each(|queue| bed.inject(queue, 3, 0..40));
+    let frames = bed.receive(LOSSLESS, false);
+    assert_eq!(frames.len(), 3 * UNKNOWN_QUEUE_FRAMES, "queue 1 is stopped");
+    assert_eq!(bed.receive(LOSSLESS, false), [], "all are known now");
 }
 
 proptest! {
@@ -160,7 +173,7 @@ proptest! {
                 prop_assert_eq!(number, received[queue]);
                 received[queue] += 1;
             }
-            if burst.len() < BURST {
+            if burst.len() < BURST && !is_xoff {
                 prop_assert_eq!(bed.io.backlog(0, ClassSet::first(4) - stopped), Some(0));
             }
             let groups: Vec<usize> = burst.iter().map(|packet| packet.bytes()[0].into()).collect();

@@ -21,7 +21,10 @@ impl<P: Packet> Pipeline<P> {
             && self.own.iter().all(|port| self.ports[port].is_at_rest((self.links.up - self.links.stuck).contains(port), now))
             && self.mesh.peers.iter_mut().flatten().all(|peer| peer.frames_in.refresh() == 0)
             // Last, because it may query a device: it covers frames that came during the poll.
-            && self.own.iter().all(|port| io.backlog(port, self.ports[port].rx_queues.backlogged()).is_none_or(|left| left == 0))
+            && self.own.iter().all(|port| {
+                let queues = &self.ports[port].rx_queues;
+                queues.keeps_frames() || io.backlog(port, queues.all()).is_none_or(|left| left == 0)
+            })
     }
 }
 

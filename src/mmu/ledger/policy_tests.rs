@@ -385,7 +385,7 @@ fn headroom_cost_of_each_policy_matches_the_documented_table() {
         peer_response: None,
         left: LEFT_BEHIND,
         small_packets: SmallPackets::ALL,
-        stops_queue: false,
+        stops_queues: 0,
     };
     let eta = headroom(&input);
     let costs = |eta: u64| [eta, 32 * 7 * eta, 32 * eta];

@@ -52,7 +52,7 @@ impl Link {
             },
             left: LEFT_BEHIND,
             small_packets: self.small_packets,
-            stops_queue: false,
+            stops_queues: 0,
         }
     }
 
