@@ -76,7 +76,7 @@ fn stopped_queues_lose_nothing(lab: &mut Lab) {
 #[track_caller]
 fn senders_survive_a_new_switch(lab: &mut Lab) {
     let before = Counts::read(lab);
-    // Messages of one packet: soft-RoCE has refused the retry of a longer write (`REM_INV_REQ_ERR`, in one of four runs).
+    // Messages of one packet: soft-RoCE refused the retry of a longer write in one of four runs (`REM_INV_REQ_ERR`).
     let writes = Flow { program: "ib_write_bw", size: 1024, amount: "-n 1200".to_owned(), timeout: 20 };
     writes.start(lab);
     let received_since = |lab: &mut Lab, start: u64, packets: u64| {
