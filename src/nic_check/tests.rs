@@ -35,7 +35,7 @@ struct Wires<'a> {
     fault: Fault,
     /// Frames on their way to each port, with the time of their arrival.
     to: [VecDeque<(u64, Vec<u8>)>; 2],
-    /// Frames that the device at port 1 holds back, until this time.
+    /// The device at port 1 holds its frames back until this time.
     held_until: u64,
     count: u64,
 }
@@ -69,6 +69,7 @@ impl Ports for Wires<'_> {
         while !out.is_full()
             && let Some((at, _)) = self.to[port].front()
             && *at <= self.now.get()
+            && (port == 1 || self.held_until <= self.now.get())
         {
             let (_, frame) = self.to[port].pop_front().expect("it is there");
             if !self.consumes(port, &frame, true) {
@@ -78,10 +79,7 @@ impl Ports for Wires<'_> {
     }
 
     fn tx(&mut self, port: usize, packets: &mut Burst<MemPacket>) {
-        let mut at = self.now.get() + DELAY;
-        if port == 1 {
-            at = at.max(self.held_until);
-        }
+        let at = self.now.get() + DELAY;
         for packet in packets.drain(..) {
             if !self.consumes(port, packet.bytes(), false) {
                 self.to[1 - port].push_back((at, packet.bytes().to_vec()));

@@ -31,7 +31,8 @@ pub fn read_queues(fields: &Fields<'_>, kind: &DeviceKind, pfc: PfcMode) -> u8 {
 /// Reason why a device has one receive queue.
 const NO_QUEUES: &str = "only ports with `device: ring` and vhost have several receive queues";
 
-/// Whether the device can have several receive queues. memif has one: its driver reads rings that the peer has not made.
+/// Whether the device can have several receive queues. memif has one: its driver reads rings that the peer has not
+/// made.
 fn has_queues(kind: &DeviceKind) -> bool {
     match kind {
         DeviceKind::Ring | DeviceKind::Vhost(_) => true,
