@@ -4,6 +4,7 @@
 use super::rx_queues::Conditions;
 use super::shed::{PollLoad, Shed};
 use crate::dataplane::pipeline::Pipeline;
+use crate::dataplane::port::Port;
 use crate::dataplane::telemetry::drops::DropReason;
 use crate::dataplane::telemetry::log::RefusedFrame;
 use crate::io::{Burst, Packet, Ports};
@@ -32,6 +33,22 @@ pub(crate) struct PollRound {
     pub more: PortSet,
 }
 
+impl Port {
+    /// Receives a burst from the queues of the port, which has the number `port`, that may be polled.
+    #[inline(never)]
+    fn receive_queues<I: Ports>(
+        &mut self,
+        io: &mut I,
+        port: usize,
+        burst: &mut Burst<I::Pkt>,
+        is_late: bool,
+        now: Ticks,
+    ) {
+        let conditions = Conditions { xoff: self.pfc.xoff(), is_late };
+        self.rx_queues.receive(io, port, now, conditions, burst);
+    }
+}
+
 impl<P: Packet> Pipeline<P> {
     /// Sheds the excess frames of `burst` of `port`. Shed frames do not count towards the port's limit per poll.
     /// Returns whether the port has reached that limit.
@@ -54,8 +71,9 @@ impl<P: Packet> Pipeline<P> {
         !may_more
     }
 
-    /// Receives the next burst of the round, which may be empty; `None` at the end of the round.
-    #[inline]
+    /// Receives the next burst of the round, which may be empty; `None` at the end of the round. Always inlined: a call
+    /// would cost every poll of a port its registers.
+    #[inline(always)]
     pub(crate) fn take<I: Ports<Pkt = P>>(
         &mut self,
         io: &mut I,
@@ -70,11 +88,10 @@ impl<P: Packet> Pipeline<P> {
             state.taken = 0;
         }
         if state.rx_queues.is_managed() {
-            self.take_queues(io, port, burst, now);
+            state.receive_queues(io, port, burst, self.shedder.is_on(), now);
         } else {
             io.rx(port, burst);
         }
-        let state = &mut self.ports[port];
         let is_full = burst.is_full();
         // A burst that drained the ring does not count towards the port's limit.
         state.taken += if is_full { BURST as u32 } else { 0 };
@@ -82,14 +99,6 @@ impl<P: Packet> Pipeline<P> {
         round.again |= PortSet::only_if(may_more, port);
         round.more |= PortSet::only_if(is_full && may_more, port);
         Some(TakenBurst { port, is_last: is_full && !may_more })
-    }
-
-    /// Receives a burst from the queues of `port` that may be polled.
-    #[inline(never)]
-    fn take_queues<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, burst: &mut Burst<P>, now: Ticks) {
-        let state = &mut self.ports[port];
-        let conditions = Conditions { xoff: state.pfc.xoff(), is_late: self.shedder.is_on() };
-        state.rx_queues.receive(io, port, now, conditions, burst);
     }
 
     /// Whether a poll that began at `now` and has had `rounds` rounds has time for another of equal length. Receiving
@@ -144,7 +153,9 @@ impl<P: Packet> Pipeline<P> {
         let (frames, sums) = self.shedder.choose(port, classifier, burst);
         if !frames.is_empty() {
             self.telemetry.gauges_dirty.insert(port);
-            self.ports[port].rx_queues.remove(frames);
+            if self.ports[port].rx_queues.is_managed() {
+                self.ports[port].rx_queues.remove(frames);
+            }
             self.count_shed(port, &sums);
             io.shed(burst, frames);
         }

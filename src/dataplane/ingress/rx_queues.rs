@@ -38,6 +38,8 @@ struct Carried {
 /// The receive queues of one port.
 #[derive(Debug)]
 pub(crate) struct RxQueues {
+    /// Whether the port has several queues, or stops its only one. A field, because every poll of a port asks.
+    is_managed: bool,
     /// All queues of the port.
     all: ClassSet,
     /// Whether XOFF of a group stops the queues that carry it.
@@ -78,6 +80,7 @@ impl RxQueues {
         assert!((1..=CLASSES).contains(&count), "a port has one to eight receive queues");
         let period = (u128::from(MEMORY.0) * u128::from(hz) / 1_000_000_000) as u64;
         Self {
+            is_managed: is_stopped_by_xoff || count > 1,
             all: (0..count).collect(),
             is_stopped_by_xoff,
             lossless_groups,
@@ -97,7 +100,7 @@ impl RxQueues {
     /// always polled.
     #[inline]
     pub fn is_managed(&self) -> bool {
-        self.is_stopped_by_xoff || self.all.len() > 1
+        self.is_managed
     }
 
     /// Lossless groups that `queue` carries.
