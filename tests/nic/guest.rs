@@ -1,12 +1,13 @@
 //! A virtual machine of QEMU with Debian's kernel, busybox, holdfast and DPDK's drivers. Needs neither root nor KVM.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, ErrorKind, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use crate::agent::Agent;
 use crate::nic::Nic;
 use crate::process::{Process, mortal, wait_for};
 
@@ -53,9 +54,8 @@ pub struct Machine {
 /// A running guest, which ends with this value.
 pub struct Guest {
     qemu: Process,
-    agent: BufReader<UnixStream>,
+    agent: Agent,
     monitor: BufReader<UnixStream>,
-    requests: u64,
     directory: tempfile::TempDir,
 }
 
@@ -74,12 +74,12 @@ impl Guest {
                 UnixStream::connect(directory.path().join(name)).ok()
             });
             stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
-            BufReader::new(stream)
+            stream
         };
-        let (agent, monitor) = (connect("agent"), connect("monitor"));
-        let mut guest = Self { qemu, agent, monitor, requests: 0, directory };
-        let ready = guest.line();
-        assert_eq!(ready, "ready", "{}", guest.console());
+        let (agent, monitor) = (connect("agent"), BufReader::new(connect("monitor")));
+        let agent = Agent::connect(agent, PATIENCE)
+            .unwrap_or_else(|error| panic!("{error} {} {}", qemu.stderr(), console(directory.path())));
+        let mut guest = Self { qemu, agent, monitor, directory };
         guest.monitor_says("QMP");
         guest.monitor("{\"execute\": \"qmp_capabilities\"}");
         guest
@@ -93,15 +93,10 @@ impl Guest {
     /// Runs a shell script in the guest. Returns its status and its output.
     #[track_caller]
     pub fn try_run(&mut self, script: &str) -> (i32, String) {
-        self.requests += 1;
-        let request = format!("{} {}\n", self.requests, hex(script.as_bytes()));
-        self.agent.get_mut().write_all(request.as_bytes()).expect("a guest that reads");
-        let line = self.line();
-        let mut words = line.split(' ');
-        let number = words.next().and_then(|word| word.parse().ok());
-        assert_eq!(number, Some(self.requests), "the answer {line:?} to {script}; {}", self.console());
-        let status = words.next().and_then(|word| word.parse().ok()).expect("a status");
-        (status, unhex(words.next().unwrap_or_default()))
+        self.agent.run(script).unwrap_or_else(|error| {
+            std::thread::sleep(Duration::from_millis(200));
+            panic!("{script}: {error} {} {}", self.qemu.stderr(), self.console())
+        })
     }
 
     /// Runs a shell script that must succeed. Returns its output.
@@ -140,28 +135,17 @@ impl Guest {
         }
     }
 
-    #[track_caller]
-    fn line(&mut self) -> String {
-        let mut line = String::new();
-        match self.agent.read_line(&mut line) {
-            Ok(1..) => line.trim().to_owned(),
-            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
-                panic!("no answer of the guest within {PATIENCE:?}: {}", self.console())
-            }
-            ended => {
-                std::thread::sleep(Duration::from_millis(200));
-                panic!("the guest ended: {ended:?} {} {}", self.qemu.stderr(), self.console())
-            }
-        }
-    }
-
-    /// The end of what the guest's kernel has printed.
     fn console(&self) -> String {
-        let text = std::fs::read(self.directory.path().join("console")).unwrap_or_default();
-        let text = String::from_utf8_lossy(&text);
-        let lines: Vec<_> = text.lines().collect();
-        lines[lines.len().saturating_sub(20)..].join("\n")
+        console(self.directory.path())
     }
+}
+
+/// The end of what the kernel of the guest in `directory` has printed.
+fn console(directory: &Path) -> String {
+    let text = std::fs::read(directory.join("console")).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let lines: Vec<_> = text.lines().collect();
+    lines[lines.len().saturating_sub(20)..].join("\n")
 }
 
 fn wire(directory: &Path, number: usize) -> (PathBuf, PathBuf) {
@@ -259,14 +243,4 @@ fn script(name: &str, arguments: &[&str]) {
     if began.elapsed() > Duration::from_secs(1) {
         eprintln!("tests/guests/{name} took {:.1} s", began.elapsed().as_secs_f32());
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-fn unhex(digits: &str) -> String {
-    let byte = |at: usize| u8::from_str_radix(&digits[at..at + 2], 16).expect("hexadecimal digits");
-    let bytes: Vec<u8> = (0..digits.len()).step_by(2).map(byte).collect();
-    String::from_utf8_lossy(&bytes).into_owned()
 }

@@ -8,6 +8,8 @@
 
 #![cfg(feature = "dpdk")]
 
+#[path = "../guests/agent.rs"]
+mod agent;
 mod bench;
 mod guest;
 mod incast;

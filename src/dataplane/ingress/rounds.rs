@@ -115,8 +115,10 @@ impl<P: Packet> Pipeline<P> {
     /// because the headroom formula assumes a poll that receives all that it may.
     #[cold]
     pub(crate) fn cut_short<I: Ports<Pkt = P>>(&mut self, io: &mut I, ports: PortSet, now: Ticks) {
-        for port in ports.iter().filter(|&port| !self.ports[port].rx_queues.keeps_frames()).collect::<PortSet>().iter()
-        {
+        for port in ports.iter() {
+            if self.ports[port].rx_queues.keeps_frames() {
+                continue;
+            }
             let left = io.backlog(port, self.ports[port].rx_queues.backlogged());
             self.judge_left(io, port, left, 1, now);
         }
