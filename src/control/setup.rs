@@ -45,12 +45,19 @@ pub(super) struct PoolPlan {
 
 impl PoolPlan {
     pub fn new(config: &Config) -> Self {
-        let per_device = |device: &PortDevice| match device.kind {
-            DeviceKind::Ring => (1 + u32::from(device.queues)) * u32::from(device.rx_descriptors),
+        let received = |device: &PortDevice| match device.kind {
+            DeviceKind::Ring => u32::from(device.queues) * u32::from(device.rx_descriptors),
+            // vmxnet3 fills two rings for each queue.
+            DeviceKind::Pci(_) => 2 * u32::from(device.queues) * u32::from(device.rx_descriptors),
             // A vhost queue takes buffers for a burst only.
-            _ => u32::from(device.rx_descriptors) + u32::from(device.tx_descriptors),
+            _ => u32::from(device.rx_descriptors),
         };
-        let devices: u32 = config.devices.iter().map(per_device).sum();
+        let sent = |device: &PortDevice| match device.kind {
+            DeviceKind::Ring => u32::from(device.rx_descriptors),
+            _ => u32::from(device.tx_descriptors),
+        };
+        let received: u32 = config.devices.iter().map(received).sum();
+        let sent: u32 = config.devices.iter().map(sent).sum();
         let ports = config.devices.len() as u32;
         let mtu = config.switch.ports.iter().map(|port| port.mtu).max().unwrap_or(1500);
         let devices_of_ports = config.devices.iter().zip(&config.switch.ports);
@@ -67,10 +74,10 @@ impl PoolPlan {
         let lcores = u32::from(config.switch.lcores) + u32::from(hosts_apart(config));
         let bursts = (3 * lcores + 2 * ports) * BURST as u32;
         Self {
-            data: config.switch.buffer.total.0 + devices + bursts + (2 + lcores) * POOL_CACHE,
+            data: config.switch.buffer.total.0 + received + sent + bursts + (2 + lcores) * POOL_CACHE,
             // The driver of a NIC may keep sent buffers until its ring runs low on descriptors. A port that sends only
             // PFC has a ring full of them.
-            control: devices + ports * CONTROL_BUFFERS_PER_PORT + lcores * POOL_CACHE,
+            control: sent + ports * CONTROL_BUFFERS_PER_PORT + lcores * POOL_CACHE,
             data_room: dpdk::HEADROOM as u16 + room,
             fibs_mib: config.switch.routing.as_ref().map_or(0, |routing| 2 * RteFib::mib(routing.fib)),
         }
@@ -289,7 +296,17 @@ mod tests {
         let plan = PoolPlan::new(&config);
         let in_links = 2 * 1024 * config.devices.len() as u32;
         assert!(plan.data > config.switch.buffer.total.0 + in_links, "{plan:?}");
-        assert!(plan.control > in_links, "{plan:?}");
+        assert!(plan.control > in_links / 2, "{plan:?}");
+    }
+
+    #[test]
+    fn each_receive_queue_of_a_nic_has_buffers_for_its_ring() {
+        let mut config = config::embedded();
+        config.devices[0].kind = DeviceKind::Pci("0000:3b:00.0".to_owned());
+        let one = PoolPlan::new(&config);
+        config.devices[0].queues = 4;
+        let more = 3 * 2 * u32::from(config.devices[0].rx_descriptors);
+        assert_eq!(PoolPlan::new(&config).data, one.data + more);
     }
 
     #[test]
