@@ -22,6 +22,7 @@ const FUNCTIONS: &[&str] = &[
     "rte_eth_dev_(adjust_nb_rx_tx_desc|close|configure|count_total|get_mtu|get_port_by_name)",
     "rte_eth_dev_flow_ctrl_(get|set)",
     "rte_eth_dev_(info_get|set_mtu|socket_id|start|stop)",
+    "rte_flow_(create|flush)",
     "rte_fib6?_(create|free|add|delete|lookup_bulk|get_rib)",
     "rte_get_(main_lcore|tsc_hz)",
     "rte_lcore_(count|is_enabled)",
@@ -67,6 +68,8 @@ fn main() {
         .clang_args(&flags)
         .allowlist_var("HF_.*")
         .allowlist_type("hf_.*")
+        // rte_flow passes these by untyped pointers.
+        .allowlist_type("rte_flow_(item_(ipv4|ipv6|vlan)|action_queue)")
         .allowlist_var("rte_eth_fp_ops")
         // These are thread-local in C but plain statics in bindgen's output: they would link and then crash.
         .blocklist_item("per_lcore_.*")

@@ -1,7 +1,8 @@
-//! The devices of the ports: their flow control, links and counters.
+//! The devices of the ports: their flow control, flow rules, links and counters.
 
 use super::flow_control::{Asked, FlowControls};
-use crate::dpdk::{EthPort, PortStats};
+use super::steering::Steering;
+use crate::dpdk::{EthPort, FlowRule, PortStats};
 use crate::sets::PortSet;
 use crate::stats::flow_control::FlowControlDevice;
 use crate::stats::{DeviceStats, SwitchView};
@@ -18,6 +19,12 @@ pub(super) trait PortAccess {
     fn stats(&self) -> Option<PortStats>;
     /// Flow control of the device.
     fn flow_control(&self) -> impl FlowControlDevice;
+    /// Whether the device chooses the receive queue of a frame. At other ports the sender does.
+    fn chooses_queues(&self) -> bool;
+    /// Adds a flow rule, or returns the driver's reason against it.
+    fn steer(&self, rule: FlowRule) -> Result<(), String>;
+    /// Removes all flow rules.
+    fn steer_nothing(&self) -> Result<(), String>;
 }
 
 impl PortAccess for EthPort {
@@ -40,19 +47,39 @@ impl PortAccess for EthPort {
     fn flow_control(&self) -> impl FlowControlDevice {
         Asked::new(self)
     }
+
+    fn chooses_queues(&self) -> bool {
+        self.is_physical()
+    }
+
+    fn steer(&self, rule: FlowRule) -> Result<(), String> {
+        EthPort::steer(self, rule)
+    }
+
+    fn steer_nothing(&self) -> Result<(), String> {
+        EthPort::steer_nothing(self)
+    }
 }
 
 /// The devices of all ports while the switch runs.
 pub(super) struct Devices {
     flow_control: FlowControls,
+    steering: Steering,
 }
 
 impl Devices {
-    /// Turns off flow control at the devices of started ports, and reads their state. Returns the ports whose
-    /// links are up, and warnings.
+    /// Turns off flow control at the devices of started ports, gives them their flow rules, and reads their state.
+    /// Returns the ports whose links are up, and warnings.
     pub fn start(ports: &[impl PortAccess], switch_view: &SwitchView) -> (Self, PortSet, Vec<String>) {
-        let (flow_control, warnings) = FlowControls::turn_off(ports, switch_view);
-        (Self { flow_control }, refresh(ports, switch_view), warnings)
+        let (flow_control, mut warnings) = FlowControls::turn_off(ports, switch_view);
+        let (steering, refused) = Steering::start(ports, switch_view);
+        warnings.extend(refused);
+        (Self { flow_control, steering }, refresh(ports, switch_view), warnings)
+    }
+
+    /// Gives the devices the flow rules of new settings. Returns warnings.
+    pub fn follow(&mut self, ports: &[impl PortAccess], switch_view: &SwitchView) -> Vec<String> {
+        self.steering.follow(ports, switch_view)
     }
 
     /// Reads every device. Returns the ports whose links are up, and messages about changed flow control.

@@ -49,6 +49,18 @@ impl PortAccess for Nic {
     fn flow_control(&self) -> impl FlowControlDevice {
         self
     }
+
+    fn chooses_queues(&self) -> bool {
+        false
+    }
+
+    fn steer(&self, _rule: FlowRule) -> Result<(), String> {
+        Err("no flow rules".to_owned())
+    }
+
+    fn steer_nothing(&self) -> Result<(), String> {
+        Err("no flow rules".to_owned())
+    }
 }
 
 impl FlowControlDevice for &Nic {

@@ -25,6 +25,7 @@ mod router;
 mod setup;
 mod signals;
 mod start;
+mod steering;
 mod vhost;
 mod watch;
 

@@ -106,9 +106,7 @@ impl Watch<'_> {
         self.control.set_links(up);
         self.held.look(up == PortSet::first(switch_view.spec.ports.len()), Instant::now());
         for line in lines {
-            let line = self.at(&line);
-            self.api.note(self.start.elapsed(), &line);
-            announce(live, &line);
+            self.note(live, &line);
         }
         self.ports.count_buffers(&switch_view.pools);
         switch_view.health.look(&switch_view.counters, Instant::now());
@@ -123,9 +121,7 @@ impl Watch<'_> {
         let switch_view = self.current.get();
         switch_view.health.set_tested();
         if let Some(line) = not_lossless_line(&switch_view) {
-            let line = self.at(&line);
-            self.api.note(self.start.elapsed(), &line);
-            announce(live, &line);
+            self.note(live, &line);
         }
     }
 
@@ -135,6 +131,9 @@ impl Watch<'_> {
         if apply {
             self.api.goes_by(self.reloader.running());
             self.tell_reload(live, &answer);
+            for line in self.devices.follow(&self.ports.ports, &self.current.get()) {
+                self.note(live, &format!("warning: {line}"));
+            }
         }
         answer
     }
@@ -154,10 +153,15 @@ impl Watch<'_> {
         let changes = answer.differences.iter().filter(|_| answer.outcome == ReloadOutcome::Applied);
         let changes = changes.map(|difference| format!("reload: {}", difference.text));
         for line in std::iter::once(head.to_owned()).chain(changes).chain(errors).chain(warnings) {
-            let line = self.at(&line);
-            self.api.note(self.start.elapsed(), &line);
-            announce(live, &line);
+            self.note(live, &line);
         }
+    }
+
+    /// Reports `line` with the time since the start: to the API's subscribers, and on standard error.
+    fn note(&self, live: &mut Live, line: &str) {
+        let line = self.at(line);
+        self.api.note(self.start.elapsed(), &line);
+        announce(live, &line);
     }
 
     /// Prefixes `line` with the time since the start.

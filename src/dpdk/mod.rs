@@ -39,6 +39,7 @@ mod port;
 mod queue;
 mod ring;
 mod socket;
+mod steering;
 #[cfg(test)]
 mod tests;
 
@@ -54,3 +55,4 @@ pub use mempool::Mempool;
 pub use port::{EthPort, FlowControl, LinkState, PortConfig, PortStats};
 pub use queue::PortQueues;
 pub use ring::RingLink;
+pub use steering::{FlowRule, Frames, Steerable, steerable};

@@ -165,6 +165,11 @@ impl EthPort {
         Ok(Self(Arc::new(device)))
     }
 
+    /// Returns the device of the port.
+    pub(super) fn device(&self) -> &Device {
+        &self.0
+    }
+
     /// Starts the port: from here on it receives frames.
     ///
     /// # Errors

@@ -139,14 +139,30 @@ fn queues_default_to_one_for_each_priority_with_pfc_by_queue() {
 }
 
 #[test]
+fn queues_of_a_nic_without_lossless_frames_get_a_warning() {
+    let text = |keys: &str| {
+        format!("preset: roce\nports: [{{name: p1, device: \"0000:3b:00.0\", speed: 10G, queues: 3{keys}}}]\n")
+    };
+    assert_eq!(accept(&text("")).devices[0].queues, 3);
+    let idle = "no frame here is lossless, so nothing is steered to its receive queues; write `queues: 1`";
+    let warnings = |keys: &str| accept(&text(keys)).warnings.concat();
+    assert!(!warnings("").contains(idle), "{}", warnings(""));
+    for keys in [", pfc: off", ", pfc: off, trust: port"] {
+        assert!(warnings(keys).contains(idle), "{}", warnings(keys));
+    }
+    refuse(&text(", pfc: queue"), "x.yaml:2:72: ports[0].pfc: `queue` stops no sender at `0000:3b:00.0`: its receive \
+        queue overflows while it is not polled; write `pfc: software`, or use `device: ring`, vhost or net_memif");
+}
+
+#[test]
 fn queues_that_a_device_does_not_have_are_refused() {
     let text = |device: &str, keys: &str| {
         format!("preset: roce\nports:\n- name: p1\n  device: \"{device}\"\n  speed: 10G\n{keys}\n")
     };
     refuse(
         &text("net_tap0", "  queues: 2"),
-        "x.yaml:6:11: ports[0].queues: only ports with `device: ring` and vhost have several receive queues; \
-         write `queues: 1`",
+        "x.yaml:6:11: ports[0].queues: only NICs by PCI address, vhost and `device: ring` have several receive \
+         queues; write `queues: 1`",
     );
     refuse(
         &text("net_vhost0,iface=/run/a.sock,queues=4", "  queues: 2"),

@@ -306,10 +306,11 @@ pub fn lossless(to: usize, frame_len: u16, vlan: Option<u16>) -> FlowSpec {
 fn configuration(nic: Nic) -> String {
     let port = |number: usize| {
         format!(
-            "  - {{name: p{number}, device: \"{}\", speed: 10M, mtu: {}, rx_descriptors: {}, \
+            "  - {{name: p{number}, device: \"{}\", speed: 10M, mtu: {}, queues: {}, rx_descriptors: {}, \
              tx_descriptors: 256, vlan: {{tagged: [{VLAN}], native: 1}}}}\n",
             address(number),
             nic.mtu(),
+            nic.queues(),
             nic.rx_descriptors(),
         )
     };

@@ -16,8 +16,8 @@ const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests");
 const KEPT: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/guests");
 /// Directory of DPDK's drivers on Debian 12.
 const DRIVERS: &str = "/usr/lib/x86_64-linux-gnu/dpdk/pmds-23.0";
-const LIBRARIES: [&str; 5] = ["mempool_ring", "net_ring", "net_e1000", "net_vmxnet3", "net_virtio"];
-const MODULES: [&str; 9] = [
+const LIBRARIES: [&str; 6] = ["mempool_ring", "net_ring", "net_tap", "net_e1000", "net_vmxnet3", "net_virtio"];
+const MODULES: [&str; 14] = [
     "virtio_pci",
     "virtio_console",
     "vfio_iommu_type1",
@@ -27,7 +27,15 @@ const MODULES: [&str; 9] = [
     "e1000e",
     "vmxnet3",
     "virtio_net",
+    "tun",
+    "sch_multiq",
+    "sch_ingress",
+    "cls_flower",
+    "act_skbedit",
 ];
+
+/// Path of this program in a guest, for a test that runs there.
+pub const TESTS: &str = "/bin/nic-tests";
 
 /// Longest time for a guest to start, or for one of its commands, on a busy machine without KVM.
 pub const PATIENCE: Duration = Duration::from_secs(120);
@@ -204,7 +212,7 @@ struct Image {
     files: PathBuf,
 }
 
-/// Makes the files unless they are there already and newer than the program under test.
+/// Makes the files unless they are there already and newer than the programs in them.
 #[track_caller]
 fn image() -> Image {
     let kept = Path::new(KEPT);
@@ -217,7 +225,8 @@ fn image() -> Image {
     let files = kept.join("nic.cpio");
     let holdfast = env!("CARGO_BIN_EXE_holdfast");
     let init = format!("{SOURCES}/nic/init");
-    let parts = [holdfast, &init, &format!("{SOURCES}/guests/initramfs"), &format!("{SOURCES}/nic/guest.rs")];
+    let tests = std::env::current_exe().expect("this program").display().to_string();
+    let parts = [holdfast, &tests, &init, &format!("{SOURCES}/guests/initramfs"), &format!("{SOURCES}/nic/guest.rs")];
     let changed = |path: &Path| std::fs::metadata(path).and_then(|data| data.modified()).ok();
     if !changed(&files)
         .is_some_and(|made| parts.iter().all(|part| changed(Path::new(part)).is_some_and(|at| at < made)))
@@ -227,6 +236,7 @@ fn image() -> Image {
         pair("--out", files.display().to_string());
         pair("--init", init);
         pair("--program", format!("{holdfast}=/bin/holdfast"));
+        pair("--program", format!("{tests}={TESTS}"));
         MODULES.iter().for_each(|module| pair("--module", (*module).to_owned()));
         LIBRARIES.iter().for_each(|name| pair("--library", format!("{DRIVERS}/librte_{name}.so")));
         script("initramfs", &words.iter().map(String::as_str).collect::<Vec<_>>());

@@ -19,6 +19,7 @@ mod nic;
 mod process;
 mod remedies;
 mod row;
+mod steering;
 mod talk;
 mod wire;
 
@@ -50,6 +51,12 @@ fn incast_of_hosts_that_ignore_pfc_loses_frames() {
     let mut bench = bench::Bench::start(Nic::E1000e, Access::Vfio);
     bench.start_switch();
     incast::incast_without_obedience(&mut bench);
+}
+
+#[test]
+#[ignore = "needs QEMU and minutes: make test-nic"]
+fn flow_rule_chooses_the_receive_queue() {
+    steering::flow_rule_chooses_the_receive_queue("flow_rule_chooses_the_receive_queue");
 }
 
 #[test]

@@ -61,6 +61,14 @@ impl Nic {
         }
     }
 
+    /// Receive queues. em has one; QEMU's virtio has as many as its wire, which is one socket.
+    pub fn queues(self) -> u8 {
+        match self {
+            Self::Vmxnet3 => 2,
+            _ => 1,
+        }
+    }
+
     /// Descriptors of the receive ring. QEMU keeps frames until the ring has room, but not for vmxnet3. There the ring
     /// has to hold what arrives while the guest has no CPU, 1.7 s of it.
     pub fn rx_descriptors(self) -> u16 {

@@ -9,7 +9,7 @@ use crate::sets::CLASSES;
 
 /// Reads `queues:`, the number of receive queues. With `pfc: queue` the default is one for each priority.
 pub fn read_queues(fields: &Fields<'_>, kind: &DeviceKind, pfc: PfcMode) -> u8 {
-    let default = if pfc == PfcMode::Queue && has_queues(kind) { CLASSES as u8 } else { 1 };
+    let default = if pfc == PfcMode::Queue && has_queues(kind) && keeps_frames(kind) { CLASSES as u8 } else { 1 };
     let written = fields.get("queues").and_then(|item| Some((item.number("a count of queues", 1..=8)?, item)));
     let of_device = match kind {
         DeviceKind::Vdev(devargs) => vdev::queues(devargs),
@@ -29,16 +29,20 @@ pub fn read_queues(fields: &Fields<'_>, kind: &DeviceKind, pfc: PfcMode) -> u8 {
 }
 
 /// Reason why a device has one receive queue.
-const NO_QUEUES: &str = "only ports with `device: ring` and vhost have several receive queues";
+const NO_QUEUES: &str = "only NICs by PCI address, vhost and `device: ring` have several receive queues";
 
 /// Whether the device can have several receive queues. memif has one: its driver reads rings that the peer has not
 /// made.
 fn has_queues(kind: &DeviceKind) -> bool {
     match kind {
-        DeviceKind::Ring | DeviceKind::Vhost(_) => true,
+        DeviceKind::Ring | DeviceKind::Vhost(_) | DeviceKind::Pci(_) => true,
         DeviceKind::Vdev(devargs) => vdev::is_vhost(devargs),
-        DeviceKind::Pci(_) => false,
     }
+}
+
+/// Whether the device, not the sender of a frame, chooses its receive queue.
+pub fn chooses_queues(kind: &DeviceKind) -> bool {
+    matches!(kind, DeviceKind::Pci(_))
 }
 
 /// Whether a frame stays with its sender until the switch receives it, so that a queue that is not polled stops the

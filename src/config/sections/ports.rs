@@ -328,9 +328,17 @@ fn read_vlan(item: &Item<'_>) -> Option<VlanMode> {
     Some(VlanMode::Trunk { tagged, native })
 }
 
-/// Checks each port's PFC, trust and class against the lossless classes.
+/// Checks each port's PFC, trust, class and queues against the lossless classes.
 pub fn check_classes(ports: &[Port<'_>], classes: &[Class<'_>; CLASSES]) {
     let is_lossless = |class: u8| classes[usize::from(class)].settings.lossless;
+    let steers = |port: &Port<'_>| {
+        port.pfc.is_on() && port.trust != Trust::Port && classes.iter().any(|class| class.settings.lossless)
+    };
+    for port in ports.iter().filter(|port| device::chooses_queues(&port.device.kind) && port.device.queues > 1) {
+        if !steers(port) {
+            port.item.warn("no frame here is lossless, so nothing is steered to its receive queues; write `queues: 1`");
+        }
+    }
     let lossless: Vec<String> =
         (0..CLASSES as u8).filter(|&class| is_lossless(class)).map(|class| class.to_string()).collect();
     for port in ports.iter().filter(|_| !lossless.is_empty()) {

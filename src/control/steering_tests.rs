@@ -1,0 +1,203 @@
+//! Tests of flow rules, on a simulated NIC that filters frames by the rules it was given.
+
+use std::cell::RefCell;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::dpdk::PortStats;
+use crate::sets::CLASSES;
+use crate::stats::fixture;
+use crate::stats::flow_control::{FlowControlDevice, FlowControlReading};
+
+/// A simulated NIC that refuses rules for some frames.
+struct Nic {
+    driver: &'static str,
+    refuses: Vec<Frames>,
+    is_stubborn: bool,
+    rules: RefCell<Vec<FlowRule>>,
+}
+
+fn nic(driver: &'static str) -> Nic {
+    Nic { driver, refuses: Vec::new(), is_stubborn: false, rules: RefCell::default() }
+}
+
+impl PortAccess for Nic {
+    fn driver(&self) -> String {
+        self.driver.to_owned()
+    }
+
+    fn is_on_a_nic(&self) -> bool {
+        false
+    }
+
+    fn has_link(&self) -> bool {
+        true
+    }
+
+    fn stats(&self) -> Option<PortStats> {
+        None
+    }
+
+    fn flow_control(&self) -> impl FlowControlDevice {
+        NoFlowControl
+    }
+
+    fn chooses_queues(&self) -> bool {
+        self.driver != "net_vhost"
+    }
+
+    fn steer(&self, rule: FlowRule) -> Result<(), String> {
+        if self.refuses.contains(&rule.frames) {
+            return Err("not this item".to_owned());
+        }
+        self.rules.borrow_mut().push(rule);
+        Ok(())
+    }
+
+    fn steer_nothing(&self) -> Result<(), String> {
+        if self.is_stubborn {
+            return Err("busy".to_owned());
+        }
+        self.rules.borrow_mut().clear();
+        Ok(())
+    }
+}
+
+struct NoFlowControl;
+
+impl FlowControlDevice for NoFlowControl {
+    fn read(&mut self) -> Result<FlowControlReading, i32> {
+        Err(-95)
+    }
+
+    fn turn_off(&mut self, _pass_control: bool) -> Result<(), i32> {
+        Err(-95)
+    }
+}
+
+impl Nic {
+    /// The queue of a frame of this kind and mark.
+    fn queue(&self, frames: Frames, mark: u8) -> u16 {
+        let rules = self.rules.borrow();
+        rules.iter().find(|rule| rule.frames == frames && rule.mark == mark).map_or(0, |rule| rule.queue)
+    }
+}
+
+/// A switch of two ports with `queues` receive queues each.
+fn switch_view(queues: u8) -> SwitchView {
+    let mut switch_view = fixture::quiet();
+    switch_view.spec.ports.iter_mut().for_each(|port| port.rx_queues = queues);
+    switch_view
+}
+
+/// The switch's view with the first port changed.
+fn with(queues: u8, change: impl FnOnce(&mut PortSpec)) -> SwitchView {
+    let mut switch_view = switch_view(queues);
+    change(&mut switch_view.spec.ports[0]);
+    switch_view
+}
+
+fn lossless(port: &PortSpec) -> Vec<usize> {
+    port.lossless_groups().iter().collect()
+}
+
+#[test]
+fn lossless_dscps_have_a_queue_apart_with_each_codepoint_of_ecn() {
+    let switch_view = switch_view(2);
+    let class = lossless(&switch_view.spec.ports[0])[0] as u8;
+    let ports = [nic("mlx5_pci"), nic("mlx5_pci")];
+    let (_, warnings) = Steering::start(&ports, &switch_view);
+    assert_eq!(warnings, Vec::<String>::new());
+    for byte in 0..=255 {
+        let expected = u16::from(byte >> 5 == class);
+        assert_eq!((ports[0].queue(Frames::Ipv4, byte), ports[0].queue(Frames::Ipv6, byte)), (expected, expected));
+    }
+    assert_eq!(ports[1].rules.borrow().last(), Some(&FlowRule { frames: Frames::All, mark: 0, queue: 0 }));
+}
+
+#[test]
+fn pcp_is_steered_where_the_port_trusts_it() {
+    let switch_view = with(3, |port| port.trust = Trust::Pcp);
+    let class = lossless(&switch_view.spec.ports[0])[0] as u8;
+    let ports = [nic("net_ice")];
+    let (_, warnings) = Steering::start(&ports, &switch_view);
+    assert_eq!(warnings, Vec::<String>::new());
+    assert_eq!(*ports[0].rules.borrow(), [FlowRule { frames: Frames::Tagged, mark: class, queue: 1 }]);
+}
+
+#[test]
+fn ports_without_choice_or_marks_get_no_rules() {
+    let silent = |view: &SwitchView, driver| {
+        let ports = [nic(driver)];
+        let (_, warnings) = Steering::start(&ports, view);
+        assert_eq!((warnings.len(), ports[0].rules.borrow().len()), (0, 0));
+    };
+    silent(&switch_view(1), "mlx5_pci");
+    silent(&switch_view(2), "net_vhost");
+    silent(&with(2, |port| port.pfc = crate::pfc::PfcMode::Off), "mlx5_pci");
+    silent(&with(2, |port| port.trust = Trust::Port), "mlx5_pci");
+}
+
+#[test]
+fn nic_that_does_not_steer_is_named_with_its_reason() {
+    let started = |nic: Nic, view: &SwitchView| Steering::start(&[nic], view).1;
+    let unknown = started(nic("net_vmxnet3"), &switch_view(2));
+    assert!(unknown[0].contains("net_vmxnet3 is not known to steer frames by DSCP, so"), "{unknown:?}");
+    let tagged = started(nic("net_i40e"), &with(2, |port| port.trust = Trust::Pcp));
+    assert!(tagged[0].contains("net_i40e is not known to steer frames by PCP, so"), "{tagged:?}");
+    let partly = started(Nic { refuses: vec![Frames::Ipv6], ..nic("net_ice") }, &switch_view(2));
+    assert!(partly[0].contains("net_ice does not steer IPv6 by DSCP (not this item), so"), "{partly:?}");
+    assert_eq!((unknown.len(), tagged.len(), partly.len()), (1, 1, 1));
+}
+
+#[test]
+fn new_maps_of_a_reload_replace_the_rules_and_others_leave_them() {
+    let mut view = switch_view(2);
+    let class = lossless(&view.spec.ports[0])[0] as u8;
+    let ports = [nic("net_hns3"), Nic { is_stubborn: true, ..nic("net_hns3") }];
+    let (mut steering, _) = Steering::start(&ports, &view);
+    let before = ports[0].rules.borrow().clone();
+    view.spec.ports[0].port_class = 1;
+    assert_eq!(steering.follow(&ports, &view), Vec::<String>::new());
+    assert_eq!(*ports[0].rules.borrow(), before);
+
+    let moved = |port: &mut PortSpec| port.marks.dscp_to_tc[46] = class;
+    view.spec.ports.iter_mut().for_each(moved);
+    let warnings = steering.follow(&ports, &view);
+    assert_eq!(ports[0].queue(Frames::Ipv4, 46 << 2 | 1), 1);
+    assert_eq!(ports[0].rules.borrow().len(), before.len() + 4);
+    assert!(warnings.len() == 1 && warnings[0].contains("keeps its old flow rules (busy)"), "{warnings:?}");
+
+    // Nothing is lossless any more.
+    view.spec.ports[0].marks.dscp_to_tc = [0; 64];
+    assert_eq!(steering.follow(&ports, &view), Vec::<String>::new());
+    assert_eq!(ports[0].rules.borrow().len(), 0);
+}
+
+proptest! {
+    /// A frame gets a queue from 1 on exactly if its class is lossless; frames of a group share one.
+    #[test]
+    fn queue_of_a_mark_follows_its_group(
+        queues in 2_u8..=8,
+        groups in prop::array::uniform8(0_u8..8),
+        marks in prop::collection::vec(0_u8..8, 64),
+        lossless in prop::array::uniform8(any::<bool>()),
+    ) {
+        let mut view = switch_view(queues);
+        view.spec.classes.tc_to_group = groups;
+        let port = &mut view.spec.ports[0];
+        port.marks.dscp_to_tc.copy_from_slice(&marks);
+        port.buffer.groups.iter_mut().zip(lossless).for_each(|(group, lossless)| group.lossless = lossless);
+        let ports = [nic("mlx5_pci")];
+        Steering::start(&ports, &view);
+        let mut queue_of_group = [None; CLASSES];
+        for byte in 0..=255_u8 {
+            let group = usize::from(groups[usize::from(marks[usize::from(byte >> 2)])]);
+            let queue = ports[0].queue(Frames::Ipv4, byte);
+            prop_assert_eq!(queue > 0, lossless[group]);
+            prop_assert!(queue < queues.into());
+            prop_assert_eq!(*queue_of_group[group].get_or_insert(queue), queue);
+        }
+    }
+}
