@@ -95,7 +95,9 @@ fn queues_of_marks(port: &PortSpec, classes: &ClassMap) -> Vec<(u8, u16)> {
 fn rules_of(trust: Trust, queues: &[(u8, u16)], driver: &Steerable) -> Vec<FlowRule> {
     let bytes: Vec<(u8, u16)> = match trust {
         // Drivers compare the whole byte, so there is a rule for each codepoint of ECN.
-        Trust::Dscp => queues.iter().flat_map(|&(dscp, queue)| (0..4).map(move |ecn| (dscp << 2 | ecn, queue))).collect(),
+        Trust::Dscp => {
+            queues.iter().flat_map(|&(dscp, queue)| (0..4).map(move |ecn| (dscp << 2 | ecn, queue))).collect()
+        }
         Trust::Pcp | Trust::Port => queues.to_vec(),
     };
     let kinds = if trust == Trust::Dscp { driver.by_dscp } else { driver.by_pcp };

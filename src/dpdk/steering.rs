@@ -168,13 +168,12 @@ impl EthPort {
             .flatten()
             .collect();
         let queue = dpdk_sys::rte_flow_action_queue { index: rule.queue };
-        let to_queue = rte_flow_action {
-            type_: dpdk_sys::RTE_FLOW_ACTION_TYPE_QUEUE,
-            conf: (&raw const queue).cast::<c_void>(),
-        };
+        let to_queue =
+            rte_flow_action { type_: dpdk_sys::RTE_FLOW_ACTION_TYPE_QUEUE, conf: (&raw const queue).cast::<c_void>() };
         let end = rte_flow_action { type_: dpdk_sys::RTE_FLOW_ACTION_TYPE_END, conf: ptr::null() };
         let actions = [to_queue, end];
-        let mut attributes = rte_flow_attr { priority: (rule.frames == Frames::All).into(), ..rte_flow_attr::default() };
+        let mut attributes =
+            rte_flow_attr { priority: (rule.frames == Frames::All).into(), ..rte_flow_attr::default() };
         attributes.set_ingress(1);
         let mut error = rte_flow_error::default();
         // SAFETY: the port is open, and the lock excludes other control calls on it. The pattern and the actions end

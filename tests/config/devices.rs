@@ -150,8 +150,11 @@ fn queues_of_a_nic_without_lossless_frames_get_a_warning() {
     for keys in [", pfc: off", ", pfc: off, trust: port"] {
         assert!(warnings(keys).contains(idle), "{}", warnings(keys));
     }
-    refuse(&text(", pfc: queue"), "x.yaml:2:72: ports[0].pfc: `queue` stops no sender at `0000:3b:00.0`: its receive \
-        queue overflows while it is not polled; write `pfc: software`, or use `device: ring`, vhost or net_memif");
+    refuse(
+        &text(", pfc: queue"),
+        "x.yaml:2:72: ports[0].pfc: `queue` stops no sender at `0000:3b:00.0`: its receive \
+        queue overflows while it is not polled; write `pfc: software`, or use `device: ring`, vhost or net_memif",
+    );
 }
 
 #[test]
