@@ -36,6 +36,11 @@ int hf_errno(void)
 	return rte_errno;
 }
 
+void hf_clear_errno(void)
+{
+	rte_errno = 0;
+}
+
 struct rte_mbuf *hf_mbuf_alloc(struct rte_mempool *pool)
 {
 	return rte_pktmbuf_alloc(pool);

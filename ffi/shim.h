@@ -72,6 +72,9 @@ int hf_log_to(hf_log_sink sink);
 /* rte_errno of the calling thread. */
 int hf_errno(void);
 
+/* Sets rte_errno of the calling thread to zero. Some functions fail without setting it. */
+void hf_clear_errno(void);
+
 /* One buffer of the pool, reset; NULL when it is empty. */
 struct rte_mbuf *hf_mbuf_alloc(struct rte_mempool *pool);
 

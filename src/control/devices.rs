@@ -3,7 +3,7 @@
 use super::flow_control::{Asked, FlowControls};
 use super::steering::Steering;
 use crate::dpdk::{EthPort, FlowRule, PortStats};
-use crate::sets::PortSet;
+use crate::sets::{ClassSet, PortSet};
 use crate::stats::flow_control::FlowControlDevice;
 use crate::stats::{DeviceStats, SwitchView};
 
@@ -77,6 +77,11 @@ impl Devices {
         (Self { flow_control, steering }, refresh(ports, switch_view), warnings)
     }
 
+    /// Receive queues of a port that its device fills with lossless frames.
+    pub fn steered(&self, port: usize) -> ClassSet {
+        self.steering.queues(port)
+    }
+
     /// Gives the devices the flow rules of new settings. Returns warnings.
     pub fn follow(&mut self, ports: &[impl PortAccess], switch_view: &SwitchView) -> Vec<String> {
         self.steering.follow(ports, switch_view)
@@ -119,4 +124,4 @@ fn lost_on_wire(switch_view: &SwitchView, port: usize) -> u64 {
 
 #[cfg(test)]
 #[path = "devices_tests.rs"]
-mod tests;
+pub(super) mod tests;

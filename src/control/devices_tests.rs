@@ -1,23 +1,30 @@
 //! Tests of devices that start, flap and come back, on a simulated NIC.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 
 use super::*;
+use crate::dpdk::Frames;
 use crate::stats::flow_control::FlowControlReading;
 use crate::stats::{DeviceFlowControl, PfcStanding, fixture};
 
-/// A simulated NIC. Its PAUSE is on until it is turned off, and after each negotiation that turns it on again.
-struct Nic {
-    driver: &'static str,
-    is_on_a_nic: bool,
-    is_up: Cell<bool>,
-    pauses: Cell<bool>,
-    is_stubborn: bool,
-    has_functions: bool,
-    asked: Cell<u32>,
+/// A simulated NIC. Its PAUSE is on until it is turned off, and after each negotiation that turns it on again. Its flow
+/// rules choose the queue of a frame.
+pub(in crate::control) struct Nic {
+    pub driver: &'static str,
+    pub is_on_a_nic: bool,
+    pub is_up: Cell<bool>,
+    pub pauses: Cell<bool>,
+    pub is_stubborn: bool,
+    pub has_functions: bool,
+    pub asked: Cell<u32>,
+    /// Frames for which it takes no rule.
+    pub refuses: Vec<Frames>,
+    /// Whether it keeps its rules.
+    pub keeps_rules: Cell<bool>,
+    pub rules: RefCell<Vec<FlowRule>>,
 }
 
-fn nic(driver: &'static str) -> Nic {
+pub(in crate::control) fn nic(driver: &'static str) -> Nic {
     Nic {
         driver,
         is_on_a_nic: false,
@@ -26,6 +33,9 @@ fn nic(driver: &'static str) -> Nic {
         is_stubborn: false,
         has_functions: true,
         asked: Cell::new(0),
+        refuses: Vec::new(),
+        keeps_rules: Cell::new(false),
+        rules: RefCell::default(),
     }
 }
 
@@ -51,15 +61,23 @@ impl PortAccess for Nic {
     }
 
     fn chooses_queues(&self) -> bool {
-        false
+        self.driver != "net_vhost"
     }
 
-    fn steer(&self, _rule: FlowRule) -> Result<(), String> {
-        Err("no flow rules".to_owned())
+    fn steer(&self, rule: FlowRule) -> Result<(), String> {
+        if self.refuses.contains(&rule.frames) {
+            return Err("not this item".to_owned());
+        }
+        self.rules.borrow_mut().push(rule);
+        Ok(())
     }
 
     fn steer_nothing(&self) -> Result<(), String> {
-        Err("no flow rules".to_owned())
+        if self.keeps_rules.get() {
+            return Err("busy".to_owned());
+        }
+        self.rules.borrow_mut().clear();
+        Ok(())
     }
 }
 

@@ -133,7 +133,7 @@ pub fn run(mut config: Config, options: RunOptions, again: Again) -> Result<(), 
     api.serve(&runtime, &config, (&current, handle.clone()), &control, hz, reloads).map_err(RunError::Runtime)?;
 
     let (senders, receivers) = (0..config.switch.lcores).map(|_| mailbox()).unzip();
-    let workers = launch(&mut ports, &config, &counters, hosts, &control, hz, (receivers, ends))?;
+    let workers = launch((&mut ports, &devices), &config, &counters, hosts, &control, hz, (receivers, ends))?;
     let router = router.map(|router| router.start(&control, &current)).transpose().map_err(RunError::Runtime)?;
     if let Some(notifier) = &notifier {
         runtime.spawn(notifier.clone().run(counters.clone()));
@@ -243,7 +243,7 @@ fn hosts(config: &Config, hz: u64) -> Vec<Hosts> {
 /// Starts every part of the switch on its own lcore. Parts of the hosts run beside it, unless they have their own lcore
 /// too.
 fn launch(
-    ports: &mut setup::Ports,
+    (ports, devices): (&mut setup::Ports, &Devices),
     config: &Config,
     counters: &Arc<Counters>,
     hosts: Vec<Hosts>,
@@ -253,7 +253,10 @@ fn launch(
 ) -> Result<Running, RunError> {
     let (io, host_io) = ports.queues(config)?;
     let mut companions = hosts.into_iter().zip(host_io).map(|(hosts, io)| HostsOn { hosts, io });
-    let pipelines = Pipeline::fleet(&config.switch, counters, hz, RNG_SEED);
+    let mut pipelines = Pipeline::fleet(&config.switch, counters, hz, RNG_SEED);
+    for pipeline in &mut pipelines {
+        (0..config.switch.ports.len()).for_each(|port| pipeline.steer(port, devices.steered(port)));
+    }
     let lcores = ports.eal.workers().to_vec();
     // `Eal::init` fails if DPDK starts fewer lcores than it was asked for.
     assert!(lcores.len() >= pipelines.len() + usize::from(setup::hosts_apart(config)), "too few lcores");

@@ -8,6 +8,7 @@ use super::devices::PortAccess;
 use crate::dataplane::PortSpec;
 use crate::dpdk::{FlowRule, Frames, Steerable, steerable};
 use crate::qos::{ClassMap, Trust};
+use crate::sets::ClassSet;
 use crate::stats::SwitchView;
 
 /// Frames for which a device refused a rule, with its reason.
@@ -16,13 +17,22 @@ type Refused = Vec<(Frames, String)>;
 /// The flow rules of all ports.
 pub(super) struct Steering {
     /// The rules of each port; `None` if it was not asked for any.
-    ports: Vec<Option<Vec<FlowRule>>>,
+    ports: Vec<Option<Rules>>,
+}
+
+/// The rules of one port.
+struct Rules {
+    wanted: Vec<FlowRule>,
+    /// Receive queues to which a rule leads, except queue 0.
+    queues: ClassSet,
+    /// Whether the device took any.
+    has_any: bool,
 }
 
 impl Steering {
     /// Gives their rules to the devices of started ports. Returns warnings for those that do not steer.
     pub fn start(ports: &[impl PortAccess], switch_view: &SwitchView) -> (Self, Vec<String>) {
-        let mut steering = Self { ports: vec![None; ports.len()] };
+        let mut steering = Self { ports: ports.iter().map(|_| None).collect() };
         let warnings = steering.follow(ports, switch_view);
         (steering, warnings)
     }
@@ -32,43 +42,55 @@ impl Steering {
         let classes = &switch_view.spec.classes;
         let mut warnings = Vec::new();
         for ((port, rules), spec) in ports.iter().zip(&mut self.ports).zip(&switch_view.spec.ports) {
-            let queues = queues_of_marks(spec, classes);
-            if !port.chooses_queues() || spec.rx_queues < 2 || (queues.is_empty() && rules.is_none()) {
+            let marks = queues_of_marks(spec, classes);
+            if !port.chooses_queues() || spec.rx_queues < 2 || (marks.is_empty() && rules.is_none()) {
                 continue;
             }
             let driver = port.driver();
-            let wanted = steerable(&driver).map_or(Vec::new(), |driver| rules_of(spec.trust, &queues, &driver));
-            if rules.as_ref() == Some(&wanted) {
+            let wanted = steerable(&driver).map_or(Vec::new(), |driver| rules_of(spec.trust, &marks, &driver));
+            if rules.as_ref().is_some_and(|rules| rules.wanted == wanted) {
                 continue;
             }
-            if rules.as_ref().is_some_and(|rules| !rules.is_empty())
+            if rules.as_ref().is_some_and(|rules| rules.has_any)
                 && let Err(why) = port.steer_nothing()
             {
                 warnings.push(format!(
-                    "port {}: {driver} keeps its old flow rules ({why}), so lossless frames may share queues with \
-                     others; restart the switch to replace them",
+                    "port {}: {driver} keeps its old flow rules ({why}), so lossless frames may share receive queues \
+                     with others; reload again, or restart the switch",
                     spec.name
                 ));
+                continue;
             }
-            warnings.extend(warning(spec, &driver, &queues, &wanted, &give(port, &wanted)));
-            *rules = Some(wanted);
+            let unknown = wanted.is_empty() && !marks.is_empty();
+            let (given, refused) = give(port, wanted);
+            warnings.extend(warning(spec, &driver, unknown, &refused));
+            *rules = Some(given);
         }
         warnings
     }
+
+    /// Receive queues of a port that its device fills with lossless frames.
+    pub fn queues(&self, port: usize) -> ClassSet {
+        self.ports.get(port).and_then(Option::as_ref).map_or(ClassSet::EMPTY, |rules| rules.queues)
+    }
 }
 
-/// Gives `rules` to the device. After a refusal it skips the other rules for frames of that kind.
-fn give(port: &impl PortAccess, rules: &[FlowRule]) -> Refused {
-    let mut refused = Refused::new();
-    for rule in rules {
+/// Gives the rules `wanted` to the device. After a refusal it skips the other rules for frames of that kind.
+fn give(port: &impl PortAccess, wanted: Vec<FlowRule>) -> (Rules, Refused) {
+    let (mut refused, mut queues, mut has_any) = (Refused::new(), ClassSet::EMPTY, false);
+    for rule in &wanted {
         if refused.iter().any(|(frames, _)| *frames == rule.frames) {
             continue;
         }
-        if let Err(why) = port.steer(*rule) {
-            refused.push((rule.frames, why));
+        match port.steer(*rule) {
+            Ok(()) => {
+                has_any = true;
+                queues |= ClassSet::only_if(rule.queue > 0, rule.queue.into());
+            }
+            Err(why) => refused.push((rule.frames, why)),
         }
     }
-    refused
+    (Rules { wanted, queues, has_any }, refused)
 }
 
 /// Marks of lossless frames at a port, each with its receive queue. Each lossless group has a queue from 1 on, if there
@@ -109,25 +131,22 @@ fn rules_of(trust: Trust, queues: &[(u8, u16)], driver: &Steerable) -> Vec<FlowR
     rules
 }
 
-/// A warning if the device does not steer all frames of these marks.
-fn warning(
-    port: &PortSpec,
-    driver: &str,
-    queues: &[(u8, u16)],
-    rules: &[FlowRule],
-    refused: &Refused,
-) -> Option<String> {
+/// A warning if the device does not steer all lossless frames, or leaves others among them. `is_unknown` is whether
+/// its driver is not asked for rules.
+fn warning(port: &PortSpec, driver: &str, is_unknown: bool, refused: &Refused) -> Option<String> {
     let mark = if port.trust == Trust::Pcp { "PCP" } else { "DSCP" };
-    let fault = match refused.first() {
-        Some((_, why)) => {
-            let frames: Vec<_> = refused.iter().map(|(frames, _)| frames.to_string()).collect();
+    let frames: Vec<_> = refused.iter().filter(|(frames, _)| *frames != Frames::All).collect();
+    let fault = match (frames.first(), refused.first()) {
+        _ if is_unknown => format!("{driver} is not known to steer frames by {mark}"),
+        (Some((_, why)), _) => {
+            let frames: Vec<_> = frames.iter().map(|(frames, _)| frames.to_string()).collect();
             format!("{driver} does not steer {} by {mark} ({why})", frames.join(", "))
         }
-        None if rules.is_empty() && !queues.is_empty() => format!("{driver} is not known to steer frames by {mark}"),
-        None => return None,
+        (None, Some((_, why))) => format!("{driver} has no rule for all other frames ({why})"),
+        (None, None) => return None,
     };
     Some(format!(
-        "port {}: {fault}, so lossless frames may share receive queues with others, and are not polled before them; \
+        "port {}: {fault}, so lossless frames may share receive queues with others, and are not polled before those; \
          write `queues: 1`, or see docs/nics.md",
         port.name
     ))

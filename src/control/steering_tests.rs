@@ -1,87 +1,16 @@
 //! Tests of flow rules, on a simulated NIC that filters frames by the rules it was given.
 
-use std::cell::RefCell;
-
 use proptest::prelude::*;
 
 use super::*;
-use crate::dpdk::PortStats;
+use crate::control::devices::tests::{Nic, nic};
 use crate::sets::CLASSES;
 use crate::stats::fixture;
-use crate::stats::flow_control::{FlowControlDevice, FlowControlReading};
 
-/// A simulated NIC that refuses rules for some frames.
-struct Nic {
-    driver: &'static str,
-    refuses: Vec<Frames>,
-    is_stubborn: bool,
-    rules: RefCell<Vec<FlowRule>>,
-}
-
-fn nic(driver: &'static str) -> Nic {
-    Nic { driver, refuses: Vec::new(), is_stubborn: false, rules: RefCell::default() }
-}
-
-impl PortAccess for Nic {
-    fn driver(&self) -> String {
-        self.driver.to_owned()
-    }
-
-    fn is_on_a_nic(&self) -> bool {
-        false
-    }
-
-    fn has_link(&self) -> bool {
-        true
-    }
-
-    fn stats(&self) -> Option<PortStats> {
-        None
-    }
-
-    fn flow_control(&self) -> impl FlowControlDevice {
-        NoFlowControl
-    }
-
-    fn chooses_queues(&self) -> bool {
-        self.driver != "net_vhost"
-    }
-
-    fn steer(&self, rule: FlowRule) -> Result<(), String> {
-        if self.refuses.contains(&rule.frames) {
-            return Err("not this item".to_owned());
-        }
-        self.rules.borrow_mut().push(rule);
-        Ok(())
-    }
-
-    fn steer_nothing(&self) -> Result<(), String> {
-        if self.is_stubborn {
-            return Err("busy".to_owned());
-        }
-        self.rules.borrow_mut().clear();
-        Ok(())
-    }
-}
-
-struct NoFlowControl;
-
-impl FlowControlDevice for NoFlowControl {
-    fn read(&mut self) -> Result<FlowControlReading, i32> {
-        Err(-95)
-    }
-
-    fn turn_off(&mut self, _pass_control: bool) -> Result<(), i32> {
-        Err(-95)
-    }
-}
-
-impl Nic {
-    /// The queue of a frame of this kind and mark.
-    fn queue(&self, frames: Frames, mark: u8) -> u16 {
-        let rules = self.rules.borrow();
-        rules.iter().find(|rule| rule.frames == frames && rule.mark == mark).map_or(0, |rule| rule.queue)
-    }
+/// The queue of a frame of this kind and mark at a NIC.
+fn queue(nic: &Nic, frames: Frames, mark: u8) -> u16 {
+    let rules = nic.rules.borrow();
+    rules.iter().find(|rule| rule.frames == frames && rule.mark == mark).map_or(0, |rule| rule.queue)
 }
 
 /// A switch of two ports with `queues` receive queues each.
@@ -111,7 +40,7 @@ fn lossless_dscps_have_a_queue_apart_with_each_codepoint_of_ecn() {
     assert_eq!(warnings, Vec::<String>::new());
     for byte in 0..=255 {
         let expected = u16::from(byte >> 5 == class);
-        assert_eq!((ports[0].queue(Frames::Ipv4, byte), ports[0].queue(Frames::Ipv6, byte)), (expected, expected));
+        assert_eq!((queue(&ports[0], Frames::Ipv4, byte), queue(&ports[0], Frames::Ipv6, byte)), (expected, expected));
     }
     assert_eq!(ports[1].rules.borrow().last(), Some(&FlowRule { frames: Frames::All, mark: 0, queue: 0 }));
 }
@@ -148,31 +77,63 @@ fn nic_that_does_not_steer_is_named_with_its_reason() {
     assert!(tagged[0].contains("net_i40e is not known to steer frames by PCP, so"), "{tagged:?}");
     let partly = started(Nic { refuses: vec![Frames::Ipv6], ..nic("net_ice") }, &switch_view(2));
     assert!(partly[0].contains("net_ice does not steer IPv6 by DSCP (not this item), so"), "{partly:?}");
-    assert_eq!((unknown.len(), tagged.len(), partly.len()), (1, 1, 1));
+    let rest = started(Nic { refuses: vec![Frames::All], ..nic("mlx5_pci") }, &switch_view(2));
+    assert!(rest[0].contains("mlx5_pci has no rule for all other frames (not this item), so"), "{rest:?}");
+    assert_eq!([unknown, tagged, partly, rest].map(|lines| lines.len()), [1; 4]);
 }
 
 #[test]
-fn new_maps_of_a_reload_replace_the_rules_and_others_leave_them() {
+fn reload_of_maps_or_trust_replaces_the_rules_and_others_leave_them() {
     let mut view = switch_view(2);
     let class = lossless(&view.spec.ports[0])[0] as u8;
-    let ports = [nic("net_hns3"), Nic { is_stubborn: true, ..nic("net_hns3") }];
+    let ports = [nic("net_hns3")];
     let (mut steering, _) = Steering::start(&ports, &view);
+    assert_eq!((steering.queues(0), steering.queues(7)), (ClassSet::only(1), ClassSet::EMPTY));
     let before = ports[0].rules.borrow().clone();
     view.spec.ports[0].port_class = 1;
     assert_eq!(steering.follow(&ports, &view), Vec::<String>::new());
     assert_eq!(*ports[0].rules.borrow(), before);
 
-    let moved = |port: &mut PortSpec| port.marks.dscp_to_tc[46] = class;
-    view.spec.ports.iter_mut().for_each(moved);
-    let warnings = steering.follow(&ports, &view);
-    assert_eq!(ports[0].queue(Frames::Ipv4, 46 << 2 | 1), 1);
+    view.spec.ports[0].marks.dscp_to_tc[46] = class;
+    assert_eq!(steering.follow(&ports, &view), Vec::<String>::new());
+    assert_eq!(queue(&ports[0], Frames::Ipv4, 46 << 2 | 1), 1);
     assert_eq!(ports[0].rules.borrow().len(), before.len() + 4);
-    assert!(warnings.len() == 1 && warnings[0].contains("keeps its old flow rules (busy)"), "{warnings:?}");
+
+    view.spec.ports[0].trust = Trust::Pcp;
+    assert_eq!(steering.follow(&ports, &view), Vec::<String>::new());
+    assert_eq!(*ports[0].rules.borrow(), [FlowRule { frames: Frames::Tagged, mark: class, queue: 1 }]);
 
     // Nothing is lossless any more.
+    view.spec.ports[0].marks.pcp_to_tc = [0; 8];
+    assert_eq!(steering.follow(&ports, &view), Vec::<String>::new());
+    assert_eq!((ports[0].rules.borrow().len(), steering.queues(0)), (0, ClassSet::EMPTY));
+}
+
+#[test]
+fn rules_that_a_device_keeps_are_replaced_by_the_next_reload() {
+    let mut view = switch_view(2);
+    let ports = [nic("net_hns3")];
+    let (mut steering, _) = Steering::start(&ports, &view);
+    let before = ports[0].rules.borrow().clone();
     view.spec.ports[0].marks.dscp_to_tc = [0; 64];
+    ports[0].keeps_rules.set(true);
+    let warnings = steering.follow(&ports, &view);
+    assert!(warnings.len() == 1 && warnings[0].contains("keeps its old flow rules (busy)"), "{warnings:?}");
+    assert_eq!(*ports[0].rules.borrow(), before);
+    ports[0].keeps_rules.set(false);
     assert_eq!(steering.follow(&ports, &view), Vec::<String>::new());
     assert_eq!(ports[0].rules.borrow().len(), 0);
+}
+
+#[test]
+fn device_that_took_no_rule_has_none_to_keep() {
+    let mut view = switch_view(2);
+    let ports = [Nic { refuses: vec![Frames::Ipv4], ..nic("net_hns3") }];
+    ports[0].keeps_rules.set(true);
+    let (mut steering, _) = Steering::start(&ports, &view);
+    assert_eq!(steering.queues(0), ClassSet::EMPTY);
+    view.spec.ports[0].marks.dscp_to_tc = [0; 64];
+    assert_eq!(steering.follow(&ports, &view), Vec::<String>::new());
 }
 
 proptest! {
@@ -194,7 +155,7 @@ proptest! {
         let mut queue_of_group = [None; CLASSES];
         for byte in 0..=255_u8 {
             let group = usize::from(groups[usize::from(marks[usize::from(byte >> 2)])]);
-            let queue = ports[0].queue(Frames::Ipv4, byte);
+            let queue = queue(&ports[0], Frames::Ipv4, byte);
             prop_assert_eq!(queue > 0, lossless[group]);
             prop_assert!(queue < queues.into());
             prop_assert_eq!(*queue_of_group[group].get_or_insert(queue), queue);

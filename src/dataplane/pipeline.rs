@@ -22,7 +22,7 @@ use crate::forward::fdb::{Learned, Station};
 use crate::io::{Burst, Packet};
 use crate::mmu::{Lease, QueueAdmission};
 use crate::route::RouteTable;
-use crate::sets::{CLASSES, MAX_PORTS, PortSet};
+use crate::sets::{CLASSES, ClassSet, MAX_PORTS, PortSet};
 use crate::units::Ticks;
 use crate::wire::MacAddr;
 
@@ -141,6 +141,16 @@ impl<P: Packet> Pipeline<P> {
         if let Some(router) = &mut self.router {
             router.set_table(table);
         }
+    }
+
+    /// Declares that flow rules of the device of `port` put lossless frames into the receive queues `queues`, so that
+    /// they are preferred from the first frame on.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such port.
+    pub fn steer(&mut self, port: usize, queues: ClassSet) {
+        self.ports[port].rx_queues.steer(queues);
     }
 
     /// Attaches the router's control plane: it gets this lcore's punted frames, and its frames leave here.

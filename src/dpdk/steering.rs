@@ -29,6 +29,13 @@ pub enum Frames {
     Ipv6Tcp,
 }
 
+impl Frames {
+    /// Whether the mark has two bits of ECN.
+    fn has_ecn(self) -> bool {
+        !matches!(self, Self::All | Self::Tagged)
+    }
+}
+
 impl std::fmt::Display for Frames {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
@@ -141,6 +148,8 @@ const _: () = assert!(
     size_of::<dpdk_sys::rte_flow_item_ipv6>() <= size_of::<Header>()
         && size_of::<dpdk_sys::rte_flow_item_ipv4>() <= size_of::<Header>()
         && size_of::<dpdk_sys::rte_flow_item_vlan>() <= size_of::<Header>()
+        && std::mem::offset_of!(dpdk_sys::rte_flow_item_ipv6, hdr) == 0
+        && std::mem::offset_of!(dpdk_sys::rte_flow_item_ipv4, hdr) == 0
 );
 
 impl EthPort {
@@ -148,10 +157,13 @@ impl EthPort {
     ///
     /// # Errors
     ///
-    /// The driver's reason, such as that it has no flow rules.
+    /// The driver's reason, such as that it has no flow rules. An equal rule that differs by ECN alone is none.
     pub fn steer(&self, rule: FlowRule) -> Result<(), String> {
         let device = self.device();
         let state = device.state();
+        if !state.started {
+            return Err("the port is not started".to_owned());
+        }
         if rule.queue >= state.rx_queues {
             return Err(format!("there is no receive queue {}", rule.queue));
         }
@@ -179,13 +191,14 @@ impl EthPort {
         // SAFETY: the port is open, and the lock excludes other control calls on it. The pattern and the actions end
         // with END, and each item points to a header that is as long as the item's struct or longer. DPDK copies them.
         let flow = unsafe {
+            dpdk_sys::hf_clear_errno();
             dpdk_sys::rte_flow_create(device.id(), &attributes, pattern.as_ptr(), actions.as_ptr(), &mut error)
         };
         // SAFETY: the function reads a number of this thread.
         match unsafe { dpdk_sys::hf_errno() } {
             _ if !flow.is_null() => Ok(()),
-            // Some drivers select by DSCP alone, so rules that differ by ECN are equal.
-            libc::EEXIST => Ok(()),
+            // Some drivers select by DSCP alone. There the rule for the first codepoint of ECN is one for all four.
+            libc::EEXIST if rule.frames.has_ecn() && rule.mark & 3 != 0 => Ok(()),
             number => Err(reason(&error, number)),
         }
     }

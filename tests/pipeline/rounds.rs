@@ -41,6 +41,10 @@ impl Ports for Diary {
         self.io.rx(port, out);
     }
 
+    fn rx_queue(&mut self, port: usize, queue: usize, most: usize, out: &mut Burst<MemPacket>) {
+        self.io.rx_queue(port, queue, most, out);
+    }
+
     fn begin(&mut self, port: usize) {
         let is_second = port == 0 && self.steps.contains(&Step::Works(0));
         if let Some(frame) = self.late.take_if(|_| is_second) {
@@ -251,6 +255,23 @@ fn receive_round_without_time_is_skipped_and_leaves_a_backlog() {
     // With enough time it receives the rest within its gap.
     bed.io.time = Some((NOW, Nanos(5_000)));
     assert_eq!(bed.works(), [0, 1, 0]);
+}
+
+/// Frames that came after the switch had drained their queue are no backlog, though lossy frames take all of the time.
+#[test]
+fn receive_round_without_time_leaves_drained_lossless_queues_alone() {
+    let lossless = frame(0, 1, LOSSLESS_DSCP, 60);
+    for (count, xoffs) in [(BURST / 2, 0), (BURST + 1, 1)] {
+        let mut bed = Bed::new(2, |spec| {
+            (spec.ports[0].rx_queues, spec.ports[0].backlog_mark) = (2, Some(40));
+        });
+        bed.switch.steer(0, ClassSet::only(1));
+        (0..3 * BURST).for_each(|_| bed.io.io.inject_queue(0, 0, &frame(0, 1, 0, 60)));
+        (0..count).for_each(|_| bed.io.io.inject_queue(0, 1, &lossless));
+        bed.io.time = Some((NOW, Nanos(30_000)));
+        assert_eq!(bed.works(), [0]);
+        assert_eq!(bed.counters.ports[0].backlog_xoffs.get(), xoffs, "{count} lossless frames came in time");
+    }
 }
 
 /// The estimate for the next round is the average duration of those before it.

@@ -4,7 +4,7 @@ use holdfast::dataplane::Scratch;
 use std::sync::Arc;
 
 use crate::harness::{HZ, LOSSLESS, LOSSLESS_DSCP, frame, mac, spec};
-use holdfast::dataplane::{Counters, DropReason, Pipeline};
+use holdfast::dataplane::{Counters, DropReason, Pipeline, SwitchSpec};
 use holdfast::io::Ports;
 use holdfast::io::memory::{MemPacket, MemPorts};
 use holdfast::sets::{BURST, ClassSet};
@@ -26,11 +26,16 @@ struct Bed {
 
 impl Bed {
     fn new() -> Self {
+        Self::with(|_| {})
+    }
+
+    fn with(change: impl FnOnce(&mut SwitchSpec)) -> Self {
         let mut spec = spec(3);
         spec.lcores = 1;
         for port in &mut spec.ports {
             (port.lcore, port.backlog_mark) = (0, Some(BURST as u32));
         }
+        change(&mut spec);
         let counters = Arc::new(Counters::new(3, 1));
         let mut switch = Pipeline::new(&spec, counters.clone(), HZ, 1);
         (0..3).for_each(|port| _ = switch.learn(1, mac(port), port, Ticks(HZ)));
@@ -166,6 +171,49 @@ fn lossless_frames_of_a_flooded_port_all_pass_in_order() {
     assert_eq!(sent, wanted);
     assert_eq!(bed.shed(0, LOSSLESS), 0);
     assert!(bed.shed(0, 0) > 0);
+}
+
+/// A bed whose port 0 has two receive queues: lossy frames in the first, lossless ones in the second.
+fn two_queues(is_steered: bool) -> Bed {
+    let mut bed = Bed::with(|spec| spec.ports[0].rx_queues = 2);
+    if is_steered {
+        bed.switch.steer(0, ClassSet::only(1));
+    }
+    bed
+}
+
+#[test]
+fn flood_in_a_steered_queue_pauses_no_lossless_class_and_is_not_shed() {
+    for is_steered in [true, false] {
+        let mut bed = two_queues(is_steered);
+        // Not a lossless frame comes, so only flow rules can tell what the second queue is for.
+        for _ in 0..SETTLED {
+            (0..FLOOD).for_each(|_| bed.io.inject_queue(0, 0, &frame(0, 1, 0, 60)));
+            bed.poll();
+        }
+        assert_eq!(bed.counters.ports[0].backlog_xoffs.get() == 0, is_steered);
+        assert_eq!(bed.shed(0, 0) == 0, is_steered);
+    }
+}
+
+#[test]
+fn core_that_sheds_receives_no_more_lossy_frames_from_their_queue_than_pass() {
+    let mut bed = two_queues(true);
+    let mut lossless = 0;
+    for poll in 0..2000 {
+        (0..FLOOD).for_each(|_| bed.io.inject_queue(0, 0, &frame(0, 1, 0, 60)));
+        // The flood at a port with one queue makes the core shed.
+        bed.inject(2, FLOOD, &frame(2, 1, 0, 60));
+        if poll % 4 == 0 {
+            bed.io.inject_queue(0, 1, &frame(0, 1, LOSSLESS_DSCP, 60));
+            lossless += 1;
+        }
+        bed.poll();
+    }
+    let (shed, passed) = ([0, 2].map(|port| bed.shed(port, 0)), [0, 2].map(|port| bed.passed(port, 0)));
+    assert!(shed[1] > 100_000 && shed[0] * 8 < shed[1], "{shed:?} of {} each were shed", 2000 * FLOOD);
+    assert!(passed[0] * 10 > passed[1] * 9, "{passed:?} passed");
+    assert_eq!(bed.passed(0, LOSSLESS), lossless);
 }
 
 #[test]

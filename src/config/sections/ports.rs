@@ -331,11 +331,9 @@ fn read_vlan(item: &Item<'_>) -> Option<VlanMode> {
 /// Checks each port's PFC, trust, class and queues against the lossless classes.
 pub fn check_classes(ports: &[Port<'_>], classes: &[Class<'_>; CLASSES]) {
     let is_lossless = |class: u8| classes[usize::from(class)].settings.lossless;
-    let steers = |port: &Port<'_>| {
-        port.pfc.is_on() && port.trust != Trust::Port && classes.iter().any(|class| class.settings.lossless)
-    };
+    let has_lossless = classes.iter().any(|class| class.settings.lossless);
     for port in ports.iter().filter(|port| device::chooses_queues(&port.device.kind) && port.device.queues > 1) {
-        if !steers(port) {
+        if !port.pfc.is_on() || !has_lossless {
             port.item.warn("no frame here is lossless, so nothing is steered to its receive queues; write `queues: 1`");
         }
     }

@@ -2,7 +2,7 @@
 //! time.
 
 use super::rx_queues::Conditions;
-use super::shed::{PollLoad, Shed};
+use super::shed::{PollLoad, Shed, Shedder};
 use crate::dataplane::pipeline::Pipeline;
 use crate::dataplane::port::Port;
 use crate::dataplane::telemetry::drops::DropReason;
@@ -34,18 +34,26 @@ pub(crate) struct PollRound {
 }
 
 impl Port {
-    /// Receives a burst from the queues of the port, which has the number `port`, that may be polled.
+    /// Receives a burst from the queues of the port, which has the number `port`, that may be polled. An lcore that
+    /// sheds receives no more lossy frames than may pass.
     #[inline(never)]
     fn receive_queues<I: Ports>(
         &mut self,
         io: &mut I,
         port: usize,
         burst: &mut Burst<I::Pkt>,
-        is_late: bool,
+        (round, shedder): (&PollRound, &mut Shedder),
         now: Ticks,
     ) {
+        let is_late = shedder.is_on();
+        if round.is_first {
+            self.rx_queues.begin_poll(if is_late { shedder.most_passed() } else { usize::MAX });
+        }
         let conditions = Conditions { xoff: self.pfc.xoff(), is_late };
         self.rx_queues.receive(io, port, now, conditions, burst);
+        if is_late && self.rx_queues.is_cut() {
+            shedder.leave();
+        }
     }
 }
 
@@ -88,7 +96,7 @@ impl<P: Packet> Pipeline<P> {
             state.taken = 0;
         }
         if state.rx_queues.is_managed() {
-            state.receive_queues(io, port, burst, self.shedder.is_on(), now);
+            state.receive_queues(io, port, burst, (round, &mut self.shedder), now);
         } else {
             io.rx(port, burst);
         }
@@ -119,9 +127,16 @@ impl<P: Packet> Pipeline<P> {
             if self.ports[port].rx_queues.keeps_frames() {
                 continue;
             }
-            let left = io.backlog(port, self.ports[port].rx_queues.backlogged());
+            let left = self.left(io, port);
             self.judge_left(io, port, left, 1, now);
         }
+    }
+
+    /// Frames left in the receive ring of `port`; `None` if its device cannot count them. Lossy frames in queues of
+    /// their own do not count, nor do lossless ones that came after their queues were drained in this poll.
+    fn left<I: Ports<Pkt = P>>(&self, io: &mut I, port: usize) -> Option<usize> {
+        let queues = &self.ports[port].rx_queues;
+        if queues.has_drained_lossless() { Some(0) } else { io.backlog(port, queues.backlogged()) }
     }
 
     /// Evaluates the backlog of `port`: frames left in the receive ring count as buffer occupancy too. Beyond a mark
@@ -131,8 +146,7 @@ impl<P: Packet> Pipeline<P> {
         if self.ports[port].rx_queues.keeps_frames() {
             return;
         }
-        let queues = self.ports[port].rx_queues.backlogged();
-        let left = if is_drained { Some(0) } else { io.backlog(port, queues) };
+        let left = if is_drained { Some(0) } else { self.left(io, port) };
         self.judge_left(io, port, left, u32::MAX, now);
     }
 

@@ -3,8 +3,8 @@
 //! A NIC may spread received frames over several queues; a guest sends by several queues of its virtual device. The
 //! switch does not know which classes a queue carries, so it learns this from the frames. It uses the knowledge twice:
 //!
-//! - **Order.** Queues with lossless classes come first. On an lcore that is too slow, the others get only the room
-//!   that remains, so their frames are lost in front of the switch and cost it nothing.
+//! - **Order.** Queues with lossless classes come first. On an lcore that sheds, the others bring no more frames than
+//!   may pass, so that further ones are lost in front of the switch and cost it nothing.
 //! - **`pfc: queue`.** The device at the other end keeps frames of a queue that is not polled, and its sender waits.
 //!   So a queue is polled only while each lossless group that it carries is XON. No frame is in flight: headroom holds
 //!   the burst that caused XOFF. Meanwhile every other queue brings few frames at a time, since it may turn out to
@@ -51,6 +51,12 @@ pub(crate) struct RxQueues {
     old: [Carried; CLASSES],
     /// Queues that carry lossless groups.
     lossless: ClassSet,
+    /// Queues among these that the device fills with lossless frames by its flow rules.
+    steered: ClassSet,
+    /// Whether these queues were empty after the last receive call.
+    is_lossless_drained: bool,
+    /// Frames that the other queues may still bring in this poll.
+    others_left: usize,
     /// End of the present period, and its length in ticks.
     period_end: Ticks,
     period: u64,
@@ -87,6 +93,9 @@ impl RxQueues {
             young: Default::default(),
             old: Default::default(),
             lossless: ClassSet::EMPTY,
+            steered: ClassSet::EMPTY,
+            is_lossless_drained: false,
+            others_left: usize::MAX,
             period_end: Ticks(0),
             period,
             most: BURST,
@@ -101,6 +110,27 @@ impl RxQueues {
     #[inline]
     pub fn is_managed(&self) -> bool {
         self.is_managed
+    }
+
+    /// Declares that the device puts lossless frames into `queues`. They count as lossless even while they are empty.
+    pub fn steer(&mut self, queues: ClassSet) {
+        self.steered = queues & self.all;
+        self.lossless |= self.steered;
+    }
+
+    /// Begins a poll in which queues without lossless groups may bring `most` frames.
+    pub fn begin_poll(&mut self, most: usize) {
+        self.others_left = most;
+    }
+
+    /// Whether queues without lossless groups have brought all frames that they may in this poll.
+    pub fn is_cut(&self) -> bool {
+        self.others_left == 0
+    }
+
+    /// Whether the queues with lossless groups were empty at their last receive call. False if none is known.
+    pub fn has_drained_lossless(&self) -> bool {
+        self.is_lossless_drained
     }
 
     /// Lossless groups that `queue` carries.
@@ -132,7 +162,7 @@ impl RxQueues {
     }
 
     /// Receives a burst of `port` from the queues that may be polled. If the burst is not full, these queues are empty,
-    /// unless a group is XOFF with `pfc: queue`.
+    /// unless a group is XOFF with `pfc: queue`, or queues without lossless groups have brought all that they may.
     pub fn receive<I: Ports>(
         &mut self,
         io: &mut I,
@@ -151,12 +181,15 @@ impl RxQueues {
         let is_shared = !conditions.is_late && !others.is_empty();
         let share = if is_shared { BURST - LOSSY_SHARE } else { BURST };
         self.take(io, port, (1, lossless), share, burst);
-        let is_cut = burst.len() == share;
-        self.take(io, port, (0, others), BURST, burst);
+        let before = burst.len();
+        self.take(io, port, (0, others), before.saturating_add(self.others_left).min(BURST), burst);
+        self.others_left -= burst.len() - before;
+        let is_cut = before == share;
         if is_shared && is_cut && self.most == BURST {
             // The others left room.
             self.take(io, port, (1, lossless), BURST, burst);
         }
+        self.is_lossless_drained = !lossless.is_empty() && (!is_cut || is_shared && burst.len() < BURST);
         self.burst = burst.len();
     }
 
@@ -230,7 +263,8 @@ impl RxQueues {
             self.old[queue] = std::mem::take(&mut self.young[queue]);
             self.young[queue].lossless = held;
         }
-        self.lossless = self.all.iter().filter(|&queue| !self.carried(queue).is_empty()).collect();
+        let carry = self.all.iter().filter(|&queue| !self.carried(queue).is_empty());
+        self.lossless = carry.collect::<ClassSet>() | self.steered;
     }
 }
 

@@ -89,6 +89,60 @@ fn lossless_queues_come_first_and_leave_a_share_to_others() {
 }
 
 #[test]
+fn others_bring_no_more_in_a_poll_than_they_may() {
+    let mut bed = Bed::new(2, false);
+    bed.queues.steer(ClassSet::only(1));
+    bed.inject(0, 0, 0..100);
+    bed.inject(1, 3, 0..40);
+    let groups = |bed: &mut Bed| {
+        let frames = bed.receive(ClassSet::EMPTY, true);
+        [3, 0].map(|group| frames.iter().filter(|frame| frame.0 == group).count())
+    };
+    bed.queues.begin_poll(10);
+    assert_eq!((groups(&mut bed), bed.queues.is_cut()), ([BURST, 0], false));
+    assert!(!bed.queues.has_drained_lossless());
+    assert_eq!((groups(&mut bed), bed.queues.is_cut()), ([8, 10], true));
+    assert!(bed.queues.has_drained_lossless());
+    assert_eq!(groups(&mut bed), [0, 0]);
+    bed.queues.begin_poll(usize::MAX);
+    assert_eq!(groups(&mut bed), [0, BURST]);
+}
+
+#[test]
+fn steered_queues_are_lossless_without_frames_and_after_long_silence() {
+    let mut bed = Bed::new(4, false);
+    assert_eq!(bed.queues.backlogged(), ClassSet::first(4));
+    bed.queues.steer(ClassSet::only(2) | ClassSet::only(7));
+    for _ in 0..4 {
+        bed.now += HZ;
+        bed.receive(ClassSet::EMPTY, false);
+        assert_eq!(bed.queues.backlogged(), ClassSet::only(2), "there is no queue 7");
+    }
+}
+
+#[test]
+fn lossless_queues_are_drained_if_they_left_room_for_themselves() {
+    let mut bed = Bed::new(2, false);
+    assert!(!bed.queues.has_drained_lossless(), "none is known");
+    bed.queues.steer(ClassSet::only(1));
+    let share = BURST - LOSSY_SHARE;
+    for (lossless, lossy, is_drained) in [
+        (0, 0, true),
+        (share - 1, 100, true),
+        (share, 0, true),
+        (share, 100, false),
+        (BURST - 1, 0, true),
+        (BURST, 0, false),
+    ] {
+        bed.inject(0, 0, 0..lossy);
+        bed.inject(1, 3, 0..lossless as u8);
+        bed.receive(ClassSet::EMPTY, false);
+        assert_eq!(bed.queues.has_drained_lossless(), is_drained, "{lossless} and {lossy}");
+        while !bed.receive(ClassSet::EMPTY, false).is_empty() {}
+    }
+}
+
+#[test]
 fn busy_queues_of_a_kind_fill_bursts_in_turn() {
     let mut bed = Bed::new(4, false);
     for queue in 0..4 {
@@ -163,6 +217,8 @@ proptest! {
             }
             let xoff = if is_xoff { LOSSLESS } else { ClassSet::EMPTY };
             bed.now += 100;
+            let most = if is_late { 7 } else { usize::MAX };
+            bed.queues.begin_poll(most);
             let mut burst = Burst::new();
             bed.queues.receive(&mut bed.io, 0, Ticks(bed.now), Conditions { xoff, is_late }, &mut burst);
             let stopped = bed.queues.stopped(xoff);
@@ -173,7 +229,7 @@ proptest! {
                 prop_assert_eq!(number, received[queue]);
                 received[queue] += 1;
             }
-            if burst.len() < BURST && !is_xoff {
+            if burst.len() < BURST && !is_xoff && !bed.queues.is_cut() {
                 prop_assert_eq!(bed.io.backlog(0, ClassSet::first(4) - stopped), Some(0));
             }
             let groups: Vec<usize> = burst.iter().map(|packet| packet.bytes()[0].into()).collect();

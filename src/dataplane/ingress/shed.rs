@@ -10,8 +10,8 @@
 //! Shedding helps only against lossy frames. The allowance grows again while few of them pass beside frames that cannot
 //! be shed. So a host that ignores PFC takes nothing from lossy traffic.
 //!
-//! The unit is the receive ring. A port with one receive queue for each class would need no shedding: its lossy queues
-//! could be polled less often.
+//! The unit is the receive ring. Queues without lossless frames bring no more frames than may pass. Further ones are
+//! lost in the device and are not shed.
 
 use super::port_classifier::PortClassifier;
 use crate::dataplane::frame::class_bits::ClassBits;
@@ -68,6 +68,8 @@ struct Looked {
     others: u32,
     /// Whether a port received more than three quarters of the frames that it may in a poll.
     is_full: bool,
+    /// Whether lossy frames were left in receive queues of their own.
+    is_cut: bool,
 }
 
 impl Looked {
@@ -128,6 +130,19 @@ impl Shedder {
             let most = if row < NETWORK { self.allowance } else { self.allowance.max(NETWORK_ALLOWANCE) };
             most.saturating_sub(passed[row])
         })
+    }
+
+    /// Frames of queues without lossless groups that a port may receive in this poll: a class's allowance, and network
+    /// control.
+    #[inline]
+    pub fn most_passed(&self) -> usize {
+        usize::from(self.allowance + 2 * NETWORK_ALLOWANCE)
+    }
+
+    /// Records that frames of such queues may be left, because they brought [`Shedder::most_passed`].
+    #[inline]
+    pub fn leave(&mut self) {
+        self.looked.is_cut = true;
     }
 
     /// Counts the frames that passed at `port`, as the difference between the allowances `were` and `left`, and the
@@ -211,7 +226,8 @@ impl Shedder {
             (false, _) => Self::more(allowance),
         }
         .clamp(LEAST_ALLOWANCE, MOST_ALLOWANCE);
-        self.calm_polls = if self.looked.shed == 0 && !load.is_late { self.calm_polls + 1 } else { 0 };
+        let is_calm = self.looked.shed == 0 && !self.looked.is_cut && !load.is_late;
+        self.calm_polls = if is_calm { self.calm_polls + 1 } else { 0 };
         if self.calm_polls == CALM_POLLS {
             (self.is_on, self.calm_polls, self.allowance) = (false, 0, FIRST_ALLOWANCE);
         }
