@@ -11,6 +11,8 @@
 #[path = "../guests/agent.rs"]
 mod agent;
 mod bench;
+#[path = "../guests/boot.rs"]
+mod boot;
 mod guest;
 mod incast;
 mod nic;

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::agent::Agent;
+use crate::boot::KERNEL_WORDS;
 use crate::image::Image;
 use crate::process::{Process, mortal, wait_for};
 
@@ -161,7 +162,7 @@ fn arguments(image: &Image, number: usize, directory: &Path) -> Vec<String> {
         ("-numa", "node,memdev=mem".to_owned()),
         ("-kernel", image.kernel.display().to_string()),
         ("-initrd", image.files.display().to_string()),
-        ("-append", format!("console=ttyS0 quiet panic=-1 tsc=reliable guest={number}")),
+        ("-append", format!("{KERNEL_WORDS} guest={number}")),
         ("-serial", format!("file:{}", at("console"))),
         ("-device", "virtio-serial-pci".to_owned()),
         ("-device", "virtserialport,chardev=agent".to_owned()),

@@ -11,6 +11,8 @@
 
 #[path = "../guests/agent.rs"]
 mod agent;
+#[path = "../guests/boot.rs"]
+mod boot;
 mod guest;
 mod image;
 mod lab;
