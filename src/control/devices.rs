@@ -1,7 +1,6 @@
 //! The devices of the ports: their flow control, flow rules, links and counters.
 
 use super::flow_control::{Asked, FlowControls};
-use super::missed::{MissedFrames, Reading};
 use super::steering::Steering;
 use crate::dpdk::{EthPort, FlowRule, PortStats};
 use crate::sets::{ClassSet, PortSet};
@@ -66,7 +65,6 @@ impl PortAccess for EthPort {
 pub(super) struct Devices {
     flow_control: FlowControls,
     steering: Steering,
-    missed: Vec<MissedFrames>,
 }
 
 impl Devices {
@@ -76,10 +74,7 @@ impl Devices {
         let (flow_control, mut warnings) = FlowControls::turn_off(ports, switch_view);
         let (steering, refused) = Steering::start(ports, switch_view);
         warnings.extend(refused);
-        let missed = (0..ports.len()).map(|port| MissedFrames::new(steering.queues(port))).collect();
-        let mut devices = Self { flow_control, steering, missed };
-        let up = devices.refresh(ports, switch_view, MissedFrames::look);
-        (devices, up, warnings)
+        (Self { flow_control, steering }, refresh(ports, switch_view), warnings)
     }
 
     /// Receive queues of a port that its device fills with lossless frames.
@@ -94,42 +89,30 @@ impl Devices {
 
     /// Reads every device. Returns the ports whose links are up, and messages about changed flow control.
     pub fn look(&mut self, ports: &[impl PortAccess], switch_view: &SwitchView) -> (PortSet, Vec<String>) {
-        let up = self.refresh(ports, switch_view, MissedFrames::look);
+        let up = refresh(ports, switch_view);
         (up, self.flow_control.look(ports, switch_view, up))
     }
+}
 
-    /// Reads every device for the last time, after the lcores have ended.
-    pub fn end(&mut self, ports: &[impl PortAccess], switch_view: &SwitchView) {
-        self.refresh(ports, switch_view, MissedFrames::end);
-    }
-
-    /// Reads every device and publishes its counters. Returns the ports whose links are up.
-    fn refresh(
-        &mut self,
-        ports: &[impl PortAccess],
-        switch_view: &SwitchView,
-        judge: impl Fn(&mut MissedFrames, Reading),
-    ) -> PortSet {
-        let mut up = PortSet::EMPTY;
-        for (index, (port, counters)) in ports.iter().zip(switch_view.devices.iter()).enumerate() {
-            let link_up = port.has_link();
-            up |= PortSet::only_if(link_up, index);
-            let Some(stats) = port.stats() else { continue };
-            let missed = &mut self.missed[index];
-            judge(missed, Reading::of(switch_view, index, stats.imissed, self.steering.queues(index)));
+/// Reads every device and publishes its counters. Returns the ports whose links are up.
+pub(super) fn refresh(ports: &[impl PortAccess], switch_view: &SwitchView) -> PortSet {
+    let mut up = PortSet::EMPTY;
+    for (index, (port, counters)) in ports.iter().zip(switch_view.devices.iter()).enumerate() {
+        let link_up = port.has_link();
+        up |= PortSet::only_if(link_up, index);
+        if let Some(stats) = port.stats() {
             counters.publish(&DeviceStats {
                 link_up,
                 rx_frames: stats.ipackets,
                 tx_frames: stats.opackets,
-                rx_missed: missed.maybe_lossless() + lost_on_wire(switch_view, index),
-                rx_missed_lossy: missed.lossy(),
+                rx_missed: stats.imissed + lost_on_wire(switch_view, index),
                 rx_no_buffer: stats.rx_nombuf,
                 rx_errors: stats.ierrors,
                 tx_errors: stats.oerrors,
             });
         }
-        up
     }
+    up
 }
 
 /// Returns the number of frames that the host at `port` sent into a full receive ring. An in-process port does not

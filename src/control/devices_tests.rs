@@ -22,7 +22,6 @@ pub(in crate::control) struct Nic {
     /// Whether it keeps its rules.
     pub keeps_rules: Cell<bool>,
     pub rules: RefCell<Vec<FlowRule>>,
-    pub missed: Cell<u64>,
 }
 
 pub(in crate::control) fn nic(driver: &'static str) -> Nic {
@@ -37,7 +36,6 @@ pub(in crate::control) fn nic(driver: &'static str) -> Nic {
         refuses: Vec::new(),
         keeps_rules: Cell::new(false),
         rules: RefCell::default(),
-        missed: Cell::default(),
     }
 }
 
@@ -55,7 +53,7 @@ impl PortAccess for Nic {
     }
 
     fn stats(&self) -> Option<PortStats> {
-        Some(PortStats { ipackets: 7, imissed: self.missed.get(), ..PortStats::default() })
+        Some(PortStats { ipackets: 7, ..PortStats::default() })
     }
 
     fn flow_control(&self) -> impl FlowControlDevice {
@@ -180,29 +178,4 @@ fn device_without_a_mac_has_no_flow_control_although_it_is_on_pci() {
         let (_, _, warnings) = Devices::start(&[port], &switch_view);
         assert_eq!((switch_view.flow_control.get(0), warnings.len()), (DeviceFlowControl::Unknown, 1), "{driver}");
     }
-}
-
-#[test]
-fn frames_missed_beside_lossless_queues_are_published_as_lossy() {
-    let mut switch_view = switch_view();
-    switch_view.spec.ports.iter_mut().for_each(|port| port.rx_queues = 2);
-    // The second port's driver does not steer.
-    let ports = [nic("net_ice"), nic("net_vmxnet3")];
-    let (mut devices, ..) = Devices::start(&ports, &switch_view);
-    assert_eq!([0, 1].map(|port| devices.steered(port)), [ClassSet::only(1), ClassSet::EMPTY]);
-    let mut look = |missed: u64, fills: u64| {
-        ports.iter().for_each(|port| port.missed.set(missed));
-        switch_view.counters.ports[0].rx_queue_fills.set(fills);
-        for _ in 0..2 {
-            switch_view.counters.lcores.iter().for_each(|lcore| lcore.polls.add(5));
-            devices.look(&ports, &switch_view);
-        }
-        [0, 1].map(|port| switch_view.devices[port].read()).map(|device| (device.rx_missed, device.rx_missed_lossy))
-    };
-    assert_eq!(look(10, 0), [(0, 10), (10, 0)]);
-    assert_eq!(look(30, 1), [(20, 10), (30, 0)]);
-    ports.iter().for_each(|port| port.missed.set(31));
-    devices.end(&ports, &switch_view);
-    let last = switch_view.devices[0].read();
-    assert_eq!((last.rx_missed, last.rx_missed_lossy), (20, 11));
 }

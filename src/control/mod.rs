@@ -18,7 +18,6 @@ mod error;
 mod flow_control;
 mod idle;
 mod kernel;
-mod missed;
 pub mod nic_check;
 mod notify;
 mod reload;
@@ -154,7 +153,7 @@ pub fn run(mut config: Config, options: RunOptions, again: Again) -> Result<(), 
         held: HeldHosts::new(gate, start),
         start,
     };
-    let mut devices = runtime.block_on(watch.run(&mut signals));
+    runtime.block_on(watch.run(&mut signals));
     let elapsed = start.elapsed();
     if let Some(notifier) = &notifier {
         notifier.stopping();
@@ -167,7 +166,7 @@ pub fn run(mut config: Config, options: RunOptions, again: Again) -> Result<(), 
     }
     ended?;
     let switch_view = current.get();
-    devices.end(&ports.ports, &switch_view);
+    devices::refresh(&ports.ports, &switch_view);
     finish(ports, &Report::new(&switch_view, elapsed), &options)
 }
 
@@ -256,12 +255,7 @@ fn launch(
     let mut companions = hosts.into_iter().zip(host_io).map(|(hosts, io)| HostsOn { hosts, io });
     let mut pipelines = Pipeline::fleet(&config.switch, counters, hz, RNG_SEED);
     for pipeline in &mut pipelines {
-        for (port, device) in config.devices.iter().enumerate() {
-            let queues = devices.steered(port);
-            if !queues.is_empty() {
-                pipeline.steer(port, queues, device.rx_descriptors);
-            }
-        }
+        (0..config.switch.ports.len()).for_each(|port| pipeline.steer(port, devices.steered(port)));
     }
     let lcores = ports.eal.workers().to_vec();
     // `Eal::init` fails if DPDK starts fewer lcores than it was asked for.

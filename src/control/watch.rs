@@ -46,8 +46,8 @@ pub(super) struct Watch<'a> {
 
 impl Watch<'_> {
     /// Monitors the switch until its duration ends, a signal arrives or an lcore has ended on its own, which only a
-    /// panic causes. Returns the devices.
-    pub async fn run(mut self, signals: &mut Signals) -> Devices {
+    /// panic causes.
+    pub async fn run(mut self, signals: &mut Signals) {
         let style = if self.options.json { Style::Plain } else { Style::detect(std::io::stdout().is_terminal()) };
         let mut live = Live::new(self.current.clone(), style);
         let mut monitor = Monitor::new(self.current.clone());
@@ -64,9 +64,9 @@ impl Watch<'_> {
                 }
             };
             tokio::select! {
-                () = over => return self.devices,
+                () = over => return,
                 order = signals.next() => match order {
-                    Order::Stop => return self.devices,
+                    Order::Stop => return,
                     Order::ClearWatermarks => self.clear_watermarks(),
                     Order::Reload => _ = self.reload(&mut live, true).await,
                 },
@@ -82,7 +82,7 @@ impl Watch<'_> {
                         self.name_the_unproven(&mut live);
                     }
                     if self.workers.has_ended() {
-                        return self.devices;
+                        return;
                     }
                 }
                 _ = picture.tick() => show(&mut live, self.snapshot(), self.options.json),

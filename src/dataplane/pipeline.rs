@@ -143,14 +143,14 @@ impl<P: Packet> Pipeline<P> {
         }
     }
 
-    /// Declares that flow rules of the device of `port` put lossless frames into the receive queues `queues`, of
-    /// `descriptors` frames each. They are preferred from the first frame on.
+    /// Declares that flow rules of the device of `port` put lossless frames into the receive queues `queues`, so that
+    /// they are preferred from the first frame on.
     ///
     /// # Panics
     ///
     /// If there is no such port.
-    pub fn steer(&mut self, port: usize, queues: ClassSet, descriptors: u16) {
-        self.ports[port].rx_queues.steer(queues, descriptors);
+    pub fn steer(&mut self, port: usize, queues: ClassSet) {
+        self.ports[port].rx_queues.steer(queues);
     }
 
     /// Attaches the router's control plane: it gets this lcore's punted frames, and its frames leave here.

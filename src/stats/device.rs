@@ -11,10 +11,8 @@ pub struct DeviceStats {
     pub rx_frames: u64,
     /// Frames sent.
     pub tx_frames: u64,
-    /// Frames lost because a receive ring was full, before any admission, except those of `rx_missed_lossy`.
+    /// Frames lost because the receive ring was full, before any admission.
     pub rx_missed: u64,
-    /// Frames lost in a receive ring that had only lossy frames, because flow rules put lossless ones elsewhere.
-    pub rx_missed_lossy: u64,
     /// Frames lost because there was no packet buffer.
     pub rx_no_buffer: u64,
     /// Frames received with errors.
@@ -50,7 +48,6 @@ pub struct DeviceCounters {
     rx_frames: Counter,
     tx_frames: Counter,
     rx_missed: Counter,
-    rx_missed_lossy: Counter,
     rx_no_buffer: Counter,
     rx_errors: Counter,
     tx_errors: Counter,
@@ -63,7 +60,6 @@ impl DeviceCounters {
         self.rx_frames.set(stats.rx_frames);
         self.tx_frames.set(stats.tx_frames);
         self.rx_missed.set(stats.rx_missed);
-        self.rx_missed_lossy.set(stats.rx_missed_lossy);
         self.rx_no_buffer.set(stats.rx_no_buffer);
         self.rx_errors.set(stats.rx_errors);
         self.tx_errors.set(stats.tx_errors);
@@ -77,7 +73,6 @@ impl DeviceCounters {
             rx_frames: self.rx_frames.get(),
             tx_frames: self.tx_frames.get(),
             rx_missed: self.rx_missed.get(),
-            rx_missed_lossy: self.rx_missed_lossy.get(),
             rx_no_buffer: self.rx_no_buffer.get(),
             rx_errors: self.rx_errors.get(),
             tx_errors: self.tx_errors.get(),

@@ -120,7 +120,9 @@ fn restores(switch_view: &SwitchView, before: &PortSnapshot, now: &PortSnapshot,
 
 fn backlogs(switch_view: &SwitchView, before: &PortSnapshot, now: &PortSnapshot, port: usize) -> Vec<Event> {
     let count = now.backlog_xoffs.saturating_sub(before.backlog_xoffs);
-    let (port, left) = (switch_view.port_name(port), frames(now.backlog_frames));
+    let port = switch_view.port_name(port);
+    // Zero if the device cannot count them.
+    let left = if now.backlog_frames == 0 { "frames".to_owned() } else { frames(now.backlog_frames) };
     let event = || Event {
         text: format!("{port} has {left} waiting: its lossless classes are paused by its own backlog"),
         count,

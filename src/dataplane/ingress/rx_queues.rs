@@ -55,11 +55,6 @@ pub(crate) struct RxQueues {
     steered: ClassSet,
     /// Whether these queues were empty after the last receive call.
     is_lossless_drained: bool,
-    /// Frames received from them since they were empty, and the number from which one may have been full meanwhile.
-    undrained: usize,
-    full_from: usize,
-    /// Receive calls that found them so.
-    fills: u64,
     /// Frames that the other queues may still bring in this poll.
     others_left: usize,
     /// End of the present period, and its length in ticks.
@@ -100,9 +95,6 @@ impl RxQueues {
             lossless: ClassSet::EMPTY,
             steered: ClassSet::EMPTY,
             is_lossless_drained: false,
-            undrained: 0,
-            full_from: usize::MAX,
-            fills: 0,
             others_left: usize::MAX,
             period_end: Ticks(0),
             period,
@@ -120,19 +112,10 @@ impl RxQueues {
         self.is_managed
     }
 
-    /// Declares that the device puts lossless frames into `queues`, which hold `descriptors` frames each. They count as
-    /// lossless even while they are empty.
-    pub fn steer(&mut self, queues: ClassSet, descriptors: u16) {
+    /// Declares that the device puts lossless frames into `queues`. They count as lossless even while they are empty.
+    pub fn steer(&mut self, queues: ClassSet) {
         self.steered = queues & self.all;
         self.lossless |= self.steered;
-        // Half, since a driver may have rounded the number.
-        self.full_from = usize::from(descriptors / 2);
-    }
-
-    /// Receive calls that found queues with lossless groups so full that one may have overflowed. A queue that lost a
-    /// frame was full, so that as many frames come from it before it is empty again.
-    pub fn fills(&self) -> u64 {
-        self.fills
     }
 
     /// Begins a poll in which queues without lossless groups may bring `most` frames.
@@ -200,25 +183,14 @@ impl RxQueues {
         self.take(io, port, (1, lossless), share, burst);
         let before = burst.len();
         self.take(io, port, (0, others), before.saturating_add(self.others_left).min(BURST), burst);
-        let others_taken = burst.len() - before;
-        self.others_left -= others_taken;
+        self.others_left -= burst.len() - before;
         let is_cut = before == share;
         if is_shared && is_cut && self.most == BURST {
             // The others left room.
             self.take(io, port, (1, lossless), BURST, burst);
         }
         self.is_lossless_drained = !lossless.is_empty() && (!is_cut || is_shared && burst.len() < BURST);
-        self.watch_fill(burst.len() - others_taken);
         self.burst = burst.len();
-    }
-
-    /// Watches how many frames come from queues with lossless groups, `taken` in this call, before they are empty.
-    fn watch_fill(&mut self, taken: usize) {
-        self.undrained = self.undrained.saturating_add(taken);
-        self.fills += u64::from(self.undrained >= self.full_from);
-        if self.is_lossless_drained {
-            self.undrained = 0;
-        }
     }
 
     /// Receives from `queues` until `burst` has `until` frames. `kind` selects the queue to begin with: the one after

@@ -127,8 +127,6 @@ pub struct PortCounters {
     /// Gauge, a mask by receive queue: the lossless groups that the queue carries, and bit 8 for frames of others. Zero
     /// for a port with one queue and PFC by frames.
     pub rx_queue_carries: PerClass,
-    /// Receive calls that found steered queues so full that one may have lost lossless frames.
-    pub rx_queue_fills: Counter,
     /// Storms that the watchdog has detected, by queue.
     pub watchdog_storms: PerClass,
     /// Storms whose end the watchdog has detected, by queue.

@@ -156,7 +156,6 @@ impl Telemetry {
                 for (gauge, carried) in counters.rx_queue_carries.iter().zip(state.rx_queues.carried_masks()) {
                     gauge.set(u64::from(carried));
                 }
-                counters.rx_queue_fills.set(state.rx_queues.fills());
             }
             // A running pause is published again later, because its duration and its end change the gauges.
             let paused = state.pfc.paused(now);

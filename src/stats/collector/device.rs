@@ -7,18 +7,13 @@ use crate::stats::switch_view::SwitchView;
 
 type Row = (&'static str, &'static str, fn(&DeviceStats) -> u64);
 
-const COUNTERS: [Row; 7] = [
+const COUNTERS: [Row; 6] = [
     ("holdfast_device_received_frames_total", "Frames the device received.", |device| device.rx_frames),
     ("holdfast_device_sent_frames_total", "Frames the device sent.", |device| device.tx_frames),
     (
         "holdfast_device_receive_missed_frames_total",
         "Frames lost because the receive ring was full: the dataplane polled too late. Not lossless if it increases.",
         |device| device.rx_missed,
-    ),
-    (
-        "holdfast_device_receive_missed_lossy_frames_total",
-        "Frames lost because a receive ring without lossless frames was full (flow rules of a NIC).",
-        |device| device.rx_missed_lossy,
     ),
     (
         "holdfast_device_receive_no_buffer_frames_total",
