@@ -69,7 +69,7 @@ fn main() {
         .allowlist_var("HF_.*")
         .allowlist_type("hf_.*")
         // rte_flow passes these by untyped pointers.
-        .allowlist_type("rte_flow_(item_(ipv4|ipv6|vlan)|action_queue)")
+        .allowlist_type("rte_flow_(item_(eth|ipv4|ipv6|vlan)|action_queue)")
         .allowlist_var("rte_eth_fp_ops")
         // These are thread-local in C but plain statics in bindgen's output: they would link and then crash.
         .blocklist_item("per_lcore_.*")

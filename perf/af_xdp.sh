@@ -5,6 +5,7 @@
 # One core runs the switch and two virtual hosts. A frame goes from the first host out by one end of the pair, and comes
 # back by the other end for the second host. So the rate counts one transmission and one reception.
 set -euo pipefail
+shopt -s inherit_errexit
 cd "$(dirname "$0")/.."
 seconds=${1:-5}
 holdfast=${CARGO_TARGET_DIR:-target}/release/holdfast
@@ -47,7 +48,8 @@ print(round(frames / report["seconds"]))' "$work/report"
 for _ in 1 2 3; do
     for frame in 64 1000; do
         for driver in net_af_packet net_af_xdp; do
-            printf '%s, %d B: %d frames a second\n' "$driver" "$frame" "$(measure "$driver" "$frame")"
+            rate=$(measure "$driver" "$frame")
+            printf '%s, %d B: %d frames a second\n' "$driver" "$frame" "$rate"
         done
     done
 done

@@ -77,8 +77,8 @@ impl Devices {
         (Self { flow_control, steering }, refresh(ports, switch_view), warnings)
     }
 
-    /// Receive queues of a port that its device fills with lossless frames.
-    pub fn steered(&self, port: usize) -> ClassSet {
+    /// Receive queues of a port that its device fills with lossless frames, and whether no others have such frames.
+    pub fn steered(&self, port: usize) -> (ClassSet, bool) {
         self.steering.queues(port)
     }
 

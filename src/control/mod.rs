@@ -255,7 +255,10 @@ fn launch(
     let mut companions = hosts.into_iter().zip(host_io).map(|(hosts, io)| HostsOn { hosts, io });
     let mut pipelines = Pipeline::fleet(&config.switch, counters, hz, RNG_SEED);
     for pipeline in &mut pipelines {
-        (0..config.switch.ports.len()).for_each(|port| pipeline.steer(port, devices.steered(port)));
+        for port in 0..config.switch.ports.len() {
+            let (queues, is_complete) = devices.steered(port);
+            pipeline.steer(port, queues, is_complete);
+        }
     }
     let lcores = ports.eal.workers().to_vec();
     // `Eal::init` fails if DPDK starts fewer lcores than it was asked for.

@@ -1,7 +1,8 @@
 //! Steers lossless priorities to receive queues of their own, at NICs with flow rules.
 //!
 //! The switch polls queues with lossless frames first. On an lcore that is too slow, other frames then overflow in the
-//! NIC, which costs no cycle. Queue 0 is for all frames that are not lossless. A NIC without such rules chooses the
+//! NIC, which costs no cycle. PFC of the peer comes by the first queue of lossless frames, so that it never overflows
+//! with others. Queue 0 is for all frames that are not lossless. A NIC without such rules chooses the
 //! queues by itself: all frames are forwarded, but lossless ones may share a queue with others.
 
 use super::devices::PortAccess;
@@ -25,6 +26,8 @@ struct Rules {
     wanted: Vec<FlowRule>,
     /// Receive queues to which a rule leads, except queue 0.
     queues: ClassSet,
+    /// Whether no lossless frame and no PFC frame comes by queue 0.
+    is_complete: bool,
     /// Whether the device took any.
     has_any: bool,
 }
@@ -47,7 +50,8 @@ impl Steering {
                 continue;
             }
             let driver = port.driver();
-            let wanted = steerable(&driver).map_or(Vec::new(), |driver| rules_of(spec.trust, &marks, &driver));
+            let known = steerable(&driver);
+            let wanted = known.map_or(Vec::new(), |known| rules_of(spec.trust, &marks, &known));
             if rules.as_ref().is_some_and(|rules| rules.wanted == wanted) {
                 continue;
             }
@@ -62,16 +66,21 @@ impl Steering {
                 continue;
             }
             let unknown = wanted.is_empty() && !marks.is_empty();
-            let (given, refused) = give(port, wanted);
+            let (mut given, refused) = give(port, wanted);
+            // Rules for IP do not select tagged frames at each driver, and none selects frames without a mark.
+            let has_marked = spec.trust == Trust::Pcp
+                || spec.vlan.tagged().is_empty() && known.is_some_and(|known| known.is_complete);
+            given.is_complete &= has_marked && !is_lossless(spec, classes, spec.port_class);
             warnings.extend(warning(spec, &driver, unknown, &refused));
             *rules = Some(given);
         }
         warnings
     }
 
-    /// Receive queues of a port that its device fills with lossless frames.
-    pub fn queues(&self, port: usize) -> ClassSet {
-        self.ports.get(port).and_then(Option::as_ref).map_or(ClassSet::EMPTY, |rules| rules.queues)
+    /// Receive queues of a port that its device fills with lossless frames, and whether no others have such frames.
+    pub fn queues(&self, port: usize) -> (ClassSet, bool) {
+        let rules = self.ports.get(port).and_then(Option::as_ref);
+        rules.map_or((ClassSet::EMPTY, false), |rules| (rules.queues, rules.is_complete))
     }
 }
 
@@ -90,7 +99,7 @@ fn give(port: &impl PortAccess, wanted: Vec<FlowRule>) -> (Rules, Refused) {
             Err(why) => refused.push((rule.frames, why)),
         }
     }
-    (Rules { wanted, queues, has_any }, refused)
+    (Rules { wanted, queues, is_complete: refused.is_empty(), has_any }, refused)
 }
 
 /// Marks of lossless frames at a port, each with its receive queue. Each lossless group has a queue from 1 on, if there
@@ -101,7 +110,7 @@ fn queues_of_marks(port: &PortSpec, classes: &ClassMap) -> Vec<(u8, u16)> {
         return Vec::new();
     }
     let queue_of = |class: u8| {
-        let group = usize::from(classes.tc_to_group[usize::from(class)]);
+        let group = group(classes, class);
         let rank = lossless.iter().position(|lossless| lossless == group)?;
         Some(1 + (rank % usize::from(port.rx_queues - 1)) as u16)
     };
@@ -111,6 +120,14 @@ fn queues_of_marks(port: &PortSpec, classes: &ClassMap) -> Vec<(u8, u16)> {
         Trust::Port => &[],
     };
     (0..).zip(table).filter_map(|(mark, &class)| Some((mark, queue_of(class)?))).collect()
+}
+
+fn group(classes: &ClassMap, class: u8) -> usize {
+    usize::from(classes.tc_to_group[usize::from(class)])
+}
+
+fn is_lossless(port: &PortSpec, classes: &ClassMap, class: u8) -> bool {
+    port.lossless_groups().contains(group(classes, class))
 }
 
 /// The rules for these marks, for each kind of frames that the driver tells apart.
@@ -125,8 +142,9 @@ fn rules_of(trust: Trust, queues: &[(u8, u16)], driver: &Steerable) -> Vec<FlowR
     let kinds = if trust == Trust::Dscp { driver.by_dscp } else { driver.by_pcp };
     let of_kind = |&frames: &Frames| bytes.iter().map(move |&(mark, queue)| FlowRule { frames, mark, queue });
     let mut rules: Vec<_> = kinds.iter().flat_map(of_kind).collect();
-    if driver.needs_rest && !rules.is_empty() {
-        rules.push(FlowRule { frames: Frames::All, mark: 0, queue: 0 });
+    if !rules.is_empty() {
+        rules.push(FlowRule { frames: Frames::MacControl, mark: 0, queue: 1 });
+        rules.extend(driver.needs_rest.then_some(FlowRule { frames: Frames::All, mark: 0, queue: 0 }));
     }
     rules
 }
@@ -135,12 +153,20 @@ fn rules_of(trust: Trust, queues: &[(u8, u16)], driver: &Steerable) -> Vec<FlowR
 /// its driver is not asked for rules.
 fn warning(port: &PortSpec, driver: &str, is_unknown: bool, refused: &Refused) -> Option<String> {
     let mark = if port.trust == Trust::Pcp { "PCP" } else { "DSCP" };
-    let frames: Vec<_> = refused.iter().filter(|(frames, _)| *frames != Frames::All).collect();
+    let is_marked = |frames: Frames| !matches!(frames, Frames::All | Frames::MacControl);
+    let frames: Vec<_> = refused.iter().filter(|(frames, _)| is_marked(*frames)).collect();
     let fault = match (frames.first(), refused.first()) {
         _ if is_unknown => format!("{driver} is not known to steer frames by {mark}"),
         (Some((_, why)), _) => {
             let frames: Vec<_> = frames.iter().map(|(frames, _)| frames.to_string()).collect();
             format!("{driver} does not steer {} by {mark} ({why})", frames.join(", "))
+        }
+        (None, Some((Frames::MacControl, why))) => {
+            return Some(format!(
+                "port {}: {driver} does not steer MAC control frames ({why}), so PFC shares queue 0 with lossy frames, \
+                 and these are still received and shed; see docs/nics.md",
+                port.name
+            ));
         }
         (None, Some((_, why))) => format!("{driver} has no rule for all other frames ({why})"),
         (None, None) => return None,

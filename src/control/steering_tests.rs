@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::control::devices::tests::{Nic, nic};
+use crate::forward::VlanMode;
 use crate::sets::CLASSES;
 use crate::stats::fixture;
 
@@ -12,6 +13,9 @@ fn queue(nic: &Nic, frames: Frames, mark: u8) -> u16 {
     let rules = nic.rules.borrow();
     rules.iter().find(|rule| rule.frames == frames && rule.mark == mark).map_or(0, |rule| rule.queue)
 }
+
+/// PFC comes by the first lossless queue.
+const CONTROL: FlowRule = FlowRule { frames: Frames::MacControl, mark: 0, queue: 1 };
 
 /// A switch of two ports with `queues` receive queues each.
 fn switch_view(queues: u8) -> SwitchView {
@@ -42,7 +46,8 @@ fn lossless_dscps_have_a_queue_apart_with_each_codepoint_of_ecn() {
         let expected = u16::from(byte >> 5 == class);
         assert_eq!((queue(&ports[0], Frames::Ipv4, byte), queue(&ports[0], Frames::Ipv6, byte)), (expected, expected));
     }
-    assert_eq!(ports[1].rules.borrow().last(), Some(&FlowRule { frames: Frames::All, mark: 0, queue: 0 }));
+    let (control, rest) = (CONTROL, FlowRule { frames: Frames::All, mark: 0, queue: 0 });
+    assert_eq!(ports[1].rules.borrow()[ports[1].rules.borrow().len() - 2..], [control, rest]);
 }
 
 #[test]
@@ -52,7 +57,7 @@ fn pcp_is_steered_where_the_port_trusts_it() {
     let ports = [nic("net_ice")];
     let (_, warnings) = Steering::start(&ports, &switch_view);
     assert_eq!(warnings, Vec::<String>::new());
-    assert_eq!(*ports[0].rules.borrow(), [FlowRule { frames: Frames::Tagged, mark: class, queue: 1 }]);
+    assert_eq!(*ports[0].rules.borrow(), [FlowRule { frames: Frames::Tagged, mark: class, queue: 1 }, CONTROL]);
 }
 
 #[test]
@@ -79,7 +84,9 @@ fn nic_that_does_not_steer_is_named_with_its_reason() {
     assert!(partly[0].contains("net_ice does not steer IPv6 by DSCP (not this item), so"), "{partly:?}");
     let rest = started(Nic { refuses: vec![Frames::All], ..nic("mlx5_pci") }, &switch_view(2));
     assert!(rest[0].contains("mlx5_pci has no rule for all other frames (not this item), so"), "{rest:?}");
-    assert_eq!([unknown, tagged, partly, rest].map(|lines| lines.len()), [1; 4]);
+    let control = started(Nic { refuses: vec![Frames::MacControl], ..nic("net_ice") }, &switch_view(2));
+    assert!(control[0].contains("net_ice does not steer MAC control frames (not this item), so PFC"), "{control:?}");
+    assert_eq!([unknown, tagged, partly, rest, control].map(|lines| lines.len()), [1; 5]);
 }
 
 #[test]
@@ -88,7 +95,7 @@ fn reload_of_maps_or_trust_replaces_the_rules_and_others_leave_them() {
     let class = lossless(&view.spec.ports[0])[0] as u8;
     let ports = [nic("net_hns3")];
     let (mut steering, _) = Steering::start(&ports, &view);
-    assert_eq!((steering.queues(0), steering.queues(7)), (ClassSet::only(1), ClassSet::EMPTY));
+    assert_eq!((steering.queues(0).0, steering.queues(7).0), (ClassSet::only(1), ClassSet::EMPTY));
     let before = ports[0].rules.borrow().clone();
     view.spec.ports[0].port_class = 1;
     assert_eq!(steering.follow(&ports, &view), Vec::<String>::new());
@@ -101,12 +108,12 @@ fn reload_of_maps_or_trust_replaces_the_rules_and_others_leave_them() {
 
     view.spec.ports[0].trust = Trust::Pcp;
     assert_eq!(steering.follow(&ports, &view), Vec::<String>::new());
-    assert_eq!(*ports[0].rules.borrow(), [FlowRule { frames: Frames::Tagged, mark: class, queue: 1 }]);
+    assert_eq!(*ports[0].rules.borrow(), [FlowRule { frames: Frames::Tagged, mark: class, queue: 1 }, CONTROL]);
 
     // Nothing is lossless any more.
     view.spec.ports[0].marks.pcp_to_tc = [0; 8];
     assert_eq!(steering.follow(&ports, &view), Vec::<String>::new());
-    assert_eq!((ports[0].rules.borrow().len(), steering.queues(0)), (0, ClassSet::EMPTY));
+    assert_eq!((ports[0].rules.borrow().len(), steering.queues(0).0), (0, ClassSet::EMPTY));
 }
 
 #[test]
@@ -126,12 +133,32 @@ fn rules_that_a_device_keeps_are_replaced_by_the_next_reload() {
 }
 
 #[test]
+fn queue_0_may_overflow_only_if_it_has_neither_lossless_frames_nor_pfc() {
+    let complete = |nic: Nic, view: &SwitchView| Steering::start(&[nic], view).0.queues(0);
+    let one = ClassSet::only(1);
+    let trunk = with(2, |port| port.vlan = VlanMode::Trunk { tagged: vec![7], native: Some(1) });
+    let tagged = with(2, |port| {
+        (port.trust, port.vlan) = (Trust::Pcp, VlanMode::Trunk { tagged: vec![7], native: None });
+    });
+    assert_eq!(complete(nic("net_ice"), &switch_view(2)), (one, true));
+    assert_eq!(complete(nic("net_ice"), &tagged), (one, true));
+    assert_eq!(complete(nic("net_ice"), &trunk), (one, false), "tagged frames");
+    assert_eq!(complete(nic("net_hns3"), &switch_view(2)), (one, false), "IPv6");
+    let unmarked = with(2, |port| port.port_class = lossless(port)[0] as u8);
+    assert_eq!(complete(nic("net_ice"), &unmarked), (one, false), "unmarked frames");
+    for frames in [Frames::MacControl, Frames::Ipv6, Frames::All] {
+        let nic = Nic { refuses: vec![frames], ..nic("mlx5_pci") };
+        assert_eq!(complete(nic, &switch_view(2)), (one, false), "{frames}");
+    }
+}
+
+#[test]
 fn device_that_took_no_rule_has_none_to_keep() {
     let mut view = switch_view(2);
-    let ports = [Nic { refuses: vec![Frames::Ipv4], ..nic("net_hns3") }];
+    let ports = [Nic { refuses: vec![Frames::Ipv4, Frames::MacControl], ..nic("net_hns3") }];
     ports[0].keeps_rules.set(true);
     let (mut steering, _) = Steering::start(&ports, &view);
-    assert_eq!(steering.queues(0), ClassSet::EMPTY);
+    assert_eq!(steering.queues(0), (ClassSet::EMPTY, false));
     view.spec.ports[0].marks.dscp_to_tc = [0; 64];
     assert_eq!(steering.follow(&ports, &view), Vec::<String>::new());
 }

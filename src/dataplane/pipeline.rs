@@ -143,14 +143,15 @@ impl<P: Packet> Pipeline<P> {
         }
     }
 
-    /// Declares that flow rules of the device of `port` put lossless frames into the receive queues `queues`, so that
-    /// they are preferred from the first frame on.
+    /// Declares that flow rules of the device of `port` put lossless frames into the receive queues `queues`. These are
+    /// preferred from the first frame on. With `is_complete` no other queue has lossless frames or PFC. An lcore that
+    /// sheds then leaves lossy frames in the device.
     ///
     /// # Panics
     ///
     /// If there is no such port.
-    pub fn steer(&mut self, port: usize, queues: ClassSet) {
-        self.ports[port].rx_queues.steer(queues);
+    pub fn steer(&mut self, port: usize, queues: ClassSet, is_complete: bool) {
+        self.ports[port].rx_queues.steer(queues, is_complete);
     }
 
     /// Attaches the router's control plane: it gets this lcore's punted frames, and its frames leave here.

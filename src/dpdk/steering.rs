@@ -13,6 +13,8 @@ use super::error::errno_text;
 pub enum Frames {
     /// All frames that no other rule selects.
     All,
+    /// MAC control frames, PFC and PAUSE: EtherType 0x8808.
+    MacControl,
     /// Frames with a VLAN tag, by their PCP.
     Tagged,
     /// Frames of IPv4, by the byte of DSCP and ECN.
@@ -32,7 +34,7 @@ pub enum Frames {
 impl Frames {
     /// Whether the mark has two bits of ECN.
     fn has_ecn(self) -> bool {
-        !matches!(self, Self::All | Self::Tagged)
+        !matches!(self, Self::All | Self::MacControl | Self::Tagged)
     }
 }
 
@@ -40,6 +42,7 @@ impl std::fmt::Display for Frames {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::All => "all frames",
+            Self::MacControl => "MAC control frames",
             Self::Tagged => "tagged frames",
             Self::Ipv4 => "IPv4",
             Self::Ipv4Udp => "UDP in IPv4",
@@ -57,7 +60,7 @@ pub struct FlowRule {
     /// Frames that have the mark.
     pub frames: Frames,
     /// PCP (0 to 7) of tagged frames. DSCP and ECN of IP frames, as in the packet: DSCP in the upper six bits. Zero for
-    /// [`Frames::All`].
+    /// [`Frames::All`] and [`Frames::MacControl`].
     pub mark: u8,
     /// Number of the receive queue.
     pub queue: u16,
@@ -66,8 +69,10 @@ pub struct FlowRule {
 /// The frames by whose marks a driver puts frames into queues. [`steerable`] finds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Steerable {
-    /// Kinds of frames whose rules together select all IP frames with a DSCP, or most of them.
+    /// Kinds of frames whose rules together select the IP frames with a DSCP.
     pub by_dscp: &'static [Frames],
+    /// Whether these rules select all such frames that are untagged.
+    pub is_complete: bool,
     /// Kinds of frames whose rules select frames with a PCP.
     pub by_pcp: &'static [Frames],
     /// Whether a rule must send other frames to queue 0, since the driver would spread them over all queues.
@@ -82,13 +87,14 @@ pub fn steerable(driver: &str) -> Option<Steerable> {
     // Here a rule for IPv4 does not select UDP and TCP, which have packet types of their own.
     const BY_TYPE: &[Frames] =
         &[Frames::Ipv4Udp, Frames::Ipv4Tcp, Frames::Ipv4, Frames::Ipv6Udp, Frames::Ipv6Tcp, Frames::Ipv6];
-    let steerable = |by_dscp, by_pcp, needs_rest| Some(Steerable { by_dscp, by_pcp, needs_rest });
+    let whole = Steerable { by_dscp: WHOLE, is_complete: true, by_pcp: &[Frames::Tagged], needs_rest: false };
     match driver {
-        "mlx5_pci" => steerable(WHOLE, &[Frames::Tagged], true),
-        "net_i40e" => steerable(BY_TYPE, &[], false),
-        "net_ice" | "net_enic" => steerable(WHOLE, &[Frames::Tagged], false),
+        "mlx5_pci" => Some(Steerable { needs_rest: true, ..whole }),
+        // Fragments and SCTP have further types.
+        "net_i40e" => Some(Steerable { by_dscp: BY_TYPE, is_complete: false, by_pcp: &[], ..whole }),
+        "net_ice" | "net_enic" => Some(whole),
         // It refuses the traffic class of IPv6.
-        "net_hns3" => steerable(&[Frames::Ipv4], &[Frames::Tagged], false),
+        "net_hns3" => Some(Steerable { by_dscp: &[Frames::Ipv4], is_complete: false, ..whole }),
         _ => None,
     }
 }
@@ -119,6 +125,12 @@ impl FlowRule {
         // Drivers of Intel select by the whole byte of DSCP and ECN. They refuse a part of it, or ignore it.
         let marked = match self.frames {
             Frames::All => None,
+            // IEEE 802.3 clause 31.4.1: the type follows the two addresses.
+            Frames::MacControl => Some(Marked {
+                item: dpdk_sys::RTE_FLOW_ITEM_TYPE_ETH,
+                spec: at(&[(12, 0x88), (13, 0x08)]),
+                mask: at(&[(12, 0xff), (13, 0xff)]),
+            }),
             // IEEE 802.1Q clause 9.6: the PCP is the upper three bits of the TCI.
             Frames::Tagged => Some(Marked {
                 item: dpdk_sys::RTE_FLOW_ITEM_TYPE_VLAN,
@@ -148,6 +160,7 @@ const _: () = assert!(
     size_of::<dpdk_sys::rte_flow_item_ipv6>() <= size_of::<Header>()
         && size_of::<dpdk_sys::rte_flow_item_ipv4>() <= size_of::<Header>()
         && size_of::<dpdk_sys::rte_flow_item_vlan>() <= size_of::<Header>()
+        && size_of::<dpdk_sys::rte_flow_item_eth>() <= size_of::<Header>()
         && std::mem::offset_of!(dpdk_sys::rte_flow_item_ipv6, hdr) == 0
         && std::mem::offset_of!(dpdk_sys::rte_flow_item_ipv4, hdr) == 0
 );
@@ -174,7 +187,9 @@ impl EthPort {
             mask: (&raw const marked.mask).cast::<c_void>(),
             ..item(marked.item)
         });
-        let pattern: arrayvec::ArrayVec<rte_flow_item, 4> = [Some(item(dpdk_sys::RTE_FLOW_ITEM_TYPE_ETH)), of_mark]
+        let ethernet = item(dpdk_sys::RTE_FLOW_ITEM_TYPE_ETH);
+        let has_ethernet = of_mark.is_some_and(|item| item.type_ == ethernet.type_);
+        let pattern: arrayvec::ArrayVec<rte_flow_item, 4> = [(!has_ethernet).then_some(ethernet), of_mark]
             .into_iter()
             .chain([transport.map(item), Some(item(dpdk_sys::RTE_FLOW_ITEM_TYPE_END))])
             .flatten()

@@ -42,7 +42,14 @@ proptest! {
         frame[14] |= pcp << 5;
         // The item's header begins behind the tag's own EtherType.
         prop_assert_eq!(selects(&marked(Frames::Tagged, mark), &frame[14..]), mark == pcp);
+        prop_assert!(!selects(&marked(Frames::MacControl, 0), &frame));
     }
+}
+
+#[test]
+fn rule_for_mac_control_selects_pfc_frames() {
+    let frame = crate::wire::mac_control::PfcFrame::default().emit(crate::wire::MacAddr([2, 0, 0, 0, 0, 1]));
+    assert!(selects(&marked(Frames::MacControl, 0), &frame));
 }
 
 #[test]

@@ -28,6 +28,9 @@ const POLL: u64 = 250_000;
 /// Time that the virtual hosts catch up with after a late look. Without it they would send less than their links carry.
 const CATCH_UP: u64 = 20_000_000;
 
+/// Longest time for virtual hosts to see something.
+const LONGEST_WAIT: Duration = Duration::from_secs(40);
+
 /// The switch and its surroundings.
 pub struct Bench {
     /// The guest.
@@ -193,7 +196,7 @@ impl Bench {
     /// Polls `hosts` until `done`, or panics.
     #[track_caller]
     pub fn drive(&mut self, what: &str, hosts: &mut Hosts, mut done: impl FnMut(&Hosts, &Wires) -> bool) {
-        let end = Instant::now() + Duration::from_secs(20);
+        let end = Instant::now() + LONGEST_WAIT;
         while !done(hosts, &self.wires) {
             let now = u64::try_from(self.clock.elapsed().as_nanos()).expect("a time");
             self.polled = self.polled.max(now.saturating_sub(CATCH_UP));
@@ -203,7 +206,7 @@ impl Bench {
             }
             if Instant::now() > end {
                 let ports = self.guest.run("holdfast show ports; holdfast show drops");
-                panic!("no {what} within {PATIENCE:?}: {}\n{}\n{ports}", state(hosts), self.log());
+                panic!("no {what} within {LONGEST_WAIT:?}: {}\n{}\n{ports}", state(hosts), self.log());
             }
             sleep(SLEEP);
         }

@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::agent::Agent;
-use crate::boot::KERNEL_WORDS;
+use crate::boot::kernel_words;
 use crate::nic::Nic;
 use crate::process::{Process, mortal, wait_for};
 
@@ -169,7 +169,7 @@ fn arguments(machine: &Machine, image: &Image, directory: &Path) -> Vec<String> 
     // The interrupt controller of KVM is split, since the IOMMU's remapping needs it.
     let irqchip = if accelerator == "kvm" { ",kernel-irqchip=split" } else { "" };
     let q35 = format!("q35,accel={accelerator}{irqchip}");
-    let append = format!("{KERNEL_WORDS} {}", machine.words);
+    let append = format!("{} {}", kernel_words(), machine.words);
     let mut all: Vec<String> = [
         "-nodefaults -no-user-config -no-reboot -display none -vga none -smp 2 -m 768 -cpu max -machine",
         &q35,

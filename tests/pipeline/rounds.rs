@@ -265,7 +265,7 @@ fn receive_round_without_time_leaves_drained_lossless_queues_alone() {
         let mut bed = Bed::new(2, |spec| {
             (spec.ports[0].rx_queues, spec.ports[0].backlog_mark) = (2, Some(40));
         });
-        bed.switch.steer(0, ClassSet::only(1));
+        bed.switch.steer(0, ClassSet::only(1), true);
         (0..3 * BURST).for_each(|_| bed.io.io.inject_queue(0, 0, &frame(0, 1, 0, 60)));
         (0..count).for_each(|_| bed.io.io.inject_queue(0, 1, &lossless));
         bed.io.time = Some((NOW, Nanos(30_000)));

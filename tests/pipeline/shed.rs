@@ -177,7 +177,7 @@ fn lossless_frames_of_a_flooded_port_all_pass_in_order() {
 fn two_queues(is_steered: bool) -> Bed {
     let mut bed = Bed::with(|spec| spec.ports[0].rx_queues = 2);
     if is_steered {
-        bed.switch.steer(0, ClassSet::only(1));
+        bed.switch.steer(0, ClassSet::only(1), true);
     }
     bed
 }

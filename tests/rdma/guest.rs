@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::agent::Agent;
-use crate::boot::KERNEL_WORDS;
+use crate::boot::kernel_words;
 use crate::image::Image;
 use crate::process::{Process, mortal, wait_for};
 
@@ -162,7 +162,7 @@ fn arguments(image: &Image, number: usize, directory: &Path) -> Vec<String> {
         ("-numa", "node,memdev=mem".to_owned()),
         ("-kernel", image.kernel.display().to_string()),
         ("-initrd", image.files.display().to_string()),
-        ("-append", format!("{KERNEL_WORDS} guest={number}")),
+        ("-append", format!("{} guest={number}", kernel_words())),
         ("-serial", format!("file:{}", at("console"))),
         ("-device", "virtio-serial-pci".to_owned()),
         ("-device", "virtserialport,chardev=agent".to_owned()),

@@ -146,6 +146,8 @@ impl<P: Packet> Pipeline<P> {
         if self.ports[port].rx_queues.keeps_frames() {
             return;
         }
+        // The last of several queues may be asked for few frames, so a short burst does not show that all are empty.
+        let is_drained = is_drained && !self.ports[port].rx_queues.is_managed();
         let left = if is_drained { Some(0) } else { self.left(io, port) };
         self.judge_left(io, port, left, u32::MAX, now);
     }

@@ -53,7 +53,9 @@ pub(crate) struct RxQueues {
     lossless: ClassSet,
     /// Queues among these that the device fills with lossless frames by its flow rules.
     steered: ClassSet,
-    /// Whether these queues were empty after the last receive call.
+    /// Whether no other queue has lossless frames or PFC, so that it may overflow.
+    is_complete: bool,
+    /// Whether the queues with lossless groups were empty after the last receive call.
     is_lossless_drained: bool,
     /// Frames that the other queues may still bring in this poll.
     others_left: usize,
@@ -94,6 +96,7 @@ impl RxQueues {
             old: Default::default(),
             lossless: ClassSet::EMPTY,
             steered: ClassSet::EMPTY,
+            is_complete: false,
             is_lossless_drained: false,
             others_left: usize::MAX,
             period_end: Ticks(0),
@@ -113,14 +116,15 @@ impl RxQueues {
     }
 
     /// Declares that the device puts lossless frames into `queues`. They count as lossless even while they are empty.
-    pub fn steer(&mut self, queues: ClassSet) {
-        self.steered = queues & self.all;
+    /// `is_complete` is whether it puts all of them there, and PFC.
+    pub fn steer(&mut self, queues: ClassSet, is_complete: bool) {
+        (self.steered, self.is_complete) = (queues & self.all, is_complete);
         self.lossless |= self.steered;
     }
 
-    /// Begins a poll in which queues without lossless groups may bring `most` frames.
+    /// Begins a poll in which queues without lossless groups may bring `most` frames, if these have nothing else.
     pub fn begin_poll(&mut self, most: usize) {
-        self.others_left = most;
+        self.others_left = if self.is_complete { most } else { usize::MAX };
     }
 
     /// Whether queues without lossless groups have brought all frames that they may in this poll.
@@ -180,21 +184,21 @@ impl RxQueues {
         let (lossless, others) = (open & self.lossless, open - self.lossless);
         let is_shared = !conditions.is_late && !others.is_empty();
         let share = if is_shared { BURST - LOSSY_SHARE } else { BURST };
-        self.take(io, port, (1, lossless), share, burst);
+        let mut is_drained = self.take(io, port, (1, lossless), share, burst);
         let before = burst.len();
         self.take(io, port, (0, others), before.saturating_add(self.others_left).min(BURST), burst);
         self.others_left -= burst.len() - before;
         let is_cut = before == share;
         if is_shared && is_cut && self.most == BURST {
             // The others left room.
-            self.take(io, port, (1, lossless), BURST, burst);
+            is_drained = self.take(io, port, (1, lossless), BURST, burst);
         }
-        self.is_lossless_drained = !lossless.is_empty() && (!is_cut || is_shared && burst.len() < BURST);
+        self.is_lossless_drained = is_drained && !lossless.is_empty();
         self.burst = burst.len();
     }
 
     /// Receives from `queues` until `burst` has `until` frames. `kind` selects the queue to begin with: the one after
-    /// that which filled the last burst.
+    /// that which filled the last burst. Returns whether all these queues are empty now.
     fn take<I: Ports>(
         &mut self,
         io: &mut I,
@@ -202,20 +206,24 @@ impl RxQueues {
         (kind, queues): (usize, ClassSet),
         until: usize,
         burst: &mut Burst<I::Pkt>,
-    ) {
-        let begin = self.next[kind];
+    ) -> bool {
+        let (begin, mut is_drained) = (self.next[kind], true);
         let later: ClassSet = queues.iter().filter(|&queue| queue >= begin).collect();
         for queue in later.iter().chain((queues - later).iter()) {
             let before = burst.len();
             if before >= until {
-                return;
+                return false;
             }
-            io.rx_queue(port, queue, (until - before).min(self.most), burst);
+            let asked = (until - before).min(self.most);
+            io.rx_queue(port, queue, asked, burst);
+            // Vector drivers round the number asked for down to a multiple of 4 or 8.
+            is_drained &= burst.len() - before < asked & !7;
             self.queue_of[before..burst.len()].fill(queue as u8);
             if burst.len() >= until {
                 self.next[kind] = (queue + 1) % CLASSES;
             }
         }
+        is_drained
     }
 
     /// Whether XOFF stops queues, so that frames wait at their sender and are no backlog.

@@ -91,7 +91,7 @@ fn lossless_queues_come_first_and_leave_a_share_to_others() {
 #[test]
 fn others_bring_no_more_in_a_poll_than_they_may() {
     let mut bed = Bed::new(2, false);
-    bed.queues.steer(ClassSet::only(1));
+    bed.queues.steer(ClassSet::only(1), true);
     bed.inject(0, 0, 0..100);
     bed.inject(1, 3, 0..40);
     let groups = |bed: &mut Bed| {
@@ -112,7 +112,7 @@ fn others_bring_no_more_in_a_poll_than_they_may() {
 fn steered_queues_are_lossless_without_frames_and_after_long_silence() {
     let mut bed = Bed::new(4, false);
     assert_eq!(bed.queues.backlogged(), ClassSet::first(4));
-    bed.queues.steer(ClassSet::only(2) | ClassSet::only(7));
+    bed.queues.steer(ClassSet::only(2) | ClassSet::only(7), true);
     for _ in 0..4 {
         bed.now += HZ;
         bed.receive(ClassSet::EMPTY, false);
@@ -124,7 +124,7 @@ fn steered_queues_are_lossless_without_frames_and_after_long_silence() {
 fn lossless_queues_are_drained_if_they_left_room_for_themselves() {
     let mut bed = Bed::new(2, false);
     assert!(!bed.queues.has_drained_lossless(), "none is known");
-    bed.queues.steer(ClassSet::only(1));
+    bed.queues.steer(ClassSet::only(1), true);
     let share = BURST - LOSSY_SHARE;
     for (lossless, lossy, is_drained) in [
         (0, 0, true),
