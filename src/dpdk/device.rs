@@ -3,7 +3,7 @@
 use std::ffi::{CStr, CString};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use dpdk_sys::{libc, rte_eth_conf, rte_eth_dev_info, rte_eth_rxconf};
+use dpdk_sys::{libc, rte_eth_conf, rte_eth_dev_info};
 
 use super::driver::Driver;
 use super::eal::Shared;
@@ -199,7 +199,7 @@ impl Device {
         self.attempt("use this number of descriptors", || unsafe {
             dpdk_sys::rte_eth_dev_adjust_nb_rx_tx_desc(self.id, &mut rx, &mut tx)
         })?;
-        self.set_up_queues(config, (rx, tx), &info, pool)?;
+        self.set_up_queues(config, (rx, tx), pool)?;
         // Configuring sets the MTU in DPDK. This call sets it in the device, where that is supported (a tap's
         // interface, for example).
         let unsupported = [-libc::ENOTSUP, -libc::ENOSYS];
@@ -226,24 +226,14 @@ impl Device {
     }
 
     /// Sets up all queues of the configured port, with these numbers of descriptors.
-    fn set_up_queues(
-        &self,
-        config: &PortConfig,
-        (rx, tx): (u16, u16),
-        info: &rte_eth_dev_info,
-        pool: &Mempool,
-    ) -> Result<(), Error> {
-        // By default a NIC of Intel keeps a frame for a full queue in its buffer, and with it the frames of all queues.
-        let drop_if_full = rte_eth_rxconf { rx_drop_en: 1, ..info.default_rxconf };
-        let has_choice = matches!(self.origin, Origin::Eal) && config.rx_queues > 1;
-        let rx_conf = if has_choice { &raw const drop_if_full } else { std::ptr::null() };
+    fn set_up_queues(&self, config: &PortConfig, (rx, tx): (u16, u16), pool: &Mempool) -> Result<(), Error> {
         // SAFETY: the port is open.
         let socket = unsafe { dpdk_sys::rte_eth_dev_socket_id(self.id) }.cast_unsigned();
         for queue in 0..config.rx_queues {
-            // SAFETY: the port is configured with this queue. The settings are the driver's defaults but for one field;
-            // null selects them too. The pool outlives the queue, since `self` holds it until the port is closed.
+            // SAFETY: the port is configured with this queue; null selects the driver's defaults. The pool outlives the
+            // queue, since `self` holds it until the port is closed.
             self.attempt("set up its receive queue", || unsafe {
-                dpdk_sys::rte_eth_rx_queue_setup(self.id, queue, rx, socket, rx_conf, pool.as_ptr())
+                dpdk_sys::rte_eth_rx_queue_setup(self.id, queue, rx, socket, std::ptr::null(), pool.as_ptr())
             })?;
         }
         for queue in 0..config.tx_queues {
