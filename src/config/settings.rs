@@ -9,6 +9,7 @@ use super::model::{Config, PortDevice};
 use super::restart_only;
 use super::routing_settings;
 use super::words;
+use crate::config::sections::device::chooses_queues;
 use crate::config::sections::policy::policy_name;
 use crate::config::yaml::exact::Exact;
 use crate::dataplane::{PortSpec, SwitchSpec};
@@ -139,7 +140,12 @@ impl List {
 
     /// Adds a setting that can change at run time and whose text is exact.
     fn live(&mut self, key: impl Into<String>, value: impl fmt::Display) {
-        self.put(true, key, value.to_string(), value.to_string());
+        self.live_if(true, key, value);
+    }
+
+    /// Adds a setting that can change at run time if `is_live`.
+    fn live_if(&mut self, is_live: bool, key: impl Into<String>, value: impl fmt::Display) {
+        self.put(is_live, key, value.to_string(), value.to_string());
     }
 
     /// Adds a setting that can change at run time and whose text is rounded.
@@ -259,12 +265,14 @@ fn of_port(port: &PortSpec, device: &PortDevice, switch: &SwitchSpec, list: &mut
     list.fixed("pfc_proven", device.pfc_proven);
     list.fixed("lcore", port.lcore);
     list.fixed("backlog_mark", port.backlog_mark.map_or("off".to_owned(), |mark| mark.to_string()));
-    list.live("trust", words::trust(port.trust));
-    list.live("class", port.port_class);
+    // Flow rules by these marks stay in the device.
+    let is_live = device.queues == 1 || !chooses_queues(&device.kind);
+    list.live_if(is_live, "trust", words::trust(port.trust));
+    list.live_if(is_live, "class", port.port_class);
     let tables = [("maps.dscp", &port.marks.dscp_to_tc[..]), ("maps.pcp", &port.marks.pcp_to_tc[..])];
     for (key, table) in tables {
         for (mark, class) in table.iter().enumerate() {
-            list.live(format!("{key}.{mark}"), class);
+            list.live_if(is_live, format!("{key}.{mark}"), class);
         }
     }
     for (key, table) in [("rewrite.dscp", port.rewrite.dscp), ("rewrite.pcp", port.rewrite.pcp)] {

@@ -143,6 +143,22 @@ fn each_change_is_named_and_only_live_ones_can_be_made() {
     }
 }
 
+#[test]
+fn marks_of_a_nic_with_flow_rules_need_a_restart() {
+    let at = |queues: u8, keys: &str| {
+        let port = format!("ports: [{{name: a, device: '0000:3b:00.0', speed: 10G, queues: {queues}{keys}}}]");
+        parse("x.yaml", &format!("preset: roce\n{port}\n")).expect("a configuration")
+    };
+    for (keys, key) in [(", trust: pcp", "trust"), (", class: 1", "class"), (", maps: {dscp: {46: 3}}", "maps.dscp.46")]
+    {
+        for queues in [1, 2] {
+            let found = differences(&at(queues, ""), &at(queues, keys));
+            let found = found.iter().find(|found| found.key.ends_with(key)).expect("a difference");
+            assert_eq!(found.is_live, queues == 1, "{keys}");
+        }
+    }
+}
+
 /// Every difference in the plan is a difference in a setting: nothing changes, or is refused, without a name.
 #[test]
 fn every_change_of_the_plan_has_a_named_difference() {

@@ -1,9 +1,9 @@
 //! The devices of the ports: their flow control, flow rules, links and counters.
 
 use super::flow_control::{Asked, FlowControls};
-use super::steering::Steering;
+use super::steering::{Steered, steer};
 use crate::dpdk::{EthPort, FlowRule, PortStats};
-use crate::sets::{ClassSet, PortSet};
+use crate::sets::PortSet;
 use crate::stats::flow_control::FlowControlDevice;
 use crate::stats::{DeviceStats, SwitchView};
 
@@ -23,8 +23,6 @@ pub(super) trait PortAccess {
     fn chooses_queues(&self) -> bool;
     /// Adds a flow rule, or returns the driver's reason against it.
     fn steer(&self, rule: FlowRule) -> Result<(), String>;
-    /// Removes all flow rules.
-    fn steer_nothing(&self) -> Result<(), String>;
 }
 
 impl PortAccess for EthPort {
@@ -55,16 +53,12 @@ impl PortAccess for EthPort {
     fn steer(&self, rule: FlowRule) -> Result<(), String> {
         EthPort::steer(self, rule)
     }
-
-    fn steer_nothing(&self) -> Result<(), String> {
-        EthPort::steer_nothing(self)
-    }
 }
 
 /// The devices of all ports while the switch runs.
 pub(super) struct Devices {
     flow_control: FlowControls,
-    steering: Steering,
+    steered: Vec<Option<Steered>>,
 }
 
 impl Devices {
@@ -72,19 +66,19 @@ impl Devices {
     /// Returns the ports whose links are up, and warnings.
     pub fn start(ports: &[impl PortAccess], switch_view: &SwitchView) -> (Self, PortSet, Vec<String>) {
         let (flow_control, mut warnings) = FlowControls::turn_off(ports, switch_view);
-        let (steering, refused) = Steering::start(ports, switch_view);
-        warnings.extend(refused);
-        (Self { flow_control, steering }, refresh(ports, switch_view), warnings)
+        let specs = switch_view.spec.ports.iter();
+        let steered = ports.iter().zip(specs).map(|(port, spec)| {
+            let (steered, warning) = steer(port, spec, &switch_view.spec.classes);
+            warnings.extend(warning);
+            steered
+        });
+        let steered = steered.collect();
+        (Self { flow_control, steered }, refresh(ports, switch_view), warnings)
     }
 
-    /// Receive queues of a port that its device fills with lossless frames, and whether no others have such frames.
-    pub fn steered(&self, port: usize) -> (ClassSet, bool) {
-        self.steering.queues(port)
-    }
-
-    /// Gives the devices the flow rules of new settings. Returns warnings.
-    pub fn follow(&mut self, ports: &[impl PortAccess], switch_view: &SwitchView) -> Vec<String> {
-        self.steering.follow(ports, switch_view)
+    /// Queues of a port whose device chooses the queue of a frame; `None` at other ports.
+    pub fn steered(&self, port: usize) -> Option<Steered> {
+        *self.steered.get(port)?
     }
 
     /// Reads every device. Returns the ports whose links are up, and messages about changed flow control.

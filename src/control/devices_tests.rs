@@ -19,8 +19,6 @@ pub(in crate::control) struct Nic {
     pub asked: Cell<u32>,
     /// Frames for which it takes no rule.
     pub refuses: Vec<Frames>,
-    /// Whether it keeps its rules.
-    pub keeps_rules: Cell<bool>,
     pub rules: RefCell<Vec<FlowRule>>,
 }
 
@@ -34,7 +32,6 @@ pub(in crate::control) fn nic(driver: &'static str) -> Nic {
         has_functions: true,
         asked: Cell::new(0),
         refuses: Vec::new(),
-        keeps_rules: Cell::new(false),
         rules: RefCell::default(),
     }
 }
@@ -69,14 +66,6 @@ impl PortAccess for Nic {
             return Err("not this item".to_owned());
         }
         self.rules.borrow_mut().push(rule);
-        Ok(())
-    }
-
-    fn steer_nothing(&self) -> Result<(), String> {
-        if self.keeps_rules.get() {
-            return Err("busy".to_owned());
-        }
-        self.rules.borrow_mut().clear();
         Ok(())
     }
 }

@@ -256,8 +256,9 @@ fn launch(
     let mut pipelines = Pipeline::fleet(&config.switch, counters, hz, RNG_SEED);
     for pipeline in &mut pipelines {
         for port in 0..config.switch.ports.len() {
-            let (queues, is_complete) = devices.steered(port);
-            pipeline.steer(port, queues, is_complete);
+            if let Some(steered) = devices.steered(port) {
+                pipeline.steer(port, steered.queues, steered.is_complete);
+            }
         }
     }
     let lcores = ports.eal.workers().to_vec();

@@ -2,104 +2,62 @@
 //!
 //! The switch polls queues with lossless frames first. On an lcore that is too slow, other frames then overflow in the
 //! NIC, which costs no cycle. PFC of the peer comes by the first queue of lossless frames, so that it never overflows
-//! with others. Queue 0 is for all frames that are not lossless. A NIC without such rules chooses the
-//! queues by itself: all frames are forwarded, but lossless ones may share a queue with others.
+//! with others. Queue 0 is for all frames that are not lossless. A NIC without such rules chooses the queues by itself:
+//! all frames are forwarded, but lossless ones may share a queue with others.
+//!
+//! The rules stay as they are at the start, so a change of `trust`, `class` or `maps` at such a port needs a restart.
 
 use super::devices::PortAccess;
 use crate::dataplane::PortSpec;
 use crate::dpdk::{FlowRule, Frames, Steerable, steerable};
 use crate::qos::{ClassMap, Trust};
 use crate::sets::ClassSet;
-use crate::stats::SwitchView;
 
 /// Frames for which a device refused a rule, with its reason.
 type Refused = Vec<(Frames, String)>;
 
-/// The flow rules of all ports.
-pub(super) struct Steering {
-    /// The rules of each port; `None` if it was not asked for any.
-    ports: Vec<Option<Rules>>,
+/// Queues of a port whose device chooses the queue of a frame.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Steered {
+    /// Receive queues that the device fills with lossless frames.
+    pub queues: ClassSet,
+    /// Whether no other queue has lossless frames or PFC.
+    pub is_complete: bool,
 }
 
-/// The rules of one port.
-struct Rules {
-    wanted: Vec<FlowRule>,
-    /// Receive queues to which a rule leads, except queue 0.
-    queues: ClassSet,
-    /// Whether no lossless frame and no PFC frame comes by queue 0.
-    is_complete: bool,
-    /// Whether the device took any.
-    has_any: bool,
+/// Gives the rules of a started port to its device. Returns its queues; `None` if the port has one queue, or if the
+/// sender chooses it. Also returns a warning if the device does not steer.
+pub(super) fn steer(port: &impl PortAccess, spec: &PortSpec, classes: &ClassMap) -> (Option<Steered>, Option<String>) {
+    if !port.chooses_queues() || spec.rx_queues < 2 {
+        return (None, None);
+    }
+    let (marks, driver) = (queues_of_marks(spec, classes), port.driver());
+    let known = steerable(&driver);
+    let wanted = known.map_or(Vec::new(), |known| rules_of(spec.trust, &marks, &known));
+    let is_unknown = wanted.is_empty() && !marks.is_empty();
+    let (queues, refused) = give(port, &wanted);
+    // Rules for IP do not select tagged frames at each driver, and none selects frames without a mark.
+    let has_marked =
+        spec.trust == Trust::Pcp || spec.vlan.tagged().is_empty() && known.is_some_and(|known| known.is_complete);
+    let is_complete =
+        !wanted.is_empty() && refused.is_empty() && has_marked && !is_lossless(spec, classes, spec.port_class);
+    (Some(Steered { queues, is_complete }), warning(spec, &driver, is_unknown, &refused))
 }
 
-impl Steering {
-    /// Gives their rules to the devices of started ports. Returns warnings for those that do not steer.
-    pub fn start(ports: &[impl PortAccess], switch_view: &SwitchView) -> (Self, Vec<String>) {
-        let mut steering = Self { ports: ports.iter().map(|_| None).collect() };
-        let warnings = steering.follow(ports, switch_view);
-        (steering, warnings)
-    }
-
-    /// Gives new rules to the devices whose ports map marks to lossless groups in another way than before.
-    pub fn follow(&mut self, ports: &[impl PortAccess], switch_view: &SwitchView) -> Vec<String> {
-        let classes = &switch_view.spec.classes;
-        let mut warnings = Vec::new();
-        for ((port, rules), spec) in ports.iter().zip(&mut self.ports).zip(&switch_view.spec.ports) {
-            let marks = queues_of_marks(spec, classes);
-            if !port.chooses_queues() || spec.rx_queues < 2 || (marks.is_empty() && rules.is_none()) {
-                continue;
-            }
-            let driver = port.driver();
-            let known = steerable(&driver);
-            let wanted = known.map_or(Vec::new(), |known| rules_of(spec.trust, &marks, &known));
-            if rules.as_ref().is_some_and(|rules| rules.wanted == wanted) {
-                continue;
-            }
-            if rules.as_ref().is_some_and(|rules| rules.has_any)
-                && let Err(why) = port.steer_nothing()
-            {
-                warnings.push(format!(
-                    "port {}: {driver} keeps its old flow rules ({why}), so lossless frames may share receive queues \
-                     with others; reload again, or restart the switch",
-                    spec.name
-                ));
-                continue;
-            }
-            let unknown = wanted.is_empty() && !marks.is_empty();
-            let (mut given, refused) = give(port, wanted);
-            // Rules for IP do not select tagged frames at each driver, and none selects frames without a mark.
-            let has_marked = spec.trust == Trust::Pcp
-                || spec.vlan.tagged().is_empty() && known.is_some_and(|known| known.is_complete);
-            given.is_complete &= has_marked && !is_lossless(spec, classes, spec.port_class);
-            warnings.extend(warning(spec, &driver, unknown, &refused));
-            *rules = Some(given);
-        }
-        warnings
-    }
-
-    /// Receive queues of a port that its device fills with lossless frames, and whether no others have such frames.
-    pub fn queues(&self, port: usize) -> (ClassSet, bool) {
-        let rules = self.ports.get(port).and_then(Option::as_ref);
-        rules.map_or((ClassSet::EMPTY, false), |rules| (rules.queues, rules.is_complete))
-    }
-}
-
-/// Gives the rules `wanted` to the device. After a refusal it skips the other rules for frames of that kind.
-fn give(port: &impl PortAccess, wanted: Vec<FlowRule>) -> (Rules, Refused) {
-    let (mut refused, mut queues, mut has_any) = (Refused::new(), ClassSet::EMPTY, false);
-    for rule in &wanted {
+/// Gives the rules `wanted` to the device. After a refusal it skips the other rules for frames of that kind. Returns
+/// the queues to which rules lead, except queue 0.
+fn give(port: &impl PortAccess, wanted: &[FlowRule]) -> (ClassSet, Refused) {
+    let (mut refused, mut queues) = (Refused::new(), ClassSet::EMPTY);
+    for rule in wanted {
         if refused.iter().any(|(frames, _)| *frames == rule.frames) {
             continue;
         }
         match port.steer(*rule) {
-            Ok(()) => {
-                has_any = true;
-                queues |= ClassSet::only_if(rule.queue > 0, rule.queue.into());
-            }
+            Ok(()) => queues |= ClassSet::only_if(rule.queue > 0, rule.queue.into()),
             Err(why) => refused.push((rule.frames, why)),
         }
     }
-    (Rules { wanted, queues, is_complete: refused.is_empty(), has_any }, refused)
+    (queues, refused)
 }
 
 /// Marks of lossless frames at a port, each with its receive queue. Each lossless group has a queue from 1 on, if there

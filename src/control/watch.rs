@@ -127,10 +127,9 @@ impl Watch<'_> {
 
     /// Rereads the configuration. If it was to be applied, reports the result.
     async fn reload(&mut self, live: &mut Live, apply: bool) -> Reload {
-        let mut answer = self.reloader.reload(apply).await;
+        let answer = self.reloader.reload(apply).await;
         if apply {
             self.api.goes_by(self.reloader.running());
-            answer.warnings.extend(self.devices.follow(&self.ports.ports, &self.current.get()));
             self.tell_reload(live, &answer);
         }
         answer

@@ -217,22 +217,6 @@ impl EthPort {
             number => Err(reason(&error, number)),
         }
     }
-
-    /// Removes all rules of the port. Its device then chooses the queues by itself.
-    ///
-    /// # Errors
-    ///
-    /// The driver's reason, such as that it has no flow rules.
-    pub fn steer_nothing(&self) -> Result<(), String> {
-        let device = self.device();
-        let _state = device.state();
-        let mut error = rte_flow_error::default();
-        // SAFETY: the port is open, and the lock excludes other control calls on it.
-        match unsafe { dpdk_sys::rte_flow_flush(device.id(), &mut error) } {
-            0.. => Ok(()),
-            status => Err(reason(&error, -status)),
-        }
-    }
 }
 
 /// The driver's words, and the text of the error number.

@@ -136,7 +136,7 @@ impl<P: Packet> Pipeline<P> {
     /// their own do not count, nor do lossless ones that came after their queues were drained in this poll.
     fn left<I: Ports<Pkt = P>>(&self, io: &mut I, port: usize) -> Option<usize> {
         let queues = &self.ports[port].rx_queues;
-        if queues.has_drained_lossless() { Some(0) } else { io.backlog(port, queues.backlogged()) }
+        if queues.is_drained() { Some(0) } else { io.backlog(port, queues.backlogged()) }
     }
 
     /// Evaluates the backlog of `port`: frames left in the receive ring count as buffer occupancy too. Beyond a mark

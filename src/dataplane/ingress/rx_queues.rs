@@ -55,8 +55,10 @@ pub(crate) struct RxQueues {
     steered: ClassSet,
     /// Whether no other queue has lossless frames or PFC, so that it may overflow.
     is_complete: bool,
-    /// Whether the queues with lossless groups were empty after the last receive call.
-    is_lossless_drained: bool,
+    /// Whether such frames may be in any queue, because the device has not taken all rules.
+    is_mixed: bool,
+    /// Whether the queues whose frames count as receive backlog were empty after the last receive call.
+    is_drained: bool,
     /// Frames that the other queues may still bring in this poll.
     others_left: usize,
     /// End of the present period, and its length in ticks.
@@ -97,7 +99,8 @@ impl RxQueues {
             lossless: ClassSet::EMPTY,
             steered: ClassSet::EMPTY,
             is_complete: false,
-            is_lossless_drained: false,
+            is_mixed: false,
+            is_drained: false,
             others_left: usize::MAX,
             period_end: Ticks(0),
             period,
@@ -118,7 +121,7 @@ impl RxQueues {
     /// Declares that the device puts lossless frames into `queues`. They count as lossless even while they are empty.
     /// `is_complete` is whether it puts all of them there, and PFC.
     pub fn steer(&mut self, queues: ClassSet, is_complete: bool) {
-        (self.steered, self.is_complete) = (queues & self.all, is_complete);
+        (self.steered, self.is_complete, self.is_mixed) = (queues & self.all, is_complete, !is_complete);
         self.lossless |= self.steered;
     }
 
@@ -129,12 +132,13 @@ impl RxQueues {
 
     /// Whether queues without lossless groups have brought all frames that they may in this poll.
     pub fn is_cut(&self) -> bool {
-        self.others_left == 0
+        // Vector drivers give none if they are asked for fewer than eight.
+        self.is_complete && self.others_left < 8
     }
 
-    /// Whether the queues with lossless groups were empty at their last receive call. False if none is known.
-    pub fn has_drained_lossless(&self) -> bool {
-        self.is_lossless_drained
+    /// Whether the queues of [`RxQueues::backlogged`] were empty at their last receive call.
+    pub fn is_drained(&self) -> bool {
+        self.is_drained
     }
 
     /// Lossless groups that `queue` carries.
@@ -159,10 +163,10 @@ impl RxQueues {
         self.all.iter().filter(|&queue| !(self.carried(queue) & xoff).is_empty()).collect()
     }
 
-    /// Queues whose frames count as receive backlog: those with lossless classes, or all if none is known. Frames of
-    /// others may be lost in front of the switch, so they do not pause lossless senders.
+    /// Queues whose frames count as receive backlog: those with lossless classes, or all if none is known or any may
+    /// have them. Frames of others may be lost in front of the switch, so they do not pause lossless senders.
     pub fn backlogged(&self) -> ClassSet {
-        if self.lossless.is_empty() { self.all } else { self.lossless }
+        if self.lossless.is_empty() || self.is_mixed { self.all } else { self.lossless }
     }
 
     /// Receives a burst of `port` from the queues that may be polled. If the burst is not full, these queues are empty,
@@ -184,16 +188,17 @@ impl RxQueues {
         let (lossless, others) = (open & self.lossless, open - self.lossless);
         let is_shared = !conditions.is_late && !others.is_empty();
         let share = if is_shared { BURST - LOSSY_SHARE } else { BURST };
-        let mut is_drained = self.take(io, port, (1, lossless), share, burst);
+        let mut lossless_drained = self.take(io, port, (1, lossless), share, burst);
         let before = burst.len();
-        self.take(io, port, (0, others), before.saturating_add(self.others_left).min(BURST), burst);
+        let others_drained =
+            self.take(io, port, (0, others), before.saturating_add(self.others_left).min(BURST), burst);
         self.others_left -= burst.len() - before;
         let is_cut = before == share;
         if is_shared && is_cut && self.most == BURST {
             // The others left room.
-            is_drained = self.take(io, port, (1, lossless), BURST, burst);
+            lossless_drained = self.take(io, port, (1, lossless), BURST, burst);
         }
-        self.is_lossless_drained = is_drained && !lossless.is_empty();
+        self.is_drained = lossless_drained && (others_drained || self.backlogged() != self.all);
         self.burst = burst.len();
     }
 

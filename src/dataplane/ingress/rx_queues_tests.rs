@@ -100,9 +100,9 @@ fn others_bring_no_more_in_a_poll_than_they_may() {
     };
     bed.queues.begin_poll(10);
     assert_eq!((groups(&mut bed), bed.queues.is_cut()), ([BURST, 0], false));
-    assert!(!bed.queues.has_drained_lossless());
+    assert!(!bed.queues.is_drained());
     assert_eq!((groups(&mut bed), bed.queues.is_cut()), ([8, 10], true));
-    assert!(bed.queues.has_drained_lossless());
+    assert!(bed.queues.is_drained());
     assert_eq!(groups(&mut bed), [0, 0]);
     bed.queues.begin_poll(usize::MAX);
     assert_eq!(groups(&mut bed), [0, BURST]);
@@ -123,7 +123,6 @@ fn steered_queues_are_lossless_without_frames_and_after_long_silence() {
 #[test]
 fn lossless_queues_are_drained_if_they_left_room_for_themselves() {
     let mut bed = Bed::new(2, false);
-    assert!(!bed.queues.has_drained_lossless(), "none is known");
     bed.queues.steer(ClassSet::only(1), true);
     let share = BURST - LOSSY_SHARE;
     for (lossless, lossy, is_drained) in [
@@ -137,8 +136,28 @@ fn lossless_queues_are_drained_if_they_left_room_for_themselves() {
         bed.inject(0, 0, 0..lossy);
         bed.inject(1, 3, 0..lossless as u8);
         bed.receive(ClassSet::EMPTY, false);
-        assert_eq!(bed.queues.has_drained_lossless(), is_drained, "{lossless} and {lossy}");
+        assert_eq!(bed.queues.is_drained(), is_drained, "{lossless} and {lossy}");
         while !bed.receive(ClassSet::EMPTY, false).is_empty() {}
+    }
+}
+
+#[test]
+fn without_lossless_queues_all_must_be_empty_and_with_incomplete_rules_too() {
+    for is_steered in [false, true] {
+        let mut bed = Bed::new(2, false);
+        if is_steered {
+            bed.queues.steer(ClassSet::only(1), false);
+        }
+        assert_eq!(bed.queues.backlogged(), ClassSet::first(2));
+        bed.inject(0, 0, 0..40);
+        bed.receive(ClassSet::EMPTY, false);
+        assert!(!bed.queues.is_drained(), "frames are left in queue 0");
+        bed.receive(ClassSet::EMPTY, false);
+        assert!(bed.queues.is_drained());
+        // Incomplete rules cut no queue.
+        bed.queues.begin_poll(0);
+        bed.inject(0, 0, 0..10);
+        assert_eq!(bed.receive(ClassSet::EMPTY, true).len(), 10);
     }
 }
 
