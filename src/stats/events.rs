@@ -237,6 +237,15 @@ mod tests {
     }
 
     #[test]
+    fn backlog_that_the_device_cannot_count_is_told_without_a_number() {
+        let (switch_view, mut events) = (watched(), Events::default());
+        look(&mut events, &switch_view, 1);
+        switch_view.counters.ports[0].backlog_xoffs.add(1);
+        let expected = ["t=2.0s backlog: p1 has frames waiting: its lossless classes are paused by its own backlog"];
+        assert_eq!(look(&mut events, &switch_view, 20), expected);
+    }
+
+    #[test]
     fn links_and_transmit_losses_are_told() {
         let switch_view = watched();
         let mut events = Events::default();
