@@ -19,6 +19,7 @@ pub mod forward;
 pub mod headroom;
 pub mod hosts;
 pub mod io;
+pub mod isa;
 #[allow(unsafe_code)]
 pub mod linux;
 pub mod mmu;

@@ -239,7 +239,7 @@ pub fn wred() -> u64 {
     let wred = WredProfile::new(Bytes(100_000), Bytes(400_000), pmax).expect("a profile");
     let mut rng = XorShift::new(7);
     run(|call| {
-        black_box(wred.judge(black_box(Bytes(100_000 + 32 * u64::from(call))), rng.roll()));
+        black_box(wred.judge(black_box(Bytes(100_000 + 32 * u64::from(call))), || rng.roll()));
     })
 }
 

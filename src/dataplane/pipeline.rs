@@ -20,6 +20,7 @@ use crate::dataplane::ingress::shed::Shedder;
 use crate::dataplane::telemetry::counters::Counters;
 use crate::forward::fdb::{Learned, Station};
 use crate::io::{Burst, Packet};
+use crate::isa::Isa;
 use crate::mmu::{Lease, QueueAdmission};
 use crate::route::RouteTable;
 use crate::sets::{CLASSES, ClassSet, MAX_PORTS, PortSet};
@@ -53,6 +54,8 @@ pub struct Pipeline<P> {
     pub(crate) now: Ticks,
     /// Dropped frames whose buffers are freed together.
     pub(crate) trash: Trash<P>,
+    /// The form in which loops over bursts run.
+    pub(crate) isa: Isa,
 }
 
 impl<P: Packet> Pipeline<P> {
@@ -104,6 +107,7 @@ impl<P: Packet> Pipeline<P> {
                     telemetry: Telemetry::new(counters.clone(), own, hz, spec.poll_gap),
                     now: Ticks(0),
                     trash: Trash { frames: Burst::new() },
+                    isa: Isa::detect(),
                 }
             })
             .collect()

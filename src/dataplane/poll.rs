@@ -4,9 +4,10 @@
 //! state; this file calls them. Loops over ports, and branches for refused frames and for other lcores, are in
 //! `ingress/rounds.rs`, `ingress/dispatch.rs`, `handoff/accept.rs` and `egress/transmit.rs`.
 
+use super::frame::lanes::{BurstLanes, Lanes};
 use super::frame::meta::Meta;
 use super::ingress::forwarder::{Egresses, IngressContext, Prefetcher};
-use super::ingress::parse::{Arrived, parse_burst};
+use super::ingress::parse::{Arrived, ParseContext, parse_burst};
 use super::ingress::punt::RouteContext;
 use super::ingress::rounds::{PollRound, TakenBurst};
 use super::ingress::scratch::Scratch;
@@ -113,17 +114,40 @@ impl<P: Packet> Pipeline<P> {
             return self.process_routed(io, port, burst, metas, now);
         }
         let lookup = self.forwarder.begin(port, burst.len());
-        let mut prefetcher = Prefetcher { forwarder: &self.forwarder, uses_cache: lookup.is_some() };
-        let of_port = (port, &self.ports[port]);
-        let mut arrived = parse_burst(of_port, &self.forwarder, self.buffer.cell, burst, metas, &mut prefetcher);
+        let mut lanes = BurstLanes::default();
+        let mut arrived = self.parse_bridged(port, burst, metas, (lookup.is_some(), &mut lanes));
         self.count(port, burst, metas, &arrived, now);
         let from = IngressContext { port, up: self.links.up, counters: &self.telemetry.counters.lcores[self.lcore] };
-        let mut egresses = self.forwarder.forward(from, metas, (burst.len(), arrived.data), lookup);
+        let mut egresses = self.forwarder.forward(from, metas, (burst.len(), arrived.data), (lookup, &mut lanes));
         // A switch that only bridges may have a device at the router's number.
         if egresses.ports.contains(ROUTER_PORT) && self.router.is_some() {
             egresses = self.route_bridged(port, burst, metas, (&mut arrived, egresses), now);
         }
-        self.send_on(io, port, burst, metas, (&arrived, egresses));
+        self.send_on(io, port, (burst, metas, &lanes), (&arrived, egresses));
+    }
+
+    /// Parses the frames of a port that bridges.
+    #[inline]
+    fn parse_bridged(
+        &self,
+        port: usize,
+        burst: &Burst<P>,
+        metas: &mut [Meta; BURST],
+        (uses_cache, lanes): (bool, &mut BurstLanes),
+    ) -> Arrived {
+        let (BurstLanes { places, queues, .. }, forwarder) = (lanes, &self.forwarder);
+        let from = self.parse_context(port);
+        if uses_cache {
+            parse_burst(from, burst, (metas, queues), &mut Prefetcher::<true> { forwarder, places })
+        } else {
+            parse_burst(from, burst, (metas, queues), &mut Prefetcher::<false> { forwarder, places })
+        }
+    }
+
+    #[inline]
+    fn parse_context(&self, number: usize) -> ParseContext<'_> {
+        let Self { ports, forwarder, buffer, isa, .. } = self;
+        ParseContext { number, port: &ports[number], forwarder, cell: buffer.cell, isa: *isa }
     }
 
     /// Does the work of [`Pipeline::process`] for a routed port.
@@ -136,8 +160,9 @@ impl<P: Packet> Pipeline<P> {
         metas: &mut [Meta; BURST],
         now: Ticks,
     ) {
-        let (arrived, egresses) = self.route_from_routed(port, burst, metas, now);
-        self.send_on(io, port, burst, metas, (&arrived, egresses));
+        let mut lanes = BurstLanes::default();
+        let (arrived, egresses) = self.route_from_routed(port, (burst, metas, &mut lanes.queues), now);
+        self.send_on(io, port, (burst, metas, &lanes), (&arrived, egresses));
     }
 
     /// Counts a parsed burst, and obeys its MAC control frames.
@@ -158,12 +183,11 @@ impl<P: Packet> Pipeline<P> {
         &mut self,
         io: &mut I,
         port: usize,
-        burst: &mut Burst<P>,
-        metas: &mut [Meta; BURST],
+        (burst, metas, lanes): (&mut Burst<P>, &mut [Meta; BURST], &BurstLanes),
         (arrived, egresses): (&Arrived, Egresses),
     ) {
         let demand = self.rewriter.rewrite(&self.ports[port], burst, metas, arrived, egresses);
-        self.dispatch(io, port, burst, metas, &demand);
+        self.dispatch(io, port, burst, (metas, lanes), &demand);
         self.telemetry.gauges_dirty.insert(port);
     }
 
@@ -174,14 +198,14 @@ impl<P: Packet> Pipeline<P> {
     fn route_from_routed(
         &mut self,
         port: usize,
-        burst: &mut Burst<P>,
-        metas: &mut [Meta; BURST],
+        (burst, metas, queues): (&mut Burst<P>, &mut [Meta; BURST], &mut Lanes),
         now: Ticks,
     ) -> (Arrived, Egresses) {
         let Some(router) = &mut self.router else { unreachable!("only a router has routed ports") };
         let mut reader = router.reader(port);
-        let of_port = (port, &self.ports[port]);
-        let mut arrived = parse_burst(of_port, &self.forwarder, self.buffer.cell, burst, metas, &mut reader);
+        let Self { ports, forwarder, buffer, isa, .. } = self;
+        let from = ParseContext { number: port, port: &ports[port], forwarder, cell: buffer.cell, isa: *isa };
+        let mut arrived = parse_burst(from, burst, (metas, queues), &mut reader);
         let is_usual = reader.is_usual(burst.len());
         self.count(port, burst, metas, &arrived, now);
         let Self { router: Some(router), forwarder, links, telemetry, lcore, .. } = self else {

@@ -146,6 +146,60 @@ impl Station {
     }
 }
 
+/// The two stations of a frame, in one VLAN. Its words are as [`FlowCache`](super::FlowCache) compares them, so that a
+/// look-up does not shift the addresses of every frame.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct StationPair {
+    /// Address of the destination in the upper 48 bits; the others are zero.
+    dst: u64,
+    /// Address of the source in the upper 48 bits, and 12 bits of VLAN at the lower end.
+    src: u64,
+}
+
+impl StationPair {
+    /// The stations at the addresses `dst` and `src` ([`MacAddr::to_number`]) in `vlan`.
+    #[inline]
+    #[must_use]
+    pub const fn new(vlan: u16, dst: u64, src: u64) -> Self {
+        Self { dst: dst << 16, src: src << 16 | vlan as u64 & 0xfff }
+    }
+
+    /// Destination.
+    #[inline]
+    #[must_use]
+    pub const fn dst(self) -> Station {
+        Station(self.dst >> 4 | self.src & 0xfff)
+    }
+
+    /// Source.
+    #[inline]
+    #[must_use]
+    pub const fn src(self) -> Station {
+        Station(self.src >> 16 << 12 | self.src & 0xfff)
+    }
+
+    /// VLAN of both.
+    #[inline]
+    #[must_use]
+    pub const fn vlan(self) -> u16 {
+        (self.src & 0xfff) as u16
+    }
+
+    /// The pair with another destination, in the VLAN of that.
+    #[inline]
+    #[must_use]
+    pub const fn to(self, dst: Station) -> Self {
+        Self { dst: dst.0 >> 12 << 16, src: self.src >> 16 << 16 | dst.0 & 0xfff }
+    }
+
+    /// The words that the flow cache compares. The lowest 16 bits of the first and the 4 bits above the VLAN in the second
+    /// are vacant.
+    #[inline]
+    pub(super) const fn words(self) -> (u64, u64) {
+        (self.dst, self.src)
+    }
+}
+
 /// The entry that a station on some port has if its last frame came in the current coarse tick.
 #[derive(Debug, Clone, Copy)]
 pub struct JustSeen(Entry);

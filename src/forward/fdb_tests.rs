@@ -1,4 +1,5 @@
 use super::*;
+use proptest::prelude::*;
 
 impl Fdb {
     fn learn_at(&mut self, vlan: u16, mac: MacAddr, port: usize) -> Learned {
@@ -125,4 +126,16 @@ fn fdb_fills_to_nine_tenths_and_evicts_no_live_station() {
     let found = (0..=u16::MAX).filter(|&n| fdb.port_of(1, mac(n)) == Some(usize::from(n % 32))).count();
     assert_eq!(found, learned);
     assert_eq!(fdb.len(), learned);
+}
+
+proptest! {
+    #[test]
+    fn a_pair_keeps_its_stations(vlan in 0_u16..4096, dst in 0_u64..1 << 48, src in 0_u64..1 << 48, to in (0_u16..4096, 0_u64..1 << 48)) {
+        let pair = StationPair::new(vlan, dst, src);
+        let expected = (Station::new(vlan, dst), Station::new(vlan, src), vlan);
+        prop_assert_eq!((pair.dst(), pair.src(), pair.vlan()), expected);
+        let other = Station::new(to.0, to.1);
+        let pair = pair.to(other);
+        prop_assert_eq!((pair.dst(), pair.src(), pair.vlan()), (other, Station::new(to.0, src), to.0));
+    }
 }

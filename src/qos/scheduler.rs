@@ -158,6 +158,23 @@ impl Scheduler {
         }
     }
 
+    /// The next queue of `left`, if each queue sends all that it has: strict ones first, and the highest number before
+    /// the others. `None` after the last one.
+    ///
+    /// A port whose frames all fit one burst sends them in this order, without turns: any order gives each queue all that
+    /// it has.
+    #[inline]
+    #[must_use]
+    pub fn next_of_all(&self, left: ClassSet) -> Option<usize> {
+        (left & self.strict).highest().or_else(|| left.highest())
+    }
+
+    /// Removes all credit, because the queues that could send are empty.
+    #[inline]
+    pub fn all_emptied(&mut self) {
+        self.deficit = [0; CLASSES];
+    }
+
     /// Removes the credit of `queue`, which has become empty, as deficit round robin requires.
     #[inline]
     pub fn emptied(&mut self, queue: usize) {

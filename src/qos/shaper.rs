@@ -12,6 +12,10 @@ pub const MIN_FRAME: u32 = 60;
 /// Upper limit of the slack in ticks, several minutes. With 16 bits of fraction below, it still fits 63 bits.
 const MOST_SLACK: u64 = 1 << 40;
 
+/// Upper limit of the wire time of a byte, so that the time of a burst fits 63 bits. A link this slow carries less than a
+/// byte a second on a clock of a gigahertz.
+const MOST_BYTE_TIME: u64 = 1 << 43;
+
 /// Paces a port like its link: each frame takes its wire time. Idle time of up to `slack` can be made up.
 #[derive(Debug, Clone)]
 pub struct Shaper {
@@ -33,12 +37,7 @@ impl Shaper {
         // Rounded up: a port paced faster than its wire would slowly fill the ring behind it.
         let byte_time = ((u128::from(hz) * 8) << 16).div_ceil(u128::from(rate.0.max(1)));
         let slack = (u128::from(slack.0) * u128::from(hz) / 1_000_000_000).min(MOST_SLACK.into());
-        Self {
-            free_at: 0,
-            fraction: 0,
-            byte_time: u64::try_from(byte_time).unwrap_or(u64::MAX >> 16),
-            slack: slack as u64,
-        }
+        Self { free_at: 0, fraction: 0, byte_time: byte_time.min(MOST_BYTE_TIME.into()) as u64, slack: slack as u64 }
     }
 
     /// Whether a frame may start now.
@@ -106,6 +105,17 @@ impl Pace {
     pub fn charge(&mut self, len: u32) {
         self.ahead += i64::from(len.max(MIN_FRAME) + WIRE_OVERHEAD) * self.byte_time;
     }
+
+    /// The pace after a run of `frames` frames of together `bytes`, the last of `last` bytes; `None` if one of them may
+    /// not start. No frame of the run is shorter than [`MIN_FRAME`], and the run is at most a burst.
+    #[inline]
+    #[must_use]
+    pub fn after_run(self, frames: u32, bytes: Bytes, last: u32) -> Option<Self> {
+        let last = i64::from(last + WIRE_OVERHEAD) * self.byte_time;
+        let ahead = self.ahead + (bytes.0 as i64 + i64::from(frames * WIRE_OVERHEAD)) * self.byte_time;
+        // The frames before the last start earlier than it does.
+        (ahead - last < 1 << 16).then_some(Self { ahead, ..self })
+    }
 }
 
 #[cfg(test)]
@@ -170,6 +180,16 @@ mod tests {
                 prop_assert_eq!(pace.is_some(), one_by_one.is_free(now));
                 let Some(mut pace) = pace else { continue };
                 let mut is_charged = false;
+                let mut run = lens.iter().map(|&len| len.max(MIN_FRAME));
+                let whole = pace.after_run(lens.len() as u32, Bytes(run.clone().sum::<u32>().into()), run.next_back().unwrap_or(0));
+                let mut paced_run = Some(pace);
+                for len in lens.iter().map(|&len| len.max(MIN_FRAME)) {
+                    paced_run = paced_run.filter(Pace::is_free);
+                    paced_run.iter_mut().for_each(|pace| pace.charge(len));
+                }
+                if !lens.is_empty() {
+                    prop_assert_eq!(whole.map(|pace| pace.ahead), paced_run.map(|pace| pace.ahead));
+                }
                 for len in lens {
                     if !pace.is_free() {
                         break;

@@ -48,15 +48,17 @@ impl WredProfile {
         }
     }
 
-    /// Judges a packet at `depth` with the uniformly random number `draw`.
+    /// Judges a packet at `depth`. Calls `draw` for a uniformly random number if the probability is above zero: packets
+    /// of a short queue take no numbers, so that they can leave in runs without a judgement of each.
     ///
     /// RFC 3168 section 5: "If so, then instead of dropping the packet, the router MAY instead set the CE codepoint in
     /// the IP header." The code deviates from section 5.1, "the CE codepoint should not be set by a router based on
     /// the instantaneous queue size", because DCQCN needs marks by that size.
     #[inline]
     #[must_use]
-    pub fn judge(&self, depth: Bytes, draw: u32) -> WredVerdict {
-        if u64::from(draw) < self.probability(depth) { WredVerdict::Congested } else { WredVerdict::Pass }
+    pub fn judge(&self, depth: Bytes, draw: impl FnOnce() -> u32) -> WredVerdict {
+        let probability = self.probability(depth);
+        if probability > 0 && u64::from(draw()) < probability { WredVerdict::Congested } else { WredVerdict::Pass }
     }
 }
 
@@ -94,16 +96,23 @@ mod tests {
     fn nothing_below_kmin_everything_from_kmax() {
         let wred = profile(1000, 2000, "5%");
         for draw in [0, 1, u32::MAX] {
-            assert_eq!(wred.judge(Bytes(1000), draw), WredVerdict::Pass);
-            assert_eq!(wred.judge(Bytes(2000), draw), WredVerdict::Congested);
+            assert_eq!(wred.judge(Bytes(1000), || draw), WredVerdict::Pass);
+            assert_eq!(wred.judge(Bytes(2000), || draw), WredVerdict::Congested);
         }
     }
 
     #[test]
     fn a_step_profile_marks_above_its_step_only() {
         let wred = profile(1000, 1000, "100%");
-        assert_eq!(wred.judge(Bytes(1000), 0), WredVerdict::Pass);
-        assert_eq!(wred.judge(Bytes(1001), u32::MAX), WredVerdict::Congested);
+        assert_eq!(wred.judge(Bytes(1000), || 0), WredVerdict::Pass);
+        assert_eq!(wred.judge(Bytes(1001), || u32::MAX), WredVerdict::Congested);
+    }
+
+    #[test]
+    fn a_packet_at_a_probability_of_zero_draws_no_number() {
+        let wred = profile(1000, 2000, "5%");
+        assert_eq!(wred.judge(Bytes(1000), || panic!("a draw")), WredVerdict::Pass);
+        assert_eq!(wred.judge(Bytes(1001), || 0), WredVerdict::Congested);
     }
 
     #[test]
@@ -111,7 +120,7 @@ mod tests {
         let wred = profile(0, 100_000, "10%");
         let mut rng = XorShift::new(7);
         let rolls = 1_000_000;
-        let marked = (0..rolls).filter(|_| wred.judge(Bytes(50_000), rng.roll()) == WredVerdict::Congested).count();
+        let marked = (0..rolls).filter(|_| wred.judge(Bytes(50_000), || rng.roll()) == WredVerdict::Congested).count();
         let share = marked as f64 / f64::from(rolls);
         assert!((0.048..0.052).contains(&share), "half way up to 10 % is 5 %, got {share}");
     }

@@ -22,6 +22,8 @@ pub mod mac_control;
 pub mod parse;
 pub mod plain;
 pub mod usual;
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod usual_vector;
 pub mod vlan_tag;
 
 pub use addr::MacAddr;

@@ -1,18 +1,19 @@
-//! The usual frame: untagged UDP over IPv4 without options, complete and not a fragment. It is read in a few words.
+//! The usual frame: untagged UDP or TCP over IPv4 without options, complete and not a fragment. It is read in a few
+//! words.
 //!
-//! Most RoCE frames are usual. [`parse_plain`](super::parse_plain) reads other common frames, and
+//! Most frames of RoCE are usual. [`parse_plain`](super::parse_plain) reads other common frames, and
 //! [`parse()`](super::parse()) reads any frame. All three return the same fields for a usual frame.
 
-use super::parse::{self, ETHERNET_LEN, IPV4_LEN, UDP_LEN};
+use super::parse::{ETHERNET_LEN, IPV4_LEN, TCP, TCP_LEN, UDP, UDP_LEN};
 
-/// Bytes of the headers, from the destination address to the end of the UDP header.
-const HEADERS_LEN: usize = ETHERNET_LEN + IPV4_LEN + UDP_LEN;
-/// Mask over the four bytes at offset 20: more-fragments flag, fragment offset, and protocol. It leaves out the time to
-/// live.
-const FRAGMENT_PROTOCOL: u32 = 0x3fff_00ff;
-const UDP: u32 = parse::UDP as u32;
-/// EtherType of IPv4, then version 4 and a header length of five words.
-const IPV4_PLAIN: u32 = 0x08_00_45;
+/// Bytes of the headers that are read, from the destination address on: those of a frame with UDP are shorter, but no
+/// frame on a wire is.
+const HEADERS_LEN: usize = ETHERNET_LEN + IPV4_LEN + TCP_LEN;
+/// Mask over the four bytes at offset 20, the first one lowest: more-fragments flag, fragment offset, and protocol. It
+/// leaves out the time to live.
+const FRAGMENT_PROTOCOL: u32 = 0xff00_ff3f;
+/// Bytes 12 to 14, the first one lowest: EtherType of IPv4, then version 4 and a header length of five words.
+const IPV4_PLAIN: u32 = 0x45_00_08;
 
 /// Header fields of a usual frame that the switch needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,23 +31,48 @@ impl Usual {
     pub const L3_OFFSET: u8 = ETHERNET_LEN as u8;
 }
 
+/// The first bytes of a frame that [`parse_usual`] reads.
+pub(crate) type UsualHeaders = [u8; HEADERS_LEN];
+
 /// Reads `frame`, which starts with the destination address and has no frame check sequence. Returns `None` if the
 /// frame is not usual.
 #[inline]
 #[must_use]
 pub fn parse_usual(frame: &[u8]) -> Option<Usual> {
-    let headers: &[u8; HEADERS_LEN] = frame.first_chunk()?;
-    let word = |at: usize| u16::from_be_bytes([headers[at], headers[at + 1]]);
-    let double = |at: usize| u32::from_be_bytes(std::array::from_fn(|byte| headers[at + byte]));
+    let headers: &UsualHeaders = frame.first_chunk()?;
     let quad = |at: usize| u64::from_be_bytes(std::array::from_fn(|byte| headers[at + byte]));
-    let (type_and_class, total_len, udp_len) = (double(12), usize::from(word(16)), usize::from(word(38)));
-    let is_plain = type_and_class >> 8 == IPV4_PLAIN && double(20) & FRAGMENT_PROTOCOL == UDP;
-    let is_whole = total_len <= frame.len() - ETHERNET_LEN && udp_len >= UDP_LEN && udp_len + IPV4_LEN <= total_len;
-    (is_plain && is_whole).then(|| Usual {
+    let double = |at: usize| u32::from_le_bytes(std::array::from_fn(|byte| headers[at + byte]));
+    if double(12) & 0xff_ffff != IPV4_PLAIN {
+        return None;
+    }
+    const FIRST_UDP: u32 = (UDP as u32) << 24;
+    const FIRST_TCP: u32 = (TCP as u32) << 24;
+    let protocol = match double(20) & FRAGMENT_PROTOCOL {
+        FIRST_UDP => UDP,
+        FIRST_TCP => TCP,
+        _ => return None,
+    };
+    is_whole(headers, frame.len(), protocol).then(|| Usual {
         dst: quad(0) >> 16,
         src: quad(4) & 0xffff_ffff_ffff,
-        traffic_class: type_and_class as u8,
+        traffic_class: headers[15],
     })
+}
+
+/// Whether the packet and its segment, of UDP or TCP, are complete in a frame of `len` bytes.
+#[inline(always)]
+pub(crate) fn is_whole(headers: &UsualHeaders, len: usize, protocol: u8) -> bool {
+    let word = |at: usize| usize::from(u16::from_be_bytes([headers[at], headers[at + 1]]));
+    let total_len = word(ETHERNET_LEN + 2);
+    let segment_fits = match protocol {
+        UDP => word(38) >= UDP_LEN && word(38) + IPV4_LEN <= total_len,
+        TCP => {
+            let tcp_len = usize::from(headers[46] >> 4) * 4;
+            tcp_len >= TCP_LEN && tcp_len + IPV4_LEN <= total_len
+        }
+        _ => false,
+    };
+    segment_fits && total_len <= len - ETHERNET_LEN
 }
 
 #[cfg(test)]

@@ -7,8 +7,10 @@ use arrayvec::ArrayVec;
 
 use super::Egress;
 use super::links::Links;
+use super::slots::Unpacked;
 use crate::dataplane::buffer::Buffer;
-use crate::dataplane::frame::desc::FrameDesc;
+use crate::dataplane::frame::desc::{FrameDesc, RunKind};
+use crate::dataplane::frame::lanes::BurstLanes;
 use crate::dataplane::frame::meta::{Forwarding, Meta};
 use crate::dataplane::handoff::mesh::HandoffFrame;
 use crate::dataplane::handoff::ring::Consumer;
@@ -40,6 +42,18 @@ pub(crate) struct Appended {
     pub queues: ClassSet,
 }
 
+/// Fills the lanes of egress ports and queues of the first `frames` frames, all of which are sent.
+#[inline(never)]
+fn fill_lanes(metas: &[Meta; BURST], frames: usize) -> BurstLanes {
+    let mut lanes = BurstLanes::default();
+    for (index, meta) in metas[..frames].iter().enumerate() {
+        let Forwarding::Send(egress) = meta.forwarding else { unreachable!("every frame of the burst is sent") };
+        lanes.egresses.set(index, egress);
+        lanes.queues.set(index, meta.desc.queue() as u8);
+    }
+    lanes
+}
+
 impl<P: Packet> Egress<P> {
     /// Appends a burst of admitted frames to queues of this lcore, none of which has a reserve. `demand` covers these
     /// frames. Not inlined: the loop needs the registers that its caller would keep.
@@ -48,16 +62,35 @@ impl<P: Packet> Egress<P> {
         &mut self,
         (ports, buffer): (&mut [Port], &mut Buffer),
         burst: &mut Burst<P>,
-        metas: &[Meta; BURST],
+        (metas, lanes): (&[Meta; BURST], &BurstLanes),
         demand: &BurstDemand,
     ) {
-        self.expect_room(burst.len());
         let frames = burst.len();
-        for (packet, meta) in burst.drain(..).zip(metas) {
-            let Forwarding::Send(egress) = meta.forwarding else { unreachable!("every frame of the burst is sent") };
-            self.append(&mut ports[usize::from(egress)], buffer, packet, meta.desc);
+        self.expect_room(frames);
+        let filled;
+        let lanes = if demand.is_in_lanes {
+            debug_assert!(lanes.are_like(&fill_lanes(metas, frames), frames), "lanes that are not of these frames");
+            lanes
+        } else {
+            filled = fill_lanes(metas, frames);
+            &filled
+        };
+        let mut packets = Unpacked::new(burst);
+        for egress in demand.egresses.iter() {
+            let (state, of_port) = (&mut ports[egress], lanes.egresses.equal(egress as u8) & packets.left());
+            for queue in demand.queues.iter() {
+                let members = lanes.queues.equal(queue as u8) & of_port;
+                let Some(first) = members.lowest() else { continue };
+                let kind = RunKind { charge: metas[first % BURST].desc, ..demand.kind };
+                state.queues[queue].append_run(&mut self.slab, &mut packets, (members, kind), metas);
+                state.waiting.insert(queue);
+            }
         }
-        self.finish(ports, &Appended { frames, egresses: demand.egresses, queues: demand.queues });
+        assert!(packets.left().is_empty(), "every frame of the burst is sent");
+        self.slab.appended(frames);
+        if mutant::is(Mutant::ReleasedWhenQueued) {
+            metas[..frames].iter().for_each(|meta| buffer.uncharge(meta.desc));
+        }
     }
 
     /// Asserts that the slab has room for `frames` more. It has a slot for every cell of the buffer, so admitted frames

@@ -1,28 +1,33 @@
 //! Egress: schedules frames of the queues, marks them, transmits them and releases their cells.
 
+mod choose;
 pub(crate) mod enqueue;
 pub(crate) mod links;
 #[cfg(test)]
 mod pacing_tests;
 pub mod queue;
+#[cfg(test)]
+mod queue_tests;
+#[allow(unsafe_code)]
+mod slots;
 pub(crate) mod stuck;
 mod transmit;
 
 use arrayvec::ArrayVec;
 
+use self::choose::Chosen;
 use super::buffer::Buffer;
 use super::port::Port;
 use super::spec::SwitchSpec;
 use crate::dataplane::egress::queue::Slab;
-use crate::dataplane::frame::desc::{BurstSum, FrameDesc, Run};
+use crate::dataplane::frame::desc::{FrameDesc, Run};
 use crate::dataplane::telemetry::counters::PortCounters;
 use crate::dataplane::telemetry::drops::DropReason;
 use crate::io::{Burst, Packet, Ports};
 use crate::mmu::{QueueAdmission, QueueReserves};
 use crate::mutant::{self, Mutant};
-use crate::qos::shaper::Pace;
-use crate::qos::wred::{WredProfile, WredVerdict, XorShift};
-use crate::sets::{BURST, CLASSES, ClassSet, FrameSet};
+use crate::qos::wred::XorShift;
+use crate::sets::{BURST, CLASSES, FrameSet};
 use crate::units::Ticks;
 use crate::wire::ecn;
 
@@ -44,34 +49,6 @@ impl<P> Egress<P> {
             rng: XorShift::new(seed),
             posted: Burst::new(),
             charges: ArrayVec::new(),
-        }
-    }
-}
-
-/// The frames chosen for one burst.
-#[derive(Debug, Default)]
-struct Chosen {
-    /// The frames that met congestion, by their index in the burst.
-    congested: FrameSet,
-    /// Queues of the chosen frames.
-    queues: ClassSet,
-    /// Sums of the chosen frames by queue.
-    sums: [BurstSum; CLASSES],
-}
-
-impl Chosen {
-    /// Adds `run` of `queue`.
-    #[inline]
-    fn add(&mut self, queue: usize, run: Run) {
-        self.sums[queue].add_run(run);
-        self.queues.insert(queue);
-    }
-
-    #[inline]
-    fn count(&self, counters: &PortCounters) {
-        for queue in self.queues.iter() {
-            counters.tx_frames[queue].add(self.sums[queue].frames());
-            counters.tx_bytes[queue].add(self.sums[queue].bytes().0);
         }
     }
 }
@@ -134,92 +111,6 @@ impl<P: Packet> Egress<P> {
         }
     }
 
-    /// Moves frames out of the queues until the wire is busy, the burst is full or no queue may send.
-    #[inline]
-    fn schedule(
-        &mut self,
-        (number, port): (usize, &mut Port),
-        reserves: &QueueReserves,
-        rule: &QueueAdmission,
-        now: Ticks,
-    ) -> Chosen {
-        let mut chosen = Chosen::default();
-        // IEEE 802.1Q clause 8.6.8: "a frame of priority n is not available for transmission if that priority is
-        // paused".
-        let mut ready = port.waiting - port.discarding - port.pfc.stopped_queues(now);
-        let Some(mut pace) = port.shaper.pace(now) else { return chosen };
-        while !ready.is_empty() && !self.posted.is_full() && pace.is_free() {
-            let Port { queues, scheduler, .. } = port;
-            let Some(queue) = scheduler.choose(ready, |queue| queues[queue].head_len(&self.slab).0 as u32) else {
-                break;
-            };
-            let (before, posted) = (port.queues[queue].cells(), self.posted.len());
-            self.serve(port, (queue, ready), rule.wred(queue), &mut pace, &mut chosen);
-            if self.posted.len() == posted {
-                break;
-            }
-            reserves.update(number, queue, before, port.queues[queue].cells());
-            if port.queues[queue].is_empty() {
-                ready.remove(queue);
-                port.waiting.remove(queue);
-                port.scheduler.emptied(queue);
-            }
-        }
-        if !self.posted.is_empty() {
-            port.shaper.keep(pace, now);
-        }
-        chosen
-    }
-
-    /// Moves frames out of `queue`, which the scheduler chose among the queues `ready`, as long as its turn lasts.
-    #[inline]
-    fn serve(
-        &mut self,
-        port: &mut Port,
-        (queue, ready): (usize, ClassSet),
-        wred: Option<&WredProfile>,
-        pace: &mut Pace,
-        chosen: &mut Chosen,
-    ) {
-        let Port { queues, scheduler, .. } = port;
-        let frames = &mut queues[queue];
-        let mut credit = scheduler.credit(queue, frames.head_len(&self.slab).0 as u32, ready);
-        loop {
-            let descs = frames.first(&self.slab);
-            let (here, posted, depth) = (descs.len(), self.posted.len(), frames.bytes());
-            // Depths only decrease from here on.
-            let is_short = wred.is_none_or(|wred| wred.probability(depth) == 0);
-            // The packets of a long queue have left the cache, and so have their headers, to which a mark is written.
-            frames.look_ahead(&self.slab, |packet| if is_short { packet.prefetch() } else { packet.prefetch_ahead() });
-            let mut run = Run::default();
-            for &desc in &descs[..here.min(self.posted.remaining_capacity())] {
-                let len = u32::from(desc.frame_len());
-                if !pace.is_free() || !credit.spend(len) {
-                    break;
-                }
-                pace.charge(len);
-                // RFC 3168 section 5: "the router should first check to see if the ECT codepoint is set". The depth is
-                // the instantaneous one at dequeue, including the leaving frame.
-                if let Some(wred) = wred
-                    && desc.is_markable()
-                {
-                    // One draw for each frame, so that marks do not depend on the size of bursts.
-                    let draw = self.rng.roll();
-                    if !is_short && wred.judge(depth - run.bytes(), draw) == WredVerdict::Congested {
-                        chosen.congested.insert(posted + run.frames as usize);
-                    }
-                }
-                run = run.and(desc);
-            }
-            frames.take(&mut self.slab, run, &mut self.posted, &mut self.charges);
-            chosen.add(queue, run);
-            if (run.frames as usize) < here || frames.is_empty() || self.posted.is_full() {
-                break;
-            }
-        }
-        scheduler.keep_credit(queue, credit);
-    }
-
     /// Marks the `congested` frames of the posted ones. It runs after all are chosen, so that their headers can be
     /// prefetched.
     #[inline]
@@ -238,22 +129,27 @@ impl<P: Packet> Egress<P> {
     /// Releases the cells of the first `frames` of the posted ones, which the device took, and counts them.
     #[inline]
     fn release(&mut self, frames: usize, chosen: &Chosen, buffer: &mut Buffer, counters: &PortCounters) {
+        if !self.posted.is_empty() {
+            return self.release_some(frames, buffer, counters);
+        }
         if !mutant::is(Mutant::ReleasedWhenQueued) {
-            // In runs of one group: consecutive stores to one address would each wait for the one before.
-            for charged in self.charges[..frames].chunk_by(|one, next| one.is_charged_like(*next)) {
-                let (ingress, group, _) = charged[0].charge();
-                let cells = charged.iter().map(|desc| desc.cells()).sum();
-                buffer.releases.release(ingress, group, cells);
+            chosen.release(buffer);
+        }
+        chosen.count(counters);
+        self.charges.clear();
+    }
+
+    /// Does the work of [`Egress::release`] if the device did not take all frames.
+    #[cold]
+    fn release_some(&mut self, frames: usize, buffer: &mut Buffer, counters: &PortCounters) {
+        let mut taken = Chosen::default();
+        for desc in self.charges.drain(..frames) {
+            taken.add(desc.queue(), Run::default().and(desc));
+            if !mutant::is(Mutant::ReleasedWhenQueued) {
+                buffer.uncharge(desc);
             }
         }
-        if self.posted.is_empty() {
-            chosen.count(counters);
-            self.charges.clear();
-        } else {
-            let mut taken = Chosen::default();
-            self.charges.drain(..frames).for_each(|desc| taken.add(desc.queue(), Run::default().and(desc)));
-            taken.count(counters);
-        }
+        taken.count(counters);
     }
 
     /// Takes up to `most` frames that must be discarded out of the port's queues, and releases their cells. Passes each

@@ -2,48 +2,31 @@
 
 use arrayvec::ArrayVec;
 
-use crate::dataplane::frame::desc::{FrameDesc, MAX_CELLS, Run, SUM_BYTES};
+use super::slots::{CHUNK, Slots, Unpacked};
+use crate::dataplane::frame::desc::{FrameDesc, MAX_CELLS, Run, RunKind, SUM_BYTES};
+use crate::dataplane::frame::meta::Meta;
 use crate::io::Burst;
 use crate::prefetch::prefetch;
-use crate::sets::BURST;
+use crate::sets::{BURST, FrameSet};
 use crate::units::{Bytes, Cells};
 
 const NONE: u32 = u32::MAX;
 
-/// Frames per chunk: 16 bytes each with an mbuf pointer, so a chunk is four consecutive cache lines.
-const CHUNK: usize = 16;
 const CACHE_LINE: usize = 64;
 
-/// Slots for consecutive frames of one queue.
+/// Descriptors of the frames of a chunk: one word each, beside the packets in [`Slots`].
 #[derive(Debug)]
 #[repr(align(64))]
-struct Chunk<P> {
-    /// `None` in vacant slots.
-    packets: [Option<P>; CHUNK],
-    descs: [FrameDesc; CHUNK],
-}
-
-const _: () = assert!(size_of::<Chunk<std::ptr::NonNull<u8>>>() == 4 * CACHE_LINE, "a chunk is four cache lines");
-
-impl<P> Chunk<P> {
-    fn new() -> Self {
-        Self { packets: [const { None }; CHUNK], descs: [FrameDesc::NONE; CHUNK] }
-    }
-
-    /// Prefetches the whole chunk.
-    #[inline]
-    fn prefetch(&self) {
-        let start = (&raw const *self).cast::<u8>();
-        (0..size_of::<Self>()).step_by(CACHE_LINE).for_each(|line| prefetch(start.wrapping_add(line)));
-    }
-}
+struct Descs([FrameDesc; CHUNK]);
 
 /// The memory of all queued frames of an lcore. A queue takes a chunk when it needs one, and returns it when it is used
 /// up, except its last. Vacant chunks are reused last in, first out, so that few are hot when queues are short. In a
 /// list of single frames each step waited for the load before it, which in standing queues is a miss per frame.
 #[derive(Debug)]
 pub struct Slab<P> {
-    chunks: Vec<Chunk<P>>,
+    /// Packets and descriptors by chunk.
+    packets: Slots<P>,
+    descs: Vec<Descs>,
     /// The next chunk behind each chunk. The links are outside of the chunks, so that following them ahead stays in the
     /// cache.
     links: Vec<u32>,
@@ -62,7 +45,8 @@ impl<P> Slab<P> {
         // The first and the last chunk of a queue may hold only one frame each.
         let chunks = capacity.div_ceil(CHUNK) + 2 * queues;
         let (links, vacant) = (Vec::with_capacity(chunks), Vec::with_capacity(chunks));
-        Self { chunks: Vec::with_capacity(chunks), links, vacant, capacity: capacity as u32, held: 0 }
+        let (packets, descs) = (Slots::with_capacity(chunks), Vec::with_capacity(chunks));
+        Self { packets, descs, links, vacant, capacity: capacity as u32, held: 0 }
     }
 
     /// Frames in all queues.
@@ -90,12 +74,22 @@ impl<P> Slab<P> {
     #[cold]
     fn chunk(&mut self, next: u32) -> u32 {
         let chunk = self.vacant.pop().unwrap_or_else(|| {
-            self.chunks.push(Chunk::new());
+            self.packets.add_chunk();
+            self.descs.push(Descs([FrameDesc::NONE; CHUNK]));
             self.links.push(NONE);
-            self.chunks.len() as u32 - 1
+            self.packets.len() as u32 - 1
         });
         self.links[chunk as usize] = next;
         chunk
+    }
+
+    /// Prefetches all of `chunk`.
+    #[inline]
+    fn prefetch(&self, chunk: u32) {
+        let Some(descs) = self.descs.get(chunk as usize) else { return };
+        let (packets, descs) = (self.packets.address(chunk), (&raw const *descs).cast::<u8>());
+        (0..size_of::<[P; CHUNK]>()).step_by(CACHE_LINE).for_each(|line| prefetch(packets.wrapping_add(line)));
+        (0..size_of::<Descs>()).step_by(CACHE_LINE).for_each(|line| prefetch(descs.wrapping_add(line)));
     }
 
     /// The chunk behind `chunk`; `NONE` if `chunk` does not exist or is the last.
@@ -121,12 +115,15 @@ pub struct Queue {
     cells_highest: Cells,
     /// Cells and bytes in one word, so that a frame costs one addition.
     sums: u64,
+    /// Properties of the frames appended since the queue was last empty.
+    kind: RunKind,
 }
 
 impl Default for Queue {
     fn default() -> Self {
         let (nowhere, full) = (NONE, CHUNK as u32);
-        Self { head: nowhere, tail: nowhere, first: full, end: full, behind: 0, cells_highest: Cells(0), sums: 0 }
+        let (cells_highest, kind) = (Cells(0), RunKind::of(FrameDesc::NONE));
+        Self { head: nowhere, tail: nowhere, first: full, end: full, behind: 0, cells_highest, sums: 0, kind }
     }
 }
 
@@ -199,16 +196,63 @@ impl Queue {
         if self.end as usize == CHUNK {
             self.extend(slab);
         }
+        self.note(RunKind::of(desc));
         self.put(slab, (self.tail, self.end), packet, desc);
         self.end += 1;
     }
 
+    /// Adds the properties of frames that are about to be put into the queue.
+    #[inline]
+    fn note(&mut self, kind: RunKind) {
+        self.kind = if self.is_empty() { kind } else { self.kind.and(kind) };
+    }
+
+    /// All frames, if there are any, they are charged to one group of one port and the wire pads none: their sums, and the
+    /// descriptor of one of them. They leave as one frame would.
+    #[inline]
+    #[must_use]
+    pub(crate) fn as_one_run(&self) -> Option<(Run, FrameDesc)> {
+        (self.kind.is_plain() & !self.is_empty())
+            .then(|| (Run { frames: self.frames(), sum: self.sums }, self.kind.charge))
+    }
+
     #[inline(always)]
     fn put<P>(&mut self, slab: &mut Slab<P>, (chunk, place): (u32, u32), packet: P, desc: FrameDesc) {
-        let (chunk, place) = (&mut slab.chunks[chunk as usize], place as usize % CHUNK);
-        chunk.packets[place] = Some(packet);
-        chunk.descs[place] = desc;
+        let place = place as usize % CHUNK;
+        slab.packets.put(chunk, place, packet);
+        slab.descs[chunk as usize].0[place] = desc;
         self.sums += desc.sum();
+    }
+
+    /// Appends the frames `members` of a burst, in their order; all are of `kind`. The caller has checked that they fit, as
+    /// for [`Queue::append`].
+    ///
+    /// Not inlined: the loop needs the registers that its caller would keep.
+    #[inline(never)]
+    pub(crate) fn append_run<P>(
+        &mut self,
+        slab: &mut Slab<P>,
+        burst: &mut Unpacked<'_, P>,
+        (members, kind): (FrameSet, RunKind),
+        metas: &[Meta; BURST],
+    ) {
+        self.note(kind);
+        let (mut left, mut sums) = (members, 0);
+        while !left.is_empty() {
+            if self.end as usize == CHUNK {
+                self.extend(slab);
+            }
+            let Slab { packets, descs, .. } = slab;
+            let (tail, end) = (self.tail, self.end as usize);
+            let descs = &mut descs[tail as usize].0;
+            let (end, rest) = packets.put_run((tail, end), burst, left, |index, slot| {
+                let desc = metas[index % BURST].desc;
+                descs[slot % CHUNK] = desc;
+                sums += desc.sum();
+            });
+            (self.end, left) = (end as u32, rest);
+        }
+        self.sums += sums;
     }
 
     /// Adds a chunk behind the last.
@@ -242,6 +286,7 @@ impl Queue {
             self.behind += 1;
         }
         self.first -= 1;
+        self.note(RunKind::of(desc));
         self.put(slab, (self.head, self.first), packet, desc);
         slab.appended(1);
         Ok(())
@@ -255,13 +300,15 @@ impl Queue {
             if place == CHUNK {
                 (chunk, place) = (slab.behind(chunk), 0);
             }
-            let here = slab.chunks.get(chunk as usize).filter(|_| chunk != last || place < end)?;
-            here.packets[place].as_ref()?;
+            let here = slab.descs.get(chunk as usize).filter(|_| chunk != last || place < end)?;
+            if !slab.packets.is_held(chunk, place) {
+                return None;
+            }
             place += 1;
-            Some(here.descs[place - 1])
+            Some(here.0[place - 1])
         });
         // A list with a cycle ends after as many frames as the slab has slots.
-        walk.take(slab.chunks.len() * CHUNK + 1)
+        walk.take(slab.packets.len() * CHUNK + 1)
     }
 
     /// Takes the first frame.
@@ -270,9 +317,8 @@ impl Queue {
         if self.is_empty() {
             return None;
         }
-        let chunk = &mut slab.chunks[self.head as usize];
         let place = self.first as usize % CHUNK;
-        let (packet, desc) = (chunk.packets[place].take()?, chunk.descs[place]);
+        let (packet, desc) = (slab.packets.take(self.head, place)?, slab.descs[self.head as usize].0[place]);
         self.taken(slab, Run::default().and(desc));
         Some((packet, desc))
     }
@@ -288,7 +334,31 @@ impl Queue {
     #[inline]
     #[must_use]
     pub fn first<'a, P>(&self, slab: &'a Slab<P>) -> &'a [FrameDesc] {
-        slab.chunks.get(self.head as usize).map_or(&[], |chunk| &chunk.descs[self.places()])
+        slab.descs.get(self.head as usize).map_or(&[], |descs| &descs.0[self.places()])
+    }
+
+    /// Moves all frames to the end of `packets` and `descs`, which have room for them.
+    #[inline]
+    pub(crate) fn take_all<P>(
+        &mut self,
+        slab: &mut Slab<P>,
+        packets: &mut Burst<P>,
+        descs: &mut ArrayVec<FrameDesc, BURST>,
+    ) {
+        self.cells_highest = self.cells_highest.max(self.cells());
+        slab.held -= self.frames();
+        loop {
+            let (chunk, places) = (self.head, self.places());
+            slab.packets.take_run(chunk, (places.start, places.end), packets);
+            if descs.try_extend_from_slice(&slab.descs[chunk as usize].0[places]).is_err() {
+                unreachable!("the caller has checked for room");
+            }
+            if self.behind == 0 {
+                break;
+            }
+            self.leave_chunk(slab);
+        }
+        (self.first, self.end, self.sums) = (0, 0, 0);
     }
 
     /// Moves the first frames, which are `run` and in one chunk, to the end of `packets` and `descs`, which have room
@@ -301,15 +371,12 @@ impl Queue {
         packets: &mut Burst<P>,
         descs: &mut ArrayVec<FrameDesc, BURST>,
     ) {
-        let Some(chunk) = slab.chunks.get_mut(self.head as usize) else { return };
-        let places = self.first as usize..self.first as usize + run.frames as usize;
-        packets.extend(chunk.packets[places.clone()].iter_mut().map(|packet| {
-            let Some(packet) = packet.take() else {
-                unreachable!("every place from the first to the last holds a frame");
-            };
-            packet
-        }));
-        if descs.try_extend_from_slice(&chunk.descs[places]).is_err() {
+        if run.frames == 0 {
+            return;
+        }
+        let (from, to) = (self.first as usize, (self.first + run.frames) as usize);
+        slab.packets.take_run(self.head, (from, to), packets);
+        if descs.try_extend_from_slice(&slab.descs[self.head as usize].0[from..to]).is_err() {
             unreachable!("the caller has checked for room");
         }
         self.taken(slab, run);
@@ -334,11 +401,17 @@ impl Queue {
         if self.is_empty() {
             self.end = 0;
         } else {
-            let next = slab.behind(self.head);
-            slab.vacant.push(self.head);
-            self.head = next;
-            self.behind -= 1;
+            self.leave_chunk(slab);
         }
+    }
+
+    /// Goes on to the next chunk, and makes the first one vacant.
+    #[inline]
+    fn leave_chunk<P>(&mut self, slab: &mut Slab<P>) {
+        let next = slab.behind(self.head);
+        slab.vacant.push(self.head);
+        (self.head, self.first) = (next, 0);
+        self.behind -= 1;
     }
 
     /// Prefetches at the begin of a chunk the memory needed after it. `ask` prefetches the packets of the next chunk.
@@ -349,111 +422,7 @@ impl Queue {
             return;
         }
         let next = slab.behind(self.head);
-        if let Some(chunk) = slab.chunks.get(next as usize) {
-            chunk.packets.iter().flatten().for_each(ask);
-        }
-        if let Some(chunk) = slab.chunks.get(slab.behind(slab.behind(next)) as usize) {
-            chunk.prefetch();
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-    use std::collections::VecDeque;
-
-    #[test]
-    fn look_ahead_at_the_start_of_a_chunk_prefetches_the_next_chunk() {
-        let (mut slab, mut queue) = (Slab::new(5 * CHUNK, 1), Queue::default());
-        (0..2 * CHUNK + 3)
-            .for_each(|number| queue.push(&mut slab, number, FrameDesc::new(64, Cells(1), 0, 0, 0)).unwrap());
-        let mut asked = Vec::new();
-        while !queue.is_empty() {
-            let mut ahead = Vec::new();
-            queue.look_ahead(&slab, |number| ahead.push(*number));
-            asked.push(ahead);
-            queue.pop(&mut slab);
-        }
-        let expected = |taken: usize| match taken {
-            0 => (CHUNK..2 * CHUNK).collect(),
-            CHUNK => (2 * CHUNK..2 * CHUNK + 3).collect(),
-            _ => Vec::new(),
-        };
-        assert_eq!(asked, (0..2 * CHUNK + 3).map(expected).collect::<Vec<_>>());
-    }
-
-    proptest! {
-        #[test]
-        fn queues_over_one_slab_are_fifos(operations in prop::collection::vec((0_usize..4, 0_u8..7), 0..500)) {
-            let mut slab = Slab::new(50, 4);
-            let mut queues = vec![Queue::default(); 4];
-            let mut model = vec![VecDeque::new(); 4];
-            for (number, (queue, operation)) in operations.into_iter().enumerate() {
-                if operation < 2 {
-                    let desc = FrameDesc::new(64 + number as u16, Cells(1 + (number % 7) as u32), 0, 0, queue as u8);
-                    let full = slab.held() == 50;
-                    prop_assert_eq!(queues[queue].push(&mut slab, number, desc).is_err(), full);
-                    if !full {
-                        model[queue].push_back(number);
-                    }
-                } else if operation == 2 {
-                    // A frame that is taken and put back changes nothing.
-                    if let Some((number, desc)) = queues[queue].pop(&mut slab) {
-                        prop_assert!(queues[queue].push_front(&mut slab, number, desc).is_ok());
-                    }
-                } else if operation == 4 {
-                    // Takes as many frames as a burst has room for, from chunk to chunk, and puts them back, the last
-                    // one first.
-                    let (mut packets, mut descs) = (Burst::new(), ArrayVec::<FrameDesc, BURST>::new());
-                    loop {
-                        let first = queues[queue].first(&slab);
-                        let most = first.len().min(packets.remaining_capacity());
-                        let run = first[..most].iter().fold(Run::default(), |run, desc| run.and(*desc));
-                        if run.frames == 0 {
-                            break;
-                        }
-                        queues[queue].take(&mut slab, run, &mut packets, &mut descs);
-                    }
-                    prop_assert!(packets.iter().eq(model[queue].iter().take(BURST)));
-                    for (number, desc) in packets.into_iter().zip(descs).rev() {
-                        prop_assert!(queues[queue].push_front(&mut slab, number, desc).is_ok());
-                    }
-                } else if operation == 5 {
-                    // Appends a burst at once, as far as there is room.
-                    let room = (1..=number % 20).rev().find(|&frames| slab.has_room(frames)).unwrap_or(0);
-                    for _ in 0..room {
-                        let desc = FrameDesc::new(64 + number as u16, Cells(1 + (number % 7) as u32), 0, 0, queue as u8);
-                        queues[queue].append(&mut slab, number, desc);
-                        model[queue].push_back(number);
-                    }
-                    slab.appended(room);
-                } else if operation == 3 {
-                    // Takes all frames that are in one chunk, or some of them.
-                    let (mut packets, mut descs) = (ArrayVec::new(), ArrayVec::new());
-                    let first = queues[queue].first(&slab).to_vec();
-                    let most = first.len().min(number % (CHUNK + 1));
-                    let run = first[..most].iter().fold(Run::default(), |run, desc| run.and(*desc));
-                    prop_assert_eq!(run.bytes(), first[..most].iter().map(|desc| Bytes(desc.frame_len().into())).sum());
-                    queues[queue].take(&mut slab, run, &mut packets, &mut descs);
-                    prop_assert_eq!(&descs[..], &first[..most]);
-                    prop_assert!(packets.into_iter().eq(model[queue].drain(..most)));
-                } else {
-                    let popped = queues[queue].pop(&mut slab).map(|(number, _)| number);
-                    prop_assert_eq!(popped, model[queue].pop_front());
-                }
-                for (queue, model) in queues.iter().zip(&model) {
-                    prop_assert_eq!(queue.frames() as usize, model.len());
-                    let lengths = queue.descs(&slab).map(|desc| usize::from(desc.frame_len()) - 64);
-                    prop_assert!(lengths.eq(model.iter().copied()));
-                    prop_assert_eq!(queue.bytes(), model.iter().map(|n| Bytes(64 + *n as u64)).sum());
-                    prop_assert_eq!(queue.cells(), model.iter().map(|n| Cells(1 + (n % 7) as u32)).sum());
-                    if let Some(first) = model.front() {
-                        prop_assert_eq!(queue.head_len(&slab), Bytes(64 + *first as u64));
-                    }
-                }
-            }
-        }
+        slab.packets.packets(next).for_each(ask);
+        slab.prefetch(slab.behind(slab.behind(next)));
     }
 }

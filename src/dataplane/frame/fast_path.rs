@@ -11,6 +11,10 @@ pub(crate) enum FastPath {
     Admitted,
     /// A burst was admitted at once with frames for headroom.
     InHeadroom,
+    /// A run of queued frames left as a whole.
+    WholeRun,
+    /// All frames of a port left at once.
+    AllSent,
 }
 
 #[cfg(not(test))]
@@ -19,7 +23,7 @@ pub(crate) const fn hit(_: FastPath) {}
 
 #[cfg(test)]
 thread_local! {
-    static TAKEN: [std::cell::Cell<u64>; 3] = const { [const { std::cell::Cell::new(0) }; 3] };
+    static TAKEN: [std::cell::Cell<u64>; 5] = const { [const { std::cell::Cell::new(0) }; 5] };
 }
 
 /// Counts a burst that took the path `path`.

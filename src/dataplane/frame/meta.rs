@@ -4,7 +4,7 @@ use super::class_bits::ClassBits;
 use super::desc::FrameDesc;
 use crate::dataplane::ingress::port_classifier::Classification;
 use crate::dataplane::telemetry::drops::DropReason;
-use crate::forward::fdb::Station;
+use crate::forward::fdb::StationPair;
 use crate::wire::parse::L3;
 use crate::wire::{Headers, Plain, Usual, ecn};
 
@@ -25,8 +25,7 @@ pub(crate) enum Forwarding {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Meta {
     /// Destination and source station in the frame's VLAN; VLAN 0 is not a VLAN.
-    pub dst: Station,
-    pub src: Station,
+    pub stations: StationPair,
     /// Descriptor of the frame in its present form; its queue gets it unchanged.
     pub desc: FrameDesc,
     pub class_bits: ClassBits,
@@ -37,20 +36,22 @@ const _: () = assert!(size_of::<Meta>() == 32);
 
 impl Meta {
     pub const EMPTY: Meta = Meta {
-        dst: Station::new(0, 0),
-        src: Station::new(0, 0),
+        stations: StationPair::new(0, 0, 0),
         desc: FrameDesc::NONE,
         class_bits: ClassBits::NONE,
         forwarding: Forwarding::Consumed,
     };
 
-    /// Metadata of a usual frame in `vlan`. `desc` has its length, cells and ingress port; `classification` its class.
+    /// Metadata of a usual frame between `stations`. `desc` has its length, cells and ingress port; `classification` all
+    /// that depends on its DSCP and ECN.
     #[inline]
-    pub fn usual(usual: Usual, desc: FrameDesc, vlan: u16, classification: Classification) -> Self {
-        Self::ip(usual, desc.with(classification.desc), vlan, classification.class_bits, (L3::V4, Usual::L3_OFFSET))
+    pub fn usual(stations: StationPair, desc: FrameDesc, classification: Classification) -> Self {
+        let Classification { desc: classified, class_bits } = classification;
+        // Replaced by `Forwarder::forward`.
+        Self { stations, desc: desc.with(classified), class_bits, forwarding: Forwarding::Consumed }
     }
 
-    /// Metadata of a plain frame; arguments as for [`Meta::usual`].
+    /// Metadata of a plain frame in `vlan`. `desc` has its length, cells and ingress port; `classification` its class.
     #[inline]
     pub fn plain(plain: &Plain, desc: FrameDesc, vlan: u16, classification: Classification) -> Self {
         let class_bits =
@@ -58,7 +59,7 @@ impl Meta {
         Self::ip(plain.usual, desc.with(classification.desc), vlan, class_bits, (plain.l3, plain.l3_offset))
     }
 
-    /// Metadata of any other frame; arguments as for [`Meta::usual`].
+    /// Metadata of any other frame; arguments as for [`Meta::plain`].
     pub fn other(headers: &Headers, desc: FrameDesc, vlan: u16, classification: Classification) -> Self {
         let Headers { dst, src, l3, l3_offset, traffic_class, tags, .. } = *headers;
         let usual = Usual { dst: dst.to_number(), src: src.to_number(), traffic_class };
@@ -75,8 +76,7 @@ impl Meta {
     fn ip(usual: Usual, desc: FrameDesc, vlan: u16, class_bits: ClassBits, (l3, offset): (L3, u8)) -> Self {
         let Usual { dst, src, traffic_class } = usual;
         Self {
-            dst: Station::new(vlan, dst),
-            src: Station::new(vlan, src),
+            stations: StationPair::new(vlan, dst, src),
             desc: desc.with(FrameDesc::ip(l3, offset, is_ect(traffic_class))),
             class_bits: class_bits.with_ip(l3, traffic_class),
             // Replaced by `Forwarder::forward`.
@@ -109,7 +109,7 @@ impl Meta {
     /// VLAN of the frame.
     #[inline]
     pub fn vlan(&self) -> u16 {
-        self.dst.vlan()
+        self.stations.vlan()
     }
 
     /// Whether WRED drops the frame instead of marking it: an IP packet that is not ECN-capable.
@@ -125,7 +125,7 @@ impl Meta {
 /// Whether the codepoint is ECT(0) or ECT(1): neither Not-ECT nor CE. RFC 3168 section 5: "Routers treat the ECT(0) and
 /// ECT(1) codepoints as equivalent."
 #[inline]
-fn is_ect(traffic_class: u8) -> bool {
+pub(crate) fn is_ect(traffic_class: u8) -> bool {
     // The codepoints are 00, 01, 10 and 11. After adding one, only the two in the middle have the higher bit set.
     ((traffic_class & 3) + 1) & 2 != 0
 }

@@ -3,4 +3,5 @@
 pub(crate) mod class_bits;
 pub mod desc;
 pub(crate) mod fast_path;
+pub(crate) mod lanes;
 pub(crate) mod meta;

@@ -5,6 +5,7 @@ use super::punt::RouteContext;
 use super::rewrite::BurstDemand;
 use crate::dataplane::buffer::Before;
 use crate::dataplane::egress::enqueue::{Appended, QueueContext};
+use crate::dataplane::frame::lanes::BurstLanes;
 use crate::dataplane::frame::meta::{Forwarding, Meta};
 use crate::dataplane::handoff::mesh::HandoffFrame;
 use crate::dataplane::pipeline::Pipeline;
@@ -25,7 +26,7 @@ impl<P: Packet> Pipeline<P> {
         io: &mut I,
         port: usize,
         burst: &mut Burst<P>,
-        metas: &[Meta; BURST],
+        (metas, lanes): (&[Meta; BURST], &BurstLanes),
         demand: &BurstDemand,
     ) {
         // The watchdog drops a priority in both directions: frames that leave by a port, and those that came by it.
@@ -34,7 +35,7 @@ impl<P: Packet> Pipeline<P> {
             !is_special && self.buffer.admit_burst((&mut self.ports, port), self.own, &self.queue_rule, metas, demand);
         // At once, unless some frame is dropped or consumed, or the use of a queue's reserve must be published.
         if is_admitted && demand.sent.len() == burst.len() && self.buffer.reserves.is_empty() {
-            return self.enqueue_burst(io, burst, metas, demand);
+            return self.enqueue_burst(io, burst, (metas, lanes), demand);
         }
         for (packet, meta) in burst.drain(..).zip(metas) {
             match meta.forwarding {
@@ -56,13 +57,13 @@ impl<P: Packet> Pipeline<P> {
         &mut self,
         io: &mut I,
         burst: &mut Burst<P>,
-        metas: &[Meta; BURST],
+        (metas, lanes): (&[Meta; BURST], &BurstLanes),
         demand: &BurstDemand,
     ) {
         if !(demand.egresses - self.own).is_empty() {
             return self.hand_over_burst(io, burst, metas, demand);
         }
-        self.egress.push_all((&mut self.ports, &mut self.buffer), burst, metas, demand);
+        self.egress.push_all((&mut self.ports, &mut self.buffer), burst, (metas, lanes), demand);
         self.telemetry.gauges_dirty |= demand.egresses;
     }
 

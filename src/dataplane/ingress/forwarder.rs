@@ -5,13 +5,14 @@
 //! agree.
 
 use super::next_stage::NextStage;
+use crate::dataplane::frame::lanes::BurstLanes;
 use crate::dataplane::frame::meta::{Forwarding, Meta};
 use crate::dataplane::handoff::ring::{Consumer, Producer, lcore_pairs, ring};
 use crate::dataplane::spec::SwitchSpec;
 use crate::dataplane::telemetry::counters::LcoreCounters;
 use crate::dataplane::telemetry::drops::DropReason;
-use crate::forward::fdb::{Learned, Station};
-use crate::forward::flow_cache::CacheLookup;
+use crate::forward::fdb::{Learned, Station, StationPair};
+use crate::forward::flow_cache::{CacheLookup, CachePlace};
 use crate::forward::{Fdb, FlowCache, VlanTable};
 use crate::route::{Attachment, ROUTER_PORT};
 use crate::sets::{BURST, FrameSet, MAX_PORTS, PortSet};
@@ -96,19 +97,32 @@ pub(crate) struct Egresses {
     pub ports: PortSet,
     /// Whether each frame leaves by exactly one port.
     pub are_single: bool,
+    /// Whether the egress port of each frame is in its lane too.
+    pub are_in_lanes: bool,
 }
 
 /// Prefetches the entries that will be read for the frames of a burst.
-pub(crate) struct Prefetcher<'a> {
+///
+/// `CACHED`: the burst uses the flow cache.
+pub(crate) struct Prefetcher<'a, const CACHED: bool> {
     pub forwarder: &'a Forwarder,
-    /// Whether the burst uses the flow cache.
-    pub uses_cache: bool,
+    /// Places of the frames in the flow cache.
+    pub places: &'a mut [CachePlace; BURST],
 }
 
-impl NextStage for Prefetcher<'_> {
+impl<const CACHED: bool> NextStage for Prefetcher<'_, CACHED> {
     #[inline]
-    fn see(&mut self, _: usize, _: &[u8], _: &Meta, (dst, src): (Station, Station)) {
-        self.forwarder.prefetch(dst, src, self.uses_cache);
+    fn see(&mut self, index: usize, _: &[u8], meta: &Meta) {
+        self.see_usual(index, &[], meta.stations);
+    }
+
+    #[inline(always)]
+    fn see_usual(&mut self, index: usize, _: &[u8], stations: StationPair) {
+        if CACHED {
+            self.places[index % BURST] = self.forwarder.cache.prefetch(stations);
+        } else {
+            self.forwarder.prefetch(stations);
+        }
     }
 }
 
@@ -140,15 +154,11 @@ impl Forwarder {
         self.cache.begin(port, frames, &self.fdb)
     }
 
-    /// Prefetches the entries that will be read for a frame.
+    /// Prefetches the entries of the database for a frame.
     #[inline]
-    fn prefetch(&self, dst: Station, src: Station, uses_cache: bool) {
-        if uses_cache {
-            self.cache.prefetch(dst, src);
-        } else {
-            self.fdb.prefetch(dst);
-            self.fdb.prefetch(src);
-        }
+    fn prefetch(&self, stations: StationPair) {
+        self.fdb.prefetch(stations.dst());
+        self.fdb.prefetch(stations.src());
     }
 
     /// Decides the forwarding of each frame of `data`, a subset of a burst of `frames` frames, and learns its source.
@@ -158,21 +168,21 @@ impl Forwarder {
         from: IngressContext<'_>,
         metas: &mut [Meta; BURST],
         (frames, data): (usize, FrameSet),
-        lookup: Option<CacheLookup>,
+        (lookup, lanes): (Option<CacheLookup>, &mut BurstLanes),
     ) -> Egresses {
-        let (mut hits, mut misses) = (PortSet::EMPTY, data);
+        let (mut hits, mut misses, is_all) = (PortSet::EMPTY, data, data == FrameSet::first(frames));
         if let Some(lookup) = lookup {
-            (hits, misses) = if data.len() == frames {
-                self.forward_hits(lookup, metas, 0..frames)
+            (hits, misses) = if is_all {
+                self.forward_all_hits(lookup, (metas, lanes), frames)
             } else {
-                self.forward_hits(lookup, metas, data.iter())
+                self.forward_hits(lookup, (metas, lanes), data)
             };
         }
         if misses.is_empty() {
-            return Egresses { ports: hits, are_single: true };
+            return Egresses { ports: hits, are_single: true, are_in_lanes: is_all };
         }
         let missed = self.forward_misses(from, metas, data, misses, lookup);
-        Egresses { ports: hits | missed.ports, are_single: missed.are_single }
+        Egresses { ports: hits | missed.ports, ..missed }
     }
 
     /// Does the work of [`Forwarder::forward`] without the flow cache.
@@ -185,23 +195,53 @@ impl Forwarder {
         self.forward_misses(from, metas, data, data, None)
     }
 
-    /// Forwards those of `frames` whose pair of stations is in the cache. Returns their egress ports, and the cache
-    /// misses.
-    #[inline]
+    /// Forwards those of the first `frames` frames whose pair of stations is in the cache. Returns their egress ports, and
+    /// the cache misses.
+    ///
+    /// Not inlined: the loop needs the registers that its caller would keep.
+    #[inline(never)]
+    fn forward_all_hits(
+        &self,
+        lookup: CacheLookup,
+        (metas, lanes): (&mut [Meta; BURST], &mut BurstLanes),
+        frames: usize,
+    ) -> (PortSet, FrameSet) {
+        let (mut egresses, mut misses) = (PortSet::EMPTY, 0_u32);
+        for (index, (meta, &place)) in metas[..frames].iter_mut().zip(&lanes.places).enumerate() {
+            let answer = self.cache.get(lookup, place, meta.stations);
+            egresses.insert(answer.port());
+            // The first frame ends up highest.
+            misses = misses + misses + u32::from(!answer.is_hit());
+            lanes.egresses.set(index, answer.port() as u8);
+            meta.forwarding = Forwarding::Send(answer.port() as u8);
+        }
+        if misses == 0 {
+            return (egresses, FrameSet::EMPTY);
+        }
+        let misses = FrameSet::from_bits(misses.reverse_bits() >> (BURST - frames));
+        // The port of a miss is any number.
+        let hits = FrameSet::first(frames) - misses;
+        (hits.iter().map(|index| lanes.egresses.get(index).into()).collect(), misses)
+    }
+
+    /// Does the work of [`Forwarder::forward_all_hits`] for the frames `data`.
+    #[inline(never)]
     fn forward_hits(
         &self,
         lookup: CacheLookup,
-        metas: &mut [Meta; BURST],
-        frames: impl Iterator<Item = usize>,
+        (metas, lanes): (&mut [Meta; BURST], &BurstLanes),
+        data: FrameSet,
     ) -> (PortSet, FrameSet) {
         let (mut egresses, mut misses) = (PortSet::EMPTY, FrameSet::EMPTY);
-        for index in frames {
+        for index in data.iter() {
             let meta = &mut metas[index % BURST];
-            let known = self.cache.get(lookup, meta.dst, meta.src);
-            let egress = known.unwrap_or(0);
-            misses |= FrameSet::only_if(known.is_none(), index);
-            egresses |= PortSet::only_if(known.is_some(), egress);
-            meta.forwarding = Forwarding::Send(egress as u8);
+            match self.cache.get(lookup, lanes.places[index % BURST], meta.stations).hit() {
+                Some(egress) => {
+                    egresses.insert(egress);
+                    meta.forwarding = Forwarding::Send(egress as u8);
+                }
+                None => misses.insert(index),
+            }
         }
         (egresses, misses)
     }
@@ -219,17 +259,16 @@ impl Forwarder {
     ) -> Egresses {
         if lookup.is_some() {
             for index in misses.iter() {
-                let meta = &metas[index % BURST];
-                self.fdb.prefetch(meta.dst);
-                self.fdb.prefetch(meta.src);
+                self.prefetch(metas[index % BURST].stations);
             }
         }
-        let (mut egresses, mut is_first) = (Egresses { ports: PortSet::EMPTY, are_single: true }, true);
+        let none = Egresses { ports: PortSet::EMPTY, are_single: true, are_in_lanes: false };
+        let (mut egresses, mut is_first) = (none, true);
         while let Some(index) = misses.pop_lowest() {
             let meta = &mut metas[index % BURST];
             // Frames of one pair come in trains: an earlier miss may have cached this pair.
             let cached = lookup.filter(|_| !std::mem::take(&mut is_first));
-            if let Some(egress) = cached.and_then(|lookup| self.cache.get(lookup, meta.dst, meta.src)) {
+            if let Some(egress) = cached.and_then(|lookup| self.cache.find(lookup, meta.stations)) {
                 meta.forwarding = Forwarding::Send(egress as u8);
                 egresses.ports.insert(egress);
                 continue;
@@ -256,14 +295,14 @@ impl Forwarder {
         let others = from.up - PortSet::only(from.port);
         let (is_up, allowed) = (from.up.contains(from.port), self.vlans.members(meta.vlan()) & others);
         // No entry exists for a group address or for VLAN 0.
-        match self.fdb.lookup(meta.dst) {
+        match self.fdb.lookup(meta.stations.dst()) {
             Some(egress)
                 if is_up & (allowed.contains(egress))
-                    && self.fdb.is_known(meta.src, self.fdb.just_seen(from.port))
-                    && !self.own.contains(&meta.src) =>
+                    && self.fdb.is_known(meta.stations.src(), self.fdb.just_seen(from.port))
+                    && !self.own.contains(&meta.stations.src()) =>
             {
                 if let Some(lookup) = lookup {
-                    self.cache.insert(lookup, meta.dst, meta.src, egress);
+                    self.cache.insert(lookup, meta.stations, egress);
                 }
                 Forwarding::Send(egress as u8)
             }
@@ -274,7 +313,7 @@ impl Forwarder {
     /// Forwards any frame, and learns its source (IEEE 802.1Q clause 8).
     #[inline(never)]
     fn decide(&mut self, from: IngressContext<'_>, meta: &Meta) -> Forwarding {
-        let (src, dst, vlan) = (meta.src.mac(), meta.dst.mac(), meta.vlan());
+        let (src, dst, vlan) = (meta.stations.src().mac(), meta.stations.dst().mac(), meta.vlan());
         // IEEE 802.1Q clause 8, in substance: only individual addresses are learned.
         if src.is_group() || src.is_zero() {
             return Forwarding::Drop(DropReason::SourceInvalid);
@@ -287,13 +326,13 @@ impl Forwarder {
         if vlan == 0 {
             return Forwarding::Drop(DropReason::VlanNotAllowed);
         }
-        if self.own.contains(&meta.src) {
+        if self.own.contains(&meta.stations.src()) {
             return Forwarding::Drop(DropReason::OwnSource);
         }
         // A port that went down may still have frames in its ring. Their sources are not learned, because they are
         // unreachable.
         if from.up.contains(from.port) {
-            match self.learn(meta.src, from.port) {
+            match self.learn(meta.stations.src(), from.port) {
                 Learned::Known | Learned::Refreshed => {}
                 Learned::New => from.counters.fdb_learned.add(1),
                 Learned::Full => from.counters.fdb_full.add(1),
@@ -307,7 +346,7 @@ impl Forwarder {
             let to = self.flooded_to(from.port, meta, from.up);
             return self.flood(to, meta.is_lossless().then_some(DropReason::LosslessGroup));
         }
-        match self.fdb.lookup(meta.dst) {
+        match self.fdb.lookup(meta.stations.dst()) {
             Some(egress) if egress == from.port => Forwarding::Drop(DropReason::SamePort),
             Some(egress) if !from.up.contains(egress) => Forwarding::Drop(DropReason::EgressDown),
             // A static entry may name a port outside of the frame's VLAN.
@@ -335,7 +374,7 @@ impl Forwarder {
 
     /// Whether a frame is LLDP for the router, by its destination.
     fn is_lldp(&self, meta: &Meta) -> bool {
-        !self.router.is_empty() && meta.dst.mac() == MacAddr::LLDP
+        !self.router.is_empty() && meta.stations.dst().mac() == MacAddr::LLDP
     }
 
     /// The ports to which a frame from `port` is flooded: those of its VLAN that are `up`, except `port`. The router
@@ -344,7 +383,7 @@ impl Forwarder {
         if self.is_lldp(meta) {
             return self.router;
         }
-        let router = if meta.dst.mac().is_group() { PortSet::EMPTY } else { self.router };
+        let router = if meta.stations.dst().mac().is_group() { PortSet::EMPTY } else { self.router };
         self.vlans.members(meta.vlan()) & (up - PortSet::only(port) - router)
     }
 

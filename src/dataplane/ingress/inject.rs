@@ -4,7 +4,7 @@ use crate::dataplane::frame::desc::FrameDesc;
 use crate::dataplane::frame::meta::Meta;
 use crate::dataplane::ingress::port_classifier::Classification;
 use crate::dataplane::pipeline::Pipeline;
-use crate::forward::fdb::Station;
+use crate::forward::fdb::{Station, StationPair};
 use crate::io::{Packet, Ports};
 use crate::route::punt::INJECT_CLASSES;
 use crate::route::{InjectFrame, InjectTo, ROUTER_PORT};
@@ -74,9 +74,9 @@ impl<P: Packet> Pipeline<P> {
         let len = frame.bytes.len().min(usize::from(u16::MAX)) as u16;
         let Classification { desc, class_bits } = self.inject_class(account);
         let desc = FrameDesc::new(len, self.buffer.cell.cells_of(len), account as u8, 0, 0).with(desc);
-        let station = Station::new(frame.vlan, dst.to_number());
         let desc = desc.reshaped(len, desc.cells(), crate::wire::Usual::L3_OFFSET);
-        let meta = Meta { dst: station, src: station, desc, class_bits, ..Meta::EMPTY };
+        let stations = StationPair::new(frame.vlan, dst.to_number(), dst.to_number());
+        let meta = Meta { stations, desc, class_bits, ..Meta::EMPTY };
         self.send_copy(io, account, egress, packet, meta);
     }
 

@@ -3,16 +3,20 @@
 use super::forwarder::Forwarder;
 use super::next_stage::NextStage;
 use super::route::RoutedBurst;
-use crate::dataplane::frame::class_bits::ClassBits;
 use crate::dataplane::frame::desc::{BurstSum, FrameDesc};
+use crate::dataplane::frame::lanes::Lanes;
 use crate::dataplane::frame::meta::Meta;
 use crate::dataplane::port::Port;
 use crate::dataplane::telemetry::counters::PortCounters;
 use crate::dataplane::telemetry::drops::DropReason;
-use crate::forward::fdb::Station;
+use crate::forward::fdb::StationPair;
 use crate::io::{Burst, Packet};
+use crate::isa::Isa;
+use crate::qos::shaper::MIN_FRAME;
 use crate::sets::{BURST, CLASSES, FrameSet, PortSet};
 use crate::units::CellSize;
+#[cfg(target_arch = "x86_64")]
+use crate::wire::usual_vector::parse_usual_sse41;
 use crate::wire::{Usual, mac_control, parse, parse_plain, parse_usual};
 
 /// The frames of a burst, by the next stage that processes them. Frames in neither set are dropped.
@@ -24,6 +28,8 @@ pub(crate) struct Arrived {
     pub retagged_at: PortSet,
     /// Sums of `data` by class.
     pub sums: [BurstSum; CLASSES],
+    /// Whether some frame is shorter than the wire's shortest.
+    pub has_padded: bool,
 }
 
 impl Arrived {
@@ -43,73 +49,164 @@ impl Arrived {
     }
 }
 
-/// Fills `metas` for the frames of `burst`, received by port `number`, and shows them to the `next` stage. Malformed
-/// and oversized frames are to be dropped.
-///
-/// Each reference is a parameter of its own: the compiler then keeps the referenced values in registers over the loop.
-#[inline(always)]
-pub(crate) fn parse_burst<N: NextStage>(
-    (number, port): (usize, &Port),
-    forwarder: &Forwarder,
-    cell: CellSize,
-    burst: &Burst<impl Packet>,
-    metas: &mut [Meta; BURST],
+/// The frames of a burst that are not usual.
+struct Others {
+    frames: FrameSet,
+    /// Those of `frames` that are no data.
+    rest: FrameSet,
+    /// MAC control frames.
+    control: FrameSet,
+    retagged_at: PortSet,
+    has_padded: bool,
+}
+
+/// What the parser needs of an ingress port and of the switch.
+#[derive(Clone, Copy)]
+pub(crate) struct ParseContext<'a> {
+    pub number: usize,
+    pub port: &'a Port,
+    pub forwarder: &'a Forwarder,
+    pub cell: CellSize,
+    /// Instruction sets of the form that runs.
+    pub isa: Isa,
+}
+
+/// Fills `metas` and `queues` for the frames of `burst`, and shows them to the `next` stage. Malformed and oversized
+/// frames are to be dropped.
+#[inline]
+pub(crate) fn parse_burst<P: Packet, N: NextStage>(
+    from: ParseContext<'_>,
+    burst: &Burst<P>,
+    lanes: (&mut [Meta; BURST], &mut Lanes),
     next: &mut N,
 ) -> Arrived {
+    #[allow(unsafe_code)]
+    #[cfg(target_arch = "x86_64")]
+    if from.isa.has_avx2() {
+        // SAFETY: the processor has the instruction sets of the form.
+        return unsafe { parse_avx2(from, burst, lanes, next) };
+    } else if from.isa.has_sse41() {
+        // SAFETY: as above.
+        return unsafe { parse_sse41(from, burst, lanes, next) };
+    }
+    parse_plain_form(from, burst, lanes, next)
+}
+
+/// [`parse_burst`] for any processor.
+#[inline(never)]
+fn parse_plain_form<P: Packet, N: NextStage>(
+    from: ParseContext<'_>,
+    burst: &Burst<P>,
+    lanes: (&mut [Meta; BURST], &mut Lanes),
+    next: &mut N,
+) -> Arrived {
+    parse_frames(from, burst, lanes, parse_usual, next)
+}
+
+/// [`parse_burst`] with SSE4.1.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "sse4.1")]
+fn parse_sse41<P: Packet, N: NextStage>(
+    from: ParseContext<'_>,
+    burst: &Burst<P>,
+    lanes: (&mut [Meta; BURST], &mut Lanes),
+    next: &mut N,
+) -> Arrived {
+    let read = |bytes: &[u8]| bytes.first_chunk().and_then(|headers| parse_usual_sse41(headers, bytes.len()));
+    parse_frames(from, burst, lanes, read, next)
+}
+
+/// [`parse_burst`] with AVX2.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,bmi1,bmi2,movbe,popcnt")]
+fn parse_avx2<P: Packet, N: NextStage>(
+    from: ParseContext<'_>,
+    burst: &Burst<P>,
+    lanes: (&mut [Meta; BURST], &mut Lanes),
+    next: &mut N,
+) -> Arrived {
+    let read = |bytes: &[u8]| bytes.first_chunk().and_then(|headers| parse_usual_sse41(headers, bytes.len()));
+    parse_frames(from, burst, lanes, read, next)
+}
+
+/// The loop of [`parse_burst`]. `read` is [`parse_usual`] or a form of it. Always inline: each form compiles it.
+#[inline(always)]
+fn parse_frames<P: Packet, N: NextStage>(
+    from: ParseContext<'_>,
+    burst: &Burst<P>,
+    (metas, queues): (&mut [Meta; BURST], &mut Lanes),
+    read: impl Fn(&[u8]) -> Option<Usual>,
+    next: &mut N,
+) -> Arrived {
+    let ParseContext { number, port, forwarder, cell, .. } = from;
     let native = forwarder.vlans.ingress(number, None).unwrap_or(0);
-    let classifier = port.classifier.of_untagged_ip();
-    let longest = port.mtu.0 as usize + usize::from(Usual::L3_OFFSET);
-    let (mut data, mut control, mut others, mut retagged_at) =
-        (FrameSet::EMPTY, FrameSet::EMPTY, FrameSet::EMPTY, PortSet::EMPTY);
+    let classifier = port.classifier.of_usual();
+    let longest = (port.mtu.0 as usize + usize::from(Usual::L3_OFFSET)).min(usize::from(u16::MAX));
+    let empty = FrameSet::EMPTY;
+    let mut others =
+        Others { frames: empty, rest: empty, control: empty, retagged_at: PortSet::EMPTY, has_padded: false };
     let mut sums = [BurstSum::default(); CLASSES];
-    for (index, (packet, meta)) in burst.iter().zip(metas).enumerate() {
+    for (index, (packet, meta)) in burst.iter().zip(metas.iter_mut()).enumerate() {
         let bytes = packet.bytes();
+        if bytes.len() >= MIN_FRAME as usize
+            && bytes.len() <= longest
+            && let Some(usual) = read(bytes)
+        {
+            let len = bytes.len() as u16;
+            let classification = classifier[usize::from(usual.traffic_class)];
+            let desc = FrameDesc::new(len, cell.cells_of(len), number as u8, 0, 0);
+            sums[usize::from(classification.class_bits.class())].add(desc);
+            let stations = StationPair::new(native, usual.dst, usual.src);
+            *meta = Meta::usual(stations, desc, classification);
+            queues.set(index, classification.desc.queue() as u8);
+            next.see_usual(index, bytes, stations);
+        } else {
+            others.parse(from, (index, bytes), meta, &mut sums);
+            queues.set(index, meta.desc.queue() as u8);
+            if !others.rest.contains(index) {
+                next.see(index, bytes, meta);
+            }
+        }
+    }
+    let all = FrameSet::first(burst.len());
+    if !(all - others.frames).is_empty() {
+        others.retagged_at |= !forwarder.vlans.untagged_at(native);
+    }
+    let Others { rest, control, retagged_at, has_padded, .. } = others;
+    Arrived { data: all - rest, control, retagged_at, sums, has_padded }
+}
+
+impl Others {
+    /// Parses the frame at `index`.
+    #[inline(never)]
+    fn parse(
+        &mut self,
+        from: ParseContext<'_>,
+        (index, bytes): (usize, &[u8]),
+        meta: &mut Meta,
+        sums: &mut [BurstSum; CLASSES],
+    ) {
+        let ParseContext { number, port, forwarder, cell, .. } = from;
+        self.frames.insert(index);
         // No mbuf holds a longer frame. The length is clipped all the same; the check of the MTU drops such a frame.
         let len = bytes.len().min(usize::from(u16::MAX)) as u16;
         let desc = FrameDesc::new(len, cell.cells_of(len), number as u8, 0, 0);
-        let mut take = |class_bits: ClassBits| {
-            let is_taken = class_bits.is_classified();
-            if is_taken {
-                data.insert(index);
-                sums[usize::from(class_bits.class())].add(desc);
-            }
-            is_taken
-        };
-        let (class_bits, dst, src) = match parse_usual(bytes) {
-            Some(usual) if bytes.len() <= longest => {
-                let classification = classifier.of(usual.traffic_class >> 2);
-                *meta = Meta::usual(usual, desc, native, classification);
-                let (dst, src) = (Station::new(native, usual.dst), Station::new(native, usual.src));
-                if N::SEES_USUAL {
-                    if take(classification.class_bits) {
-                        next.see_usual(index, bytes, (dst, src));
-                    }
-                    continue;
-                }
-                (classification.class_bits, dst, src)
-            }
-            _ => {
-                others.insert(index);
-                match parse_other(port, forwarder, bytes, desc, meta) {
-                    Some(retagged) => retagged_at |= retagged,
-                    None => control.insert(index),
-                }
-                (meta.class_bits, meta.dst, meta.src)
-            }
-        };
-        if take(class_bits) {
-            next.see(index, bytes, meta, (dst, src));
+        match parse_other(port, forwarder, bytes, desc, meta) {
+            Some(retagged_at) => self.retagged_at |= retagged_at,
+            None => self.control.insert(index),
+        }
+        if meta.class_bits.is_classified() {
+            self.has_padded |= u32::from(len) < MIN_FRAME;
+            sums[usize::from(meta.class_bits.class())].add(desc);
+        } else {
+            self.rest.insert(index);
         }
     }
-    if !(data - others).is_empty() {
-        retagged_at |= !forwarder.vlans.untagged_at(native);
-    }
-    Arrived { data, control, retagged_at, sums }
 }
 
-/// Parses a frame that is not untagged UDP over IPv4. Returns `None` for a MAC control frame, else the ports at which
+/// Parses a frame that is not usual. Returns `None` for a MAC control frame, else the ports at which
 /// the frame would leave with other tags than it came with.
-#[inline(never)]
+#[inline]
 fn parse_other(port: &Port, forwarder: &Forwarder, bytes: &[u8], desc: FrameDesc, meta: &mut Meta) -> Option<PortSet> {
     match parse_plain(bytes) {
         Some(plain) if bytes.len() <= port.mtu.0 as usize + usize::from(plain.l3_offset) => {

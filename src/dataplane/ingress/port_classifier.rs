@@ -2,9 +2,12 @@
 
 use crate::dataplane::frame::class_bits::ClassBits;
 use crate::dataplane::frame::desc::FrameDesc;
+use crate::dataplane::frame::meta::is_ect;
 use crate::dataplane::spec::PortSpec;
 use crate::qos::{ClassMap, Trust};
 use crate::sets::{CLASSES, ClassSet};
+use crate::wire::Usual;
+use crate::wire::parse::L3;
 
 /// Index of frames without a trusted mark: beyond every DSCP and PCP.
 const NO_MARK: u8 = 127;
@@ -26,33 +29,34 @@ pub(crate) struct PortClassifier {
     /// Entries by mark; the last is for frames without a mark.
     by_mark: [Classification; NO_MARK as usize + 1],
     by_class: [Classification; CLASSES],
-}
-
-/// The classifier of a port for untagged IP packets. Unlike that of the port, it stays in registers over a burst.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct IpClassifier<'a> {
-    untrusted: u8,
-    by_mark: &'a [Classification; NO_MARK as usize + 1],
-}
-
-impl IpClassifier<'_> {
-    /// Classifies a packet.
-    #[inline]
-    pub fn of(self, dscp: u8) -> Classification {
-        self.by_mark[usize::from((dscp | self.untrusted) & NO_MARK)]
-    }
+    /// Entries of untagged IPv4 packets by the byte of DSCP and ECN, with all that depends on it.
+    usual: Box<[Classification; 256]>,
+    /// Whether frames of several groups share a queue.
+    mixes_groups: bool,
 }
 
 impl PortClassifier {
     /// Creates the classifier of frames that the port of `spec` receives.
     pub fn new(spec: &PortSpec, classes: &ClassMap) -> Self {
-        let by_class = std::array::from_fn(|class| Self::classification(spec, classes, class as u8));
+        let by_class: [Classification; CLASSES] =
+            std::array::from_fn(|class| Self::classification(spec, classes, class as u8));
+        let mixes = |one: FrameDesc| {
+            by_class.iter().any(|other| one.queue() == other.desc.queue() && one.group() != other.desc.group())
+        };
         let by_mark = std::array::from_fn(|mark| {
             let given = (mark != usize::from(NO_MARK)).then_some(mark as u8);
             by_class[usize::from(spec.marks.class(spec.trust, spec.port_class, given, given))]
         });
         let untrusted = if spec.trust == Trust::Dscp { 0 } else { NO_MARK };
-        Self { trust: spec.trust, untrusted, by_mark, by_class }
+        let usual = std::array::from_fn(|traffic_class| {
+            let traffic_class = traffic_class as u8;
+            let mark = traffic_class >> 2 | untrusted;
+            let Classification { desc, class_bits } = by_mark[usize::from(mark & NO_MARK)];
+            let desc = desc.with(FrameDesc::ip(L3::V4, Usual::L3_OFFSET, is_ect(traffic_class)));
+            Classification { desc, class_bits: class_bits.with_ip(L3::V4, traffic_class) }
+        });
+        let mixes_groups = by_class.iter().any(|class| mixes(class.desc));
+        Self { trust: spec.trust, untrusted, by_mark, by_class, usual: Box::new(usual), mixes_groups }
     }
 
     fn classification(spec: &PortSpec, classes: &ClassMap, class: u8) -> Classification {
@@ -65,10 +69,10 @@ impl PortClassifier {
         }
     }
 
-    /// The classifier of untagged IP packets.
+    /// The classes of usual frames, by the byte of DSCP and ECN.
     #[inline]
-    pub fn of_untagged_ip(&self) -> IpClassifier<'_> {
-        IpClassifier { untrusted: self.untrusted & NO_MARK, by_mark: &self.by_mark }
+    pub fn of_usual(&self) -> &[Classification; 256] {
+        &self.usual
     }
 
     /// Classifies a frame with the DSCP `dscp` if it is IP, and the PCP `pcp` if it is tagged.
@@ -87,6 +91,12 @@ impl PortClassifier {
     pub fn of_ip(&self, dscp: u8, is_tagged: bool, pcp: u8) -> Classification {
         let mark = if (self.trust == Trust::Pcp) & is_tagged { pcp } else { dscp | self.untrusted };
         self.by_mark[usize::from(mark & NO_MARK)]
+    }
+
+    /// Whether frames of several groups share a queue.
+    #[inline]
+    pub fn mixes_groups(&self) -> bool {
+        self.mixes_groups
     }
 
     /// The entry of `class`.
@@ -110,7 +120,12 @@ mod tests {
             for dscp in 0..64 {
                 let (one, other) = (classifier.of_ip(dscp, false, 0), classifier.of(Some(dscp), None));
                 assert_eq!((one.desc, one.class_bits), (other.desc, other.class_bits), "{trust:?}, DSCP {dscp}");
-                assert_eq!(classifier.of_untagged_ip().of(dscp).desc, one.desc, "{trust:?}, DSCP {dscp}");
+                for ecn in 0..4 {
+                    let usual = classifier.of_usual()[usize::from(dscp << 2 | ecn)];
+                    let ip = FrameDesc::ip(L3::V4, 14, is_ect(ecn));
+                    assert_eq!(usual.desc, one.desc.with(ip), "{trust:?}, DSCP {dscp}");
+                    assert_eq!(usual.class_bits, one.class_bits.with_ip(L3::V4, dscp << 2 | ecn));
+                }
                 for pcp in [None, Some(0), Some(3), Some(7)] {
                     let (one, other) =
                         (classifier.of_ip(dscp, pcp.is_some(), pcp.unwrap_or(0)), classifier.of(Some(dscp), pcp));

@@ -108,7 +108,7 @@ impl Punter {
     /// The reason why the router does not get it: it has no use for the frame, or the frame is policed.
     #[cold]
     pub fn flooded(&mut self, from: RouteContext<'_>, bytes: &[u8], meta: &Meta) -> Result<(), DropReason> {
-        let is_link_local = meta.dst.mac().is_link_local();
+        let is_link_local = meta.stations.dst().mac().is_link_local();
         let Some(cause) = cause_of(bytes, meta).filter(|cause| !is_link_local || *cause == PuntCause::Lldp) else {
             return Err(if is_link_local { DropReason::LinkLocal } else { DropReason::NoMember });
         };

@@ -4,7 +4,7 @@
 use super::forwarder::Egresses;
 use super::parse::Arrived;
 use super::port_classifier::Classification;
-use crate::dataplane::frame::desc::BurstSum;
+use crate::dataplane::frame::desc::{BurstSum, FrameDesc, RunKind};
 use crate::dataplane::frame::fast_path::{self, FastPath};
 use crate::dataplane::frame::meta::{Forwarding, Meta};
 use crate::dataplane::port::Port;
@@ -12,6 +12,7 @@ use crate::dataplane::spec::{PortSpec, SwitchSpec};
 use crate::dataplane::telemetry::drops::DropReason;
 use crate::io::{Burst, Packet};
 use crate::qos::Rewrite;
+use crate::qos::shaper::MIN_FRAME;
 use crate::sets::{BURST, CLASSES, ClassSet, FrameSet, MAX_PORTS, PortSet};
 use crate::units::{CellSize, Cells};
 use crate::wire::{ecn, vlan_tag};
@@ -135,21 +136,25 @@ impl Rewriter {
             if !arrived.data.is_empty() {
                 fast_path::hit(FastPath::Unchanged);
             }
-            return BurstDemand::new(ingress, (arrived.data, false), &arrived.sums, egresses.ports);
+            let sent = Sent { frames: arrived.data, egresses: egresses.ports, floods: false };
+            let demand = BurstDemand::new(ingress, sent, &arrived.sums, arrived.has_padded);
+            return BurstDemand { is_in_lanes: egresses.are_in_lanes, ..demand };
         }
-        self.rewrite_burst(ingress, burst, metas, arrived.data, changed_at)
+        let demand = self.rewrite_burst(ingress, burst, metas, arrived, changed_at);
+        BurstDemand { is_in_lanes: egresses.are_in_lanes, ..demand }
     }
 
-    /// Rewrites the frames of `data` one by one; a frame that leaves by a port outside of `changed_at` does not change.
+    /// Rewrites the frames of `arrived` one by one; a frame that leaves by a port outside of `changed_at` does not change.
     #[inline(never)]
     fn rewrite_burst<P: Packet>(
         &self,
         ingress: &Port,
         burst: &mut Burst<P>,
         metas: &mut [Meta; BURST],
-        data: FrameSet,
+        arrived: &Arrived,
         changed_at: PortSet,
     ) -> BurstDemand {
+        let Arrived { data, mut has_padded, .. } = *arrived;
         let (mut sent, mut egresses, mut floods, mut sums) =
             (data, PortSet::EMPTY, false, [BurstSum::default(); CLASSES]);
         for index in data.iter() {
@@ -169,9 +174,11 @@ impl Rewriter {
                 continue;
             }
             egresses.insert(egress);
+            // A frame without its tag may have become too short.
+            has_padded |= u32::from(meta.desc.frame_len()) < MIN_FRAME;
             sums[usize::from(meta.class_bits.class())].add(meta.desc);
         }
-        BurstDemand::new(ingress, (sent, floods), &sums, egresses)
+        BurstDemand::new(ingress, Sent { frames: sent, egresses, floods }, &sums, has_padded)
     }
 
     /// Rewrites one frame for `egress`. Always inline, for the loop over a burst.
@@ -206,7 +213,7 @@ impl Rewriter {
 }
 
 /// The sums of a burst that admission needs.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct BurstDemand {
     /// Frames that leave by exactly one port.
     pub sent: FrameSet,
@@ -220,19 +227,31 @@ pub(crate) struct BurstDemand {
     pub lossy_queues: ClassSet,
     /// Whether the burst also has flooded frames. Their copies are judged one by one, in order with the others.
     pub floods: bool,
+    /// Properties of the frames of each queue, without `charge`.
+    pub kind: RunKind,
+    /// Whether the egress port and the queue of each frame are in its lanes.
+    pub is_in_lanes: bool,
+}
+
+/// The frames of a burst that leave.
+struct Sent {
+    /// Those that leave by exactly one port, and these ports.
+    frames: FrameSet,
+    egresses: PortSet,
+    /// Whether there are also flooded ones.
+    floods: bool,
 }
 
 impl BurstDemand {
-    /// The demand of the frames `sent` of a burst of port `ingress`, with sums by class; each leaves by one of
-    /// `egresses`.
+    /// The demand of the frames `sent` of a burst of port `ingress`, with sums by class. `has_padded`: the wire pads some
+    /// of them.
     #[inline]
-    fn new(
-        ingress: &Port,
-        (sent, floods): (FrameSet, bool),
-        sums: &[BurstSum; CLASSES],
-        egresses: PortSet,
-    ) -> BurstDemand {
-        let mut demand = Self { sent, egresses, floods, ..Self::default() };
+    fn new(ingress: &Port, sent: Sent, sums: &[BurstSum; CLASSES], has_padded: bool) -> BurstDemand {
+        let kind = RunKind { charge: FrameDesc::NONE, is_mixed: ingress.classifier.mixes_groups(), has_padded };
+        let Sent { frames: sent, egresses, floods } = sent;
+        let (none, cells) = (ClassSet::EMPTY, [Cells(0); CLASSES]);
+        let mut demand =
+            Self { sent, cells, egresses, queues: none, lossy_queues: none, floods, kind, is_in_lanes: false };
         for (class, sum) in sums.iter().enumerate().filter(|(_, sum)| sum.frames() > 0) {
             demand.add(ingress.classifier.of_class(class), sum.cells());
         }

@@ -73,7 +73,7 @@ pub enum QueueVerdict {
     Accept,
     /// The queue would exceed its limit.
     OverLimit,
-    /// WRED drops the frame with this probability, in parts of 2^32.
+    /// WRED drops the frame with this probability, in parts of 2^32; never zero.
     Draw(u64),
 }
 
@@ -154,7 +154,10 @@ impl QueueAdmission {
             return QueueVerdict::OverLimit;
         }
         match &profile.wred {
-            Some(wred) if frame.droppable => QueueVerdict::Draw(wred.probability(depth.bytes)),
+            Some(wred) if frame.droppable => match wred.probability(depth.bytes) {
+                0 => QueueVerdict::Accept,
+                probability => QueueVerdict::Draw(probability),
+            },
             _ => QueueVerdict::Accept,
         }
     }

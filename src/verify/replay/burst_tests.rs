@@ -9,6 +9,7 @@ use crate::dataplane::frame::fast_path::{self, FastPath};
 use crate::dataplane::pipeline::Pipeline;
 use crate::forward::VlanMode;
 use crate::io::Packet;
+use crate::isa::Isa;
 use crate::pfc::PfcMode;
 use crate::qos::{Rewrite, Trust};
 use crate::sets::PortSet;
@@ -174,6 +175,7 @@ fn roomy(policy: HeadroomPolicy) -> impl Strategy<Value = SwitchSpec> {
 
 /// Disables the fast paths: each frame is looked up, rewritten and admitted separately.
 fn take_the_long_ways(bed: &mut Bed) {
+    bed.pipeline.isa = Isa::PLAIN;
     bed.pipeline.forwarder.cache.give_up();
     // This disables leaving without a rewrite, and treats every port as if it had a queue in a storm, which none has.
     bed.pipeline.rewriter.views.iter_mut().for_each(|view| *view = view.changing());

@@ -143,7 +143,7 @@ impl Router {
         let ports = PortSet::only_if(!selected.is_empty(), ROUTER_PORT);
         let others = data - selected;
         if others.is_empty() {
-            return Egresses { ports, are_single: true };
+            return Egresses { ports, are_single: true, are_in_lanes: false };
         }
         let forwarded = forwarder.forward_uncached(from, metas, others);
         Egresses { ports: forwarded.ports | ports, ..forwarded }
@@ -155,7 +155,7 @@ impl Router {
         let mut selected = FrameSet::EMPTY;
         for index in data.iter() {
             let meta = &mut metas[index % BURST];
-            if meta.dst == station {
+            if meta.stations.dst() == station {
                 selected.insert(index);
                 meta.forwarding = Forwarding::Send(ROUTER_PORT as u8);
             }
@@ -218,7 +218,8 @@ impl Router {
         metas: &mut [Meta; BURST],
         data: FrameSet,
     ) -> RoutedBurst {
-        let (mut others, mut fragments) = (Egresses { ports: PortSet::EMPTY, are_single: true }, FrameSet::EMPTY);
+        let none = Egresses { ports: PortSet::EMPTY, are_single: true, are_in_lanes: false };
+        let (mut others, mut fragments) = (none, FrameSet::EMPTY);
         (self.v4.len, self.v6.len) = (0, 0);
         for index in data.iter() {
             let meta = &mut metas[index % BURST];

@@ -26,7 +26,7 @@ impl RoutedBurst {
     /// The egress ports of the burst.
     #[inline]
     pub fn egresses(self) -> Egresses {
-        Egresses { ports: self.ports, are_single: self.are_single }
+        Egresses { ports: self.ports, are_single: self.are_single, are_in_lanes: false }
     }
 }
 
@@ -142,7 +142,7 @@ impl<'a, 'b> NextHops<'a, 'b> {
     #[inline]
     pub fn send(&mut self, addresses: &mut [u8; 12], meta: &mut Meta, adjacency: &Adjacency, egress: PortSet) {
         *addresses = adjacency.addresses;
-        meta.dst = adjacency.station;
+        meta.stations = meta.stations.to(adjacency.station);
         meta.forwarding = Forwarding::Send(egress.bits().trailing_zeros() as u8);
         self.egresses |= egress;
         if let Some(frames) = self.frames.get(usize::from(adjacency.id.0)) {

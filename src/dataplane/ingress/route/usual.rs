@@ -8,7 +8,7 @@ use super::next_hop::{Limits, NextHops};
 use crate::dataplane::frame::meta::Meta;
 use crate::dataplane::ingress::next_stage::NextStage;
 use crate::dataplane::ingress::punt::Exception;
-use crate::forward::fdb::Station;
+use crate::forward::fdb::{Station, StationPair};
 use crate::io::Packet;
 use crate::route::filter::SourceFilter;
 use crate::route::{Adjacency, FoundGroup, RouteTable};
@@ -55,18 +55,16 @@ impl<'a> UsualReader<'a> {
 }
 
 impl NextStage for UsualReader<'_> {
-    const SEES_USUAL: bool = true;
-
     #[inline(always)]
-    fn see_usual(&mut self, index: usize, bytes: &[u8], (dst, _): (Station, Station)) {
-        if dst == self.station {
+    fn see_usual(&mut self, index: usize, bytes: &[u8], stations: StationPair) {
+        if stations.dst() == self.station {
             self.note(index, destination(self.sources, bytes));
         }
     }
 
     #[inline]
-    fn see(&mut self, index: usize, bytes: &[u8], meta: &Meta, (dst, _): (Station, Station)) {
-        if dst == self.station && meta.class_bits.is_plain_untagged_ipv4() {
+    fn see(&mut self, index: usize, bytes: &[u8], meta: &Meta) {
+        if meta.stations.dst() == self.station && meta.class_bits.is_plain_untagged_ipv4() {
             self.note(index, destination(self.sources, bytes));
         }
     }

@@ -1,0 +1,269 @@
+//! Chooses the frames of a burst: moves them out of the queues by scheduler, pacing and WRED.
+//!
+//! Frames leave in runs, each from one chunk of one queue. A run is decided as one frame would be: its sums are compared
+//! with credit and pacing. Only where they do not fit, or the queue is long enough to be marked, is each frame looked at.
+//! Both ways choose and mark the same frames.
+
+use arrayvec::ArrayVec;
+
+use super::Egress;
+use crate::dataplane::buffer::Buffer;
+use crate::dataplane::frame::desc::{BurstSum, FrameDesc, Run, RunSums};
+use crate::dataplane::frame::fast_path::{self, FastPath};
+use crate::dataplane::port::Port;
+use crate::dataplane::telemetry::counters::PortCounters;
+use crate::io::Packet;
+use crate::mmu::{QueueAdmission, QueueReserves};
+use crate::mutant::{self, Mutant};
+use crate::qos::scheduler::Credit;
+use crate::qos::shaper::Pace;
+use crate::qos::wred::{WredProfile, WredVerdict};
+use crate::sets::{BURST, CLASSES, ClassSet, FrameSet};
+use crate::units::{Bytes, Cells, Ticks};
+
+/// Consecutive frames of a burst that are charged to one priority group.
+#[derive(Debug, Clone, Copy)]
+struct ChargedRun {
+    /// A frame of the run, for its ingress port and group.
+    desc: FrameDesc,
+    cells: Cells,
+}
+
+/// The frames chosen for one burst.
+#[derive(Debug, Default)]
+pub(super) struct Chosen {
+    /// The frames that met congestion, by their index in the burst.
+    pub congested: FrameSet,
+    /// Queues of the chosen frames.
+    queues: ClassSet,
+    /// Sums of the chosen frames by queue.
+    sums: [BurstSum; CLASSES],
+    /// The charges of the chosen frames, in their order.
+    charges: ArrayVec<ChargedRun, BURST>,
+}
+
+impl Chosen {
+    /// Adds `run` of `queue`.
+    #[inline]
+    pub fn add(&mut self, queue: usize, run: Run) {
+        self.sums[queue].add_run(run);
+        self.queues.insert(queue);
+    }
+
+    /// Adds the charges of the frames `descs`, which are `run`.
+    #[inline]
+    fn charge(&mut self, descs: &[FrameDesc], run: Run, is_one_charge: bool) {
+        match descs.first() {
+            Some(&desc) if is_one_charge => self.charges.push(ChargedRun { desc, cells: run.cells() }),
+            _ => self.charge_each(descs),
+        }
+    }
+
+    /// Adds the charges of frames in runs of one group: consecutive stores to one address would each wait for the one
+    /// before.
+    #[inline(never)]
+    fn charge_each(&mut self, descs: &[FrameDesc]) {
+        for run in descs.chunk_by(|one, next| one.is_charged_like(*next)) {
+            self.charges.push(ChargedRun { desc: run[0], cells: run.iter().map(|desc| desc.cells()).sum() });
+        }
+    }
+
+    /// Releases the cells of all chosen frames.
+    #[inline]
+    pub fn release(&self, buffer: &mut Buffer) {
+        for charged in &self.charges {
+            let (ingress, group, _) = charged.desc.charge();
+            buffer.releases.release(ingress, group, charged.cells);
+        }
+    }
+
+    /// Counts the chosen frames as sent.
+    #[inline]
+    pub fn count(&self, counters: &PortCounters) {
+        for queue in self.queues.iter() {
+            counters.tx_frames[queue].add(self.sums[queue].frames());
+            counters.tx_bytes[queue].add(self.sums[queue].bytes().0);
+        }
+    }
+}
+
+impl<P: Packet> Egress<P> {
+    /// Moves frames out of the queues until the wire is busy, the burst is full or no queue may send.
+    #[inline]
+    pub(super) fn schedule(
+        &mut self,
+        (number, port): (usize, &mut Port),
+        reserves: &QueueReserves,
+        rule: &QueueAdmission,
+        now: Ticks,
+    ) -> Chosen {
+        let mut chosen = Chosen::default();
+        // IEEE 802.1Q clause 8.6.8: "a frame of priority n is not available for transmission if that priority is
+        // paused".
+        let mut ready = port.waiting - port.discarding - port.pfc.stopped_queues(now);
+        let Some(mut pace) = port.shaper.pace(now) else { return chosen };
+        if let Some(after) = all_fit(port, ready, rule, pace) {
+            self.serve_all((number, port), reserves, ready, &mut chosen);
+            port.shaper.keep(after, now);
+            return chosen;
+        }
+        while !ready.is_empty() && !self.posted.is_full() && pace.is_free() {
+            let Port { queues, scheduler, .. } = port;
+            let Some(queue) = scheduler.choose(ready, |queue| queues[queue].head_len(&self.slab).0 as u32) else {
+                break;
+            };
+            let (before, posted) = (port.queues[queue].cells(), self.posted.len());
+            self.serve(port, (queue, ready), rule.wred(queue), &mut pace, &mut chosen);
+            if self.posted.len() == posted {
+                break;
+            }
+            reserves.update(number, queue, before, port.queues[queue].cells());
+            if port.queues[queue].is_empty() {
+                ready.remove(queue);
+                port.waiting.remove(queue);
+                port.scheduler.emptied(queue);
+            }
+        }
+        if !self.posted.is_empty() {
+            port.shaper.keep(pace, now);
+        }
+        chosen
+    }
+
+    /// Moves all frames out of the queues `ready`, for which [`all_fit`] holds. Turns would only change the order of
+    /// frames that start at one instant.
+    #[inline]
+    fn serve_all(
+        &mut self,
+        (number, port): (usize, &mut Port),
+        reserves: &QueueReserves,
+        ready: ClassSet,
+        chosen: &mut Chosen,
+    ) {
+        fast_path::hit(FastPath::AllSent);
+        let mut left = ready;
+        while let Some(queue) = port.scheduler.next_of_all(left) {
+            left.remove(queue);
+            let frames = &mut port.queues[queue];
+            let Some((run, desc)) = frames.as_one_run() else { unreachable!("all frames fit as one run") };
+            let before = frames.cells();
+            frames.take_all(&mut self.slab, &mut self.posted, &mut self.charges);
+            chosen.add(queue, run);
+            chosen.charges.push(ChargedRun { desc, cells: run.cells() });
+            reserves.update(number, queue, before, Cells(0));
+        }
+        port.waiting -= ready;
+        port.scheduler.all_emptied();
+    }
+
+    /// Moves frames out of `queue`, which the scheduler chose among the queues `ready`, as long as its turn lasts.
+    #[inline]
+    fn serve(
+        &mut self,
+        port: &mut Port,
+        (queue, ready): (usize, ClassSet),
+        wred: Option<&WredProfile>,
+        pace: &mut Pace,
+        chosen: &mut Chosen,
+    ) {
+        let Port { queues, scheduler, .. } = port;
+        let frames = &mut queues[queue];
+        let mut credit = scheduler.credit(queue, frames.head_len(&self.slab).0 as u32, ready);
+        loop {
+            let here = frames.first(&self.slab);
+            let (posted, depth) = (self.posted.len(), frames.bytes());
+            let descs = &here[..here.len().min(self.posted.remaining_capacity())];
+            // Depths only decrease from here on.
+            let wred = wred.filter(|wred| wred.probability(depth) > 0);
+            // The packets of a long queue have left the cache, and so have their headers, to which a mark is written.
+            let is_short = wred.is_none();
+            frames.look_ahead(&self.slab, |packet| if is_short { packet.prefetch() } else { packet.prefetch_ahead() });
+            let sums = RunSums::of(descs);
+            let is_whole = whole_run(descs, &sums, &mut credit, pace);
+            let run = if is_whole { sums.run } else { begin_of_run(descs, &mut credit, pace) };
+            let (descs, is_cut) = (&descs[..run.frames as usize], (run.frames as usize) < here.len());
+            if let Some(wred) = wred.filter(|_| sums.has_markable()) {
+                let congested = judge_run(descs, wred, depth, || self.rng.roll());
+                chosen.congested |= FrameSet::from_bits(congested.bits() << posted);
+            }
+            chosen.charge(descs, run, sums.is_one_charge());
+            frames.take(&mut self.slab, run, &mut self.posted, &mut self.charges);
+            chosen.add(queue, run);
+            if is_cut || frames.is_empty() || self.posted.is_full() {
+                break;
+            }
+        }
+        scheduler.keep_credit(queue, credit);
+    }
+}
+
+/// The pace after all frames of the queues `ready`, if they fit one burst, the wire is free for all of them, and no
+/// queue needs a look at each frame.
+#[inline]
+fn all_fit(port: &Port, ready: ClassSet, rule: &QueueAdmission, pace: Pace) -> Option<Pace> {
+    if mutant::is(Mutant::AlwaysInTurns) || mutant::is(Mutant::FrameByFrame) {
+        return None;
+    }
+    let (mut frames, mut bytes) = (0, Bytes(0));
+    for queue in ready.iter() {
+        let (run, _) = port.queues[queue].as_one_run()?;
+        (frames, bytes) = (frames + run.frames, bytes + run.bytes());
+        if frames as usize > BURST || rule.wred(queue).is_some_and(|wred| wred.probability(run.bytes()) > 0) {
+            return None;
+        }
+    }
+    // Without a last frame: the wire must be free for each of them to its end.
+    pace.after_run(frames, bytes, 0)
+}
+
+/// Takes the whole run `descs` from credit and pacing, if both suffice. Returns whether they do.
+#[inline]
+fn whole_run(descs: &[FrameDesc], sums: &RunSums, credit: &mut Credit, pace: &mut Pace) -> bool {
+    if mutant::is(Mutant::FrameByFrame) {
+        return false;
+    }
+    let Some(last) = descs.last().filter(|_| !sums.has_padded()) else { return false };
+    let Some(after) = pace.after_run(sums.run.frames, sums.run.bytes(), last.frame_len().into()) else { return false };
+    let is_whole = credit.spend(sums.run.bytes().0 as u32);
+    if is_whole {
+        fast_path::hit(FastPath::WholeRun);
+        *pace = after;
+    }
+    is_whole
+}
+
+/// Takes the first frames of `descs` from credit and pacing, one by one, as far as these suffice.
+#[inline(never)]
+fn begin_of_run(descs: &[FrameDesc], credit: &mut Credit, pace: &mut Pace) -> Run {
+    let mut run = Run::default();
+    for &desc in descs {
+        let len = u32::from(desc.frame_len());
+        if !pace.is_free() || !credit.spend(len) {
+            break;
+        }
+        pace.charge(len);
+        run = run.and(desc);
+    }
+    run
+}
+
+/// The frames of a run that meet congestion. `depth` is that of the queue with the run.
+///
+/// RFC 3168 section 5: "the router should first check to see if the ECT codepoint is set". The depth is the
+/// instantaneous one at dequeue, including the leaving frame.
+#[inline(never)]
+fn judge_run(descs: &[FrameDesc], wred: &WredProfile, depth: Bytes, mut draw: impl FnMut() -> u32) -> FrameSet {
+    let (mut congested, mut before) = (FrameSet::EMPTY, Run::default());
+    for (index, &desc) in descs.iter().enumerate() {
+        // One draw for each frame, so that marks do not depend on the size of bursts.
+        if desc.is_markable() && wred.judge(depth - before.bytes(), &mut draw) == WredVerdict::Congested {
+            congested.insert(index);
+        }
+        before = before.and(desc);
+    }
+    congested
+}
+
+#[cfg(test)]
+#[path = "choose_tests.rs"]
+mod tests;
