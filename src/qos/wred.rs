@@ -3,6 +3,9 @@
 
 use crate::units::{Bytes, Probability};
 
+/// The probability of one, in parts of 2^32.
+pub const CERTAIN: u64 = 1 << 32;
+
 /// A WRED profile. Between `kmin` and `kmax` the probability rises from zero to `pmax`; from `kmax` on it is one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WredProfile {
@@ -41,15 +44,15 @@ impl WredProfile {
     #[must_use]
     pub fn probability(&self, depth: Bytes) -> u64 {
         if depth.0 >= self.kmax.0 && depth.0 > self.kmin.0 {
-            1 << 32
+            CERTAIN
         } else {
             // `depth` is at most `kmax`, so the product is at most pmax in parts of 2^48.
             (depth.0.saturating_sub(self.kmin.0) * self.slope) >> 16
         }
     }
 
-    /// Judges a packet at `depth`. Calls `draw` for a uniformly random number if the probability is above zero: packets
-    /// of a short queue take no numbers, so that they can leave in runs without a judgement of each.
+    /// Judges a packet at `depth`. Calls `draw` for a uniformly random number only if the probability is between zero and
+    /// one. So the packets of short and of very long queues can leave in runs, without a judgement of each.
     ///
     /// RFC 3168 section 5: "If so, then instead of dropping the packet, the router MAY instead set the CE codepoint in
     /// the IP header." The code deviates from section 5.1, "the CE codepoint should not be set by a router based on
@@ -58,7 +61,8 @@ impl WredProfile {
     #[must_use]
     pub fn judge(&self, depth: Bytes, draw: impl FnOnce() -> u32) -> WredVerdict {
         let probability = self.probability(depth);
-        if probability > 0 && u64::from(draw()) < probability { WredVerdict::Congested } else { WredVerdict::Pass }
+        let is_congested = probability > 0 && (probability == CERTAIN || u64::from(draw()) < probability);
+        if is_congested { WredVerdict::Congested } else { WredVerdict::Pass }
     }
 }
 
@@ -109,9 +113,10 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_at_a_probability_of_zero_draws_no_number() {
+    fn a_packet_whose_verdict_is_certain_draws_no_number() {
         let wred = profile(1000, 2000, "5%");
         assert_eq!(wred.judge(Bytes(1000), || panic!("a draw")), WredVerdict::Pass);
+        assert_eq!(wred.judge(Bytes(2000), || panic!("a draw")), WredVerdict::Congested);
         assert_eq!(wred.judge(Bytes(1001), || 0), WredVerdict::Congested);
     }
 

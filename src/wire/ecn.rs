@@ -34,12 +34,14 @@ pub fn set_dscp(frame: &mut [u8], l3: L3, offset: usize, dscp: u8) {
 fn change(frame: &mut [u8], l3: L3, offset: usize, to: impl Fn(u8) -> u8) {
     let Some(packet) = frame.get_mut(offset..) else { return };
     match l3 {
-        L3::V4 if packet.len() >= 20 => {
-            let before = u16::from_be_bytes([packet[0], packet[1]]);
-            packet[1] = to(packet[1]);
-            let after = u16::from_be_bytes([packet[0], packet[1]]);
-            let checksum = u16::from_be_bytes([packet[10], packet[11]]);
-            packet[10..12].copy_from_slice(&update_checksum(checksum, before, after).to_be_bytes());
+        L3::V4 => {
+            let Some(header) = packet.first_chunk_mut::<20>() else { return };
+            let before = header[1];
+            header[1] = to(before);
+            let checksum = u16::from_be_bytes([header[10], header[11]]);
+            // The other byte of the word is the same before and after.
+            let checksum = update_checksum(checksum, before.into(), header[1].into());
+            [header[10], header[11]] = checksum.to_be_bytes();
         }
         L3::V6 if packet.len() >= 2 => {
             // The traffic class spans two bytes: version and upper half, then lower half and flow label.

@@ -17,7 +17,7 @@ use crate::mmu::{QueueAdmission, QueueReserves};
 use crate::mutant::{self, Mutant};
 use crate::qos::scheduler::Credit;
 use crate::qos::shaper::Pace;
-use crate::qos::wred::{WredProfile, WredVerdict};
+use crate::qos::wred::{CERTAIN, WredProfile, WredVerdict};
 use crate::sets::{BURST, CLASSES, ClassSet, FrameSet};
 use crate::units::{Bytes, Cells, Ticks};
 
@@ -34,6 +34,8 @@ struct ChargedRun {
 pub(super) struct Chosen {
     /// The frames that met congestion, by their index in the burst.
     pub congested: FrameSet,
+    /// Their number by queue.
+    marked: [u32; CLASSES],
     /// Queues of the chosen frames.
     queues: ClassSet,
     /// Sums of the chosen frames by queue.
@@ -74,6 +76,14 @@ impl Chosen {
         for charged in &self.charges {
             let (ingress, group, _) = charged.desc.charge();
             buffer.releases.release(ingress, group, charged.cells);
+        }
+    }
+
+    /// Counts the frames that met congestion as marked.
+    #[inline]
+    pub fn count_marked(&self, counters: &PortCounters) {
+        for queue in self.queues.iter() {
+            counters.ecn_marked[queue].add(self.marked[queue].into());
         }
     }
 
@@ -183,8 +193,15 @@ impl<P: Packet> Egress<P> {
             let run = if is_whole { sums.run } else { begin_of_run(descs, &mut credit, pace) };
             let (descs, is_cut) = (&descs[..run.frames as usize], (run.frames as usize) < here.len());
             if let Some(wred) = wred.filter(|_| sums.has_markable()) {
-                let congested = judge_run(descs, wred, depth, || self.rng.roll());
+                // The depth before the last frame is the lowest of the run.
+                let lowest = descs.last().map_or(depth, |last| depth - run.bytes() + Bytes(last.frame_len().into()));
+                let congested = if sums.is_all_markable() && wred.probability(lowest) == CERTAIN {
+                    FrameSet::first(descs.len())
+                } else {
+                    judge_run(descs, wred, depth, || self.rng.roll())
+                };
                 chosen.congested |= FrameSet::from_bits(congested.bits() << posted);
+                chosen.marked[queue] += congested.len() as u32;
             }
             chosen.charge(descs, run, sums.is_one_charge());
             frames.take(&mut self.slab, run, &mut self.posted, &mut self.charges);

@@ -27,7 +27,7 @@ use crate::io::{Burst, Packet, Ports};
 use crate::mmu::{QueueAdmission, QueueReserves};
 use crate::mutant::{self, Mutant};
 use crate::qos::wred::XorShift;
-use crate::sets::{BURST, CLASSES, FrameSet};
+use crate::sets::{BURST, CLASSES};
 use crate::units::Ticks;
 use crate::wire::ecn;
 
@@ -87,7 +87,9 @@ impl<P: Packet> Egress<P> {
         if posted == 0 {
             return Offered::default();
         }
-        self.mark(counters, chosen.congested);
+        if !chosen.congested.is_empty() {
+            self.mark(counters, &chosen);
+        }
         io.tx(number, &mut self.posted);
         let taken = posted - self.posted.len();
         self.release(taken, &chosen, buffer, counters);
@@ -111,19 +113,18 @@ impl<P: Packet> Egress<P> {
         }
     }
 
-    /// Marks the `congested` frames of the posted ones. It runs after all are chosen, so that their headers can be
-    /// prefetched.
-    #[inline]
-    fn mark(&mut self, counters: &PortCounters, congested: FrameSet) {
-        congested.iter().for_each(|index| self.posted[index].prefetch_bytes());
-        for index in congested.iter() {
+    /// Marks the congested frames of the posted ones. It runs after all are chosen, so that their headers can be
+    /// prefetched. Not inlined: most bursts have none.
+    #[inline(never)]
+    fn mark(&mut self, counters: &PortCounters, chosen: &Chosen) {
+        chosen.congested.iter().for_each(|index| self.posted[index].prefetch_bytes());
+        for index in chosen.congested.iter() {
             let (packet, desc) = (&mut self.posted[index], &mut self.charges[index]);
-            if let Some((l3, offset)) = desc.markable() {
-                ecn::mark_ce(packet.bytes_mut(), l3, offset);
-                *desc = desc.marked();
-                counters.ecn_marked[desc.queue()].add(1);
-            }
+            let Some((l3, offset)) = desc.markable() else { unreachable!("only ECN-capable frames meet congestion") };
+            ecn::mark_ce(packet.bytes_mut(), l3, offset);
+            *desc = desc.marked();
         }
+        chosen.count_marked(counters);
     }
 
     /// Releases the cells of the first `frames` of the posted ones, which the device took, and counts them.

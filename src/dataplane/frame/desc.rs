@@ -282,6 +282,12 @@ impl RunSums {
         FrameDesc(self.any).is_markable()
     }
 
+    /// Whether all frames are ECN-capable, and of one network layer.
+    #[inline]
+    pub fn is_all_markable(&self) -> bool {
+        self.has_markable() & !FrameDesc(self.differing).is_markable()
+    }
+
     /// Whether the wire pads some frame.
     #[inline]
     pub fn has_padded(&self) -> bool {
@@ -390,6 +396,7 @@ mod tests {
             prop_assert_eq!(sums.run, descs.iter().fold(Run::default(), |run, &desc| run.and(desc)));
             prop_assert_eq!(sums.run.cells(), Cells(descs.len() as u32));
             prop_assert_eq!(sums.has_markable(), descs.iter().any(|desc| desc.is_markable()));
+            prop_assert_eq!(sums.is_all_markable(), descs.iter().all(|desc| desc.is_markable()));
             prop_assert_eq!(sums.has_padded(), descs.iter().any(|desc| u32::from(desc.frame_len()) < MIN_FRAME));
             prop_assert_eq!(sums.is_one_charge(), descs.iter().all(|desc| desc.is_charged_like(descs[0])));
         }

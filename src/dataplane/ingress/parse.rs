@@ -15,9 +15,10 @@ use crate::isa::Isa;
 use crate::qos::shaper::MIN_FRAME;
 use crate::sets::{BURST, CLASSES, FrameSet, PortSet};
 use crate::units::CellSize;
+use crate::wire::parse::ETHERTYPE_IPV4;
 #[cfg(target_arch = "x86_64")]
 use crate::wire::usual_vector::parse_usual_sse41;
-use crate::wire::{Usual, mac_control, parse, parse_plain, parse_usual};
+use crate::wire::{Plain, Usual, mac_control, parse, parse_plain, parse_usual};
 
 /// The frames of a burst, by the next stage that processes them. Frames in neither set are dropped.
 pub(crate) struct Arrived {
@@ -50,6 +51,7 @@ impl Arrived {
 }
 
 /// The frames of a burst that are not usual.
+#[derive(Default)]
 struct Others {
     frames: FrameSet,
     /// Those of `frames` that are no data.
@@ -80,21 +82,34 @@ pub(crate) fn parse_burst<P: Packet, N: NextStage>(
     lanes: (&mut [Meta; BURST], &mut Lanes),
     next: &mut N,
 ) -> Arrived {
+    // A burst that begins with a tag or with IPv6 mostly goes on so.
+    let begins_usual = burst.first().is_none_or(|packet| packet.bytes().get(12) == Some(&IPV4_BEGIN));
     #[allow(unsafe_code)]
     #[cfg(target_arch = "x86_64")]
     if from.isa.has_avx2() {
         // SAFETY: the processor has the instruction sets of the form.
-        return unsafe { parse_avx2(from, burst, lanes, next) };
+        return unsafe {
+            if begins_usual { parse_avx2(from, burst, lanes, next) } else { parse_plain_avx2(from, burst, lanes, next) }
+        };
+    } else if !begins_usual {
+        return parse_plain_frames(from, burst, lanes, next);
     } else if from.isa.has_sse41() {
         // SAFETY: as above.
         return unsafe { parse_sse41(from, burst, lanes, next) };
     }
-    parse_plain_form(from, burst, lanes, next)
+    #[cfg(not(target_arch = "x86_64"))]
+    if !begins_usual {
+        return parse_plain_frames(from, burst, lanes, next);
+    }
+    parse_by_words(from, burst, lanes, next)
 }
+
+/// The first byte of the EtherType of IPv4.
+const IPV4_BEGIN: u8 = (ETHERTYPE_IPV4 >> 8) as u8;
 
 /// [`parse_burst`] for any processor.
 #[inline(never)]
-fn parse_plain_form<P: Packet, N: NextStage>(
+fn parse_by_words<P: Packet, N: NextStage>(
     from: ParseContext<'_>,
     burst: &Burst<P>,
     lanes: (&mut [Meta; BURST], &mut Lanes),
@@ -129,6 +144,48 @@ fn parse_avx2<P: Packet, N: NextStage>(
     parse_frames(from, burst, lanes, read, next)
 }
 
+/// [`parse_plain_frames`] with AVX2.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,bmi1,bmi2,movbe,popcnt")]
+fn parse_plain_avx2<P: Packet, N: NextStage>(
+    from: ParseContext<'_>,
+    burst: &Burst<P>,
+    lanes: (&mut [Meta; BURST], &mut Lanes),
+    next: &mut N,
+) -> Arrived {
+    parse_plain_frames(from, burst, lanes, next)
+}
+
+/// [`parse_burst`] for a burst of which most frames are plain and not usual. Always inline: each form compiles it.
+#[inline(always)]
+fn parse_plain_frames<P: Packet, N: NextStage>(
+    from: ParseContext<'_>,
+    burst: &Burst<P>,
+    (metas, queues): (&mut [Meta; BURST], &mut Lanes),
+    next: &mut N,
+) -> Arrived {
+    let ParseContext { number, port, forwarder, cell, .. } = from;
+    let (mut others, mut retagged_at) = (Others::default(), PortSet::EMPTY);
+    let mut sums = [BurstSum::default(); CLASSES];
+    for (index, (packet, meta)) in burst.iter().zip(metas.iter_mut()).enumerate() {
+        let bytes = packet.bytes();
+        let len = bytes.len() as u16;
+        match parse_plain(bytes) {
+            Some(plain) if bytes.len() >= MIN_FRAME as usize && !is_too_long(port, bytes, plain.l3_offset) => {
+                let desc = FrameDesc::new(len, cell.cells_of(len), number as u8, 0, 0);
+                retagged_at |= read_plain(port, forwarder, &plain, desc, meta);
+                sums[usize::from(meta.class_bits.class())].add(desc);
+                queues.set(index, meta.desc.queue() as u8);
+                next.see(index, bytes, meta);
+            }
+            _ => others.parse_and_show(from, (index, bytes), (meta, queues, &mut sums), next),
+        }
+    }
+    let Others { rest, control, has_padded, .. } = others;
+    let data = FrameSet::first(burst.len()) - rest;
+    Arrived { data, control, retagged_at: retagged_at | others.retagged_at, sums, has_padded }
+}
+
 /// The loop of [`parse_burst`]. `read` is [`parse_usual`] or a form of it. Always inline: each form compiles it.
 #[inline(always)]
 fn parse_frames<P: Packet, N: NextStage>(
@@ -142,9 +199,7 @@ fn parse_frames<P: Packet, N: NextStage>(
     let native = forwarder.vlans.ingress(number, None).unwrap_or(0);
     let classifier = port.classifier.of_usual();
     let longest = (port.mtu.0 as usize + usize::from(Usual::L3_OFFSET)).min(usize::from(u16::MAX));
-    let empty = FrameSet::EMPTY;
-    let mut others =
-        Others { frames: empty, rest: empty, control: empty, retagged_at: PortSet::EMPTY, has_padded: false };
+    let mut others = Others::default();
     let mut sums = [BurstSum::default(); CLASSES];
     for (index, (packet, meta)) in burst.iter().zip(metas.iter_mut()).enumerate() {
         let bytes = packet.bytes();
@@ -161,11 +216,7 @@ fn parse_frames<P: Packet, N: NextStage>(
             queues.set(index, classification.desc.queue() as u8);
             next.see_usual(index, bytes, stations);
         } else {
-            others.parse(from, (index, bytes), meta, &mut sums);
-            queues.set(index, meta.desc.queue() as u8);
-            if !others.rest.contains(index) {
-                next.see(index, bytes, meta);
-            }
+            others.parse_and_show(from, (index, bytes), (meta, queues, &mut sums), next);
         }
     }
     let all = FrameSet::first(burst.len());
@@ -177,6 +228,22 @@ fn parse_frames<P: Packet, N: NextStage>(
 }
 
 impl Others {
+    /// Parses the frame at `index`, and shows it to the `next` stage if it is data.
+    #[inline(always)]
+    fn parse_and_show<N: NextStage>(
+        &mut self,
+        from: ParseContext<'_>,
+        (index, bytes): (usize, &[u8]),
+        (meta, queues, sums): (&mut Meta, &mut Lanes, &mut [BurstSum; CLASSES]),
+        next: &mut N,
+    ) {
+        self.parse(from, (index, bytes), meta, sums);
+        queues.set(index, meta.desc.queue() as u8);
+        if !self.rest.contains(index) {
+            next.see(index, bytes, meta);
+        }
+    }
+
     /// Parses the frame at `index`.
     #[inline(never)]
     fn parse(
@@ -209,15 +276,26 @@ impl Others {
 #[inline]
 fn parse_other(port: &Port, forwarder: &Forwarder, bytes: &[u8], desc: FrameDesc, meta: &mut Meta) -> Option<PortSet> {
     match parse_plain(bytes) {
-        Some(plain) if bytes.len() <= port.mtu.0 as usize + usize::from(plain.l3_offset) => {
-            let vlan = forwarder.vlans.ingress(desc.ingress().into(), Some(plain.vlan)).unwrap_or(0);
-            let dscp = plain.usual.traffic_class >> 2;
-            let classification = port.classifier.of_ip(dscp, plain.is_tagged, plain.pcp);
-            *meta = Meta::plain(&plain, desc, vlan, classification);
-            Some(retagged_at(forwarder, meta))
+        Some(plain) if !is_too_long(port, bytes, plain.l3_offset) => {
+            Some(read_plain(port, forwarder, &plain, desc, meta))
         }
         _ => parse_any(port, forwarder, bytes, desc, meta),
     }
+}
+
+/// Whether a frame is longer than the MTU of its ingress port permits.
+#[inline]
+fn is_too_long(port: &Port, bytes: &[u8], l3_offset: u8) -> bool {
+    bytes.len() > port.mtu.0 as usize + usize::from(l3_offset)
+}
+
+/// Fills the metadata of a plain frame. Returns the ports at which it would leave with other tags than it came with.
+#[inline(always)]
+fn read_plain(port: &Port, forwarder: &Forwarder, plain: &Plain, desc: FrameDesc, meta: &mut Meta) -> PortSet {
+    let vlan = forwarder.vlans.ingress(desc.ingress().into(), Some(plain.vlan)).unwrap_or(0);
+    let classification = port.classifier.of_ip(plain.usual.traffic_class >> 2, plain.is_tagged, plain.pcp);
+    *meta = Meta::plain(plain, desc, vlan, classification);
+    retagged_at(forwarder, meta)
 }
 
 /// Parses any frame; the result is as for [`parse_other`].
@@ -230,7 +308,7 @@ fn parse_any(port: &Port, forwarder: &Forwarder, bytes: &[u8], desc: FrameDesc, 
             return Some(PortSet::EMPTY);
         }
     };
-    if bytes.len() > port.mtu.0 as usize + usize::from(headers.l3_offset) {
+    if is_too_long(port, bytes, headers.l3_offset) {
         *meta = Meta::dropped(DropReason::Oversize);
         return Some(PortSet::EMPTY);
     }

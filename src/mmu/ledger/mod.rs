@@ -490,7 +490,9 @@ impl PortLedger {
             self.port_off = false;
         }
         let dynamic = self.profile.policy == HeadroomPolicy::Dynamic;
-        for (index, group) in self.groups.iter_mut().enumerate() {
+        // Only a group that is XOFF has a refused frame to forget.
+        for index in self.group_off.iter() {
+            let group = &mut self.groups[index];
             let may = if dynamic {
                 // The XOFF level is never below offset plus floor, so XON at the floor has room.
                 group.state.shared <= group.xon_level(group.xoff_level(free))

@@ -15,6 +15,7 @@ pub use reserves::QueueReserves;
 
 use super::QueueLimit;
 use crate::qos::WredProfile;
+use crate::qos::wred::CERTAIN;
 use crate::sets::{CLASSES, ClassSet};
 use crate::units::{Bytes, Cells};
 
@@ -178,7 +179,9 @@ impl QueueAdmission {
         match self.judge(queue, frame, depth, pool) {
             QueueVerdict::Accept => Ok(()),
             QueueVerdict::OverLimit => Err(QueueRefusal::OverLimit),
-            QueueVerdict::Draw(probability) if u64::from(draw()) < probability => Err(QueueRefusal::Wred),
+            QueueVerdict::Draw(probability) if probability == CERTAIN || u64::from(draw()) < probability => {
+                Err(QueueRefusal::Wred)
+            }
             QueueVerdict::Draw(_) => Ok(()),
         }
     }
