@@ -8,8 +8,9 @@ use arrayvec::ArrayVec;
 
 use super::Egress;
 use crate::dataplane::buffer::Buffer;
-use crate::dataplane::frame::desc::{BurstSum, FrameDesc, Run, RunSums};
+use crate::dataplane::frame::desc::FrameDesc;
 use crate::dataplane::frame::fast_path::{self, FastPath};
+use crate::dataplane::frame::run::{BurstSum, Run, RunSums};
 use crate::dataplane::port::Port;
 use crate::dataplane::telemetry::counters::PortCounters;
 use crate::io::Packet;

@@ -9,7 +9,7 @@ use super::Egress;
 use super::links::Links;
 use super::slots::Unpacked;
 use crate::dataplane::buffer::Buffer;
-use crate::dataplane::frame::desc::{FrameDesc, RunKind};
+use crate::dataplane::frame::desc::FrameDesc;
 use crate::dataplane::frame::lanes::BurstLanes;
 use crate::dataplane::frame::meta::{Forwarding, Meta};
 use crate::dataplane::handoff::mesh::HandoffFrame;
@@ -81,7 +81,7 @@ impl<P: Packet> Egress<P> {
             for queue in demand.queues.iter() {
                 let members = lanes.queues.equal(queue as u8) & of_port;
                 let Some(first) = members.lowest() else { continue };
-                let kind = RunKind { charge: metas[first % BURST].desc, ..demand.kind };
+                let kind = demand.kind.charged_to(metas[first % BURST].desc);
                 state.queues[queue].append_run(&mut self.slab, &mut packets, (members, kind), metas);
                 state.waiting.insert(queue);
             }

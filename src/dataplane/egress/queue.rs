@@ -3,8 +3,9 @@
 use arrayvec::ArrayVec;
 
 use super::slots::{CHUNK, Slots, Unpacked};
-use crate::dataplane::frame::desc::{FrameDesc, MAX_CELLS, Run, RunKind, SUM_BYTES};
+use crate::dataplane::frame::desc::{FrameDesc, MAX_CELLS, SUM_BYTES};
 use crate::dataplane::frame::meta::Meta;
+use crate::dataplane::frame::run::{Run, RunKind};
 use crate::io::Burst;
 use crate::prefetch::prefetch;
 use crate::sets::{BURST, FrameSet};
@@ -212,8 +213,8 @@ impl Queue {
     #[inline]
     #[must_use]
     pub(crate) fn as_one_run(&self) -> Option<(Run, FrameDesc)> {
-        (self.kind.is_plain() & !self.is_empty())
-            .then(|| (Run { frames: self.frames(), sum: self.sums }, self.kind.charge))
+        let charge = self.kind.one_charge().filter(|_| !self.is_empty())?;
+        Some((Run { frames: self.frames(), sum: self.sums }, charge))
     }
 
     #[inline(always)]

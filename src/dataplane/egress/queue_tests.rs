@@ -5,8 +5,9 @@ use proptest::prelude::*;
 
 use super::queue::{Queue, Slab};
 use super::slots::{CHUNK, Slots, Unpacked};
-use crate::dataplane::frame::desc::{FrameDesc, Run, RunKind};
+use crate::dataplane::frame::desc::FrameDesc;
 use crate::dataplane::frame::meta::Meta;
+use crate::dataplane::frame::run::{Run, RunKind};
 use crate::io::Burst;
 use crate::sets::{BURST, FrameSet};
 use crate::units::{Bytes, Cells};

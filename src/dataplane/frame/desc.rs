@@ -1,9 +1,6 @@
-//! The descriptor that accompanies a frame into its queue, and sums of descriptors. Each is one word and moves in a
-//! register.
+//! The descriptor that accompanies a frame into its queue. It is one word and moves in a register.
 
-use crate::qos::shaper::MIN_FRAME;
-use crate::sets::BURST;
-use crate::units::{Bytes, Cells};
+use crate::units::Cells;
 use crate::wire::parse::L3;
 
 /// Descriptor of a frame: everything that egress needs to know about it.
@@ -13,14 +10,14 @@ use crate::wire::parse::L3;
 /// priority group (3), queue (3), traffic class (3). [`Queue`](crate::dataplane::egress::queue::Queue) adds up cells
 /// and length in these positions.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct FrameDesc(u64);
+pub struct FrameDesc(pub(super) u64);
 
 /// Lowest bit of the bytes in a sum of descriptors. The cells are below: a buffer has fewer than 2^28 cells and 2^36
 /// bytes.
 pub(crate) const SUM_BYTES: u32 = 28;
 const SUM_MASK: u64 = 0xffff << SUM_BYTES | 0xffff;
 const IP: u32 = 16;
-const INGRESS: u32 = 44;
+pub(super) const INGRESS: u32 = 44;
 const GROUP: u32 = 50;
 const QUEUE: u32 = 53;
 const CLASS: u32 = 56;
@@ -184,167 +181,6 @@ impl std::fmt::Debug for FrameDesc {
     }
 }
 
-/// Consecutive frames at the head of a queue.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct Run {
-    /// Number of frames.
-    pub frames: u32,
-    /// Cells, and bytes above them.
-    pub(crate) sum: u64,
-}
-
-impl Run {
-    /// The run extended by the next frame.
-    #[inline]
-    #[must_use]
-    pub fn and(self, desc: FrameDesc) -> Self {
-        Self { frames: self.frames + 1, sum: self.sum + desc.sum() }
-    }
-
-    /// Bytes of the frames.
-    #[inline]
-    #[must_use]
-    pub fn bytes(self) -> Bytes {
-        Bytes(self.sum >> SUM_BYTES)
-    }
-
-    /// Cells of the frames.
-    #[inline]
-    #[must_use]
-    pub fn cells(self) -> Cells {
-        Cells(self.sum as u32 & (MAX_CELLS - 1))
-    }
-}
-
-/// The properties of frames that decide whether they can be treated as one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct RunKind {
-    /// One of the frames, for ingress port and group.
-    pub charge: FrameDesc,
-    /// Whether some are charged to another group than `charge`.
-    pub is_mixed: bool,
-    /// Whether the wire pads some of them.
-    pub has_padded: bool,
-}
-
-impl RunKind {
-    /// The properties of one frame.
-    #[inline]
-    pub const fn of(desc: FrameDesc) -> Self {
-        Self { charge: desc, is_mixed: false, has_padded: (desc.frame_len() as u32) < MIN_FRAME }
-    }
-
-    /// The properties of the frames of both.
-    #[inline]
-    pub const fn and(self, other: Self) -> Self {
-        let is_mixed = self.is_mixed | other.is_mixed | !self.charge.is_charged_like(other.charge);
-        Self { is_mixed, has_padded: self.has_padded | other.has_padded, ..self }
-    }
-
-    /// Whether all are charged to one group, and the wire pads none.
-    #[inline]
-    pub const fn is_plain(self) -> bool {
-        !self.is_mixed & !self.has_padded
-    }
-}
-
-/// A run of frames as a whole: its sums, and the properties that decide whether it can be treated as one frame.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct RunSums {
-    pub run: Run,
-    /// Bits that some frame has.
-    any: u64,
-    /// Bits in which some frame differs from the first.
-    differing: u64,
-    /// Negative if some frame is shorter than [`MIN_FRAME`].
-    shortest: i64,
-}
-
-impl RunSums {
-    /// Sums up the run `descs`. One loop without branches, which the compiler turns into vector instructions.
-    #[inline(always)]
-    pub fn of(descs: &[FrameDesc]) -> Self {
-        let first = descs.first().copied().unwrap_or(FrameDesc::NONE);
-        let (mut sum, mut any, mut differing, mut shortest) = (0, 0, 0, 0);
-        for &desc in descs {
-            sum += desc.sum();
-            any |= desc.0;
-            differing |= desc.0 ^ first.0;
-            // A borrow reaches the highest bit only if the frame is too short.
-            shortest |= desc.sum().wrapping_sub(u64::from(MIN_FRAME) << SUM_BYTES);
-        }
-        Self { run: Run { frames: descs.len() as u32, sum }, any, differing, shortest: shortest as i64 }
-    }
-
-    /// Whether some frame is ECN-capable.
-    #[inline]
-    pub fn has_markable(&self) -> bool {
-        FrameDesc(self.any).is_markable()
-    }
-
-    /// Whether all frames are ECN-capable, and of one network layer.
-    #[inline]
-    pub fn is_all_markable(&self) -> bool {
-        self.has_markable() & !FrameDesc(self.differing).is_markable()
-    }
-
-    /// Whether the wire pads some frame.
-    #[inline]
-    pub fn has_padded(&self) -> bool {
-        self.shortest < 0
-    }
-
-    /// Whether all frames are charged to one group of one port.
-    #[inline]
-    pub fn is_one_charge(&self) -> bool {
-        FrameDesc(self.differing).is_charged_like(FrameDesc::NONE)
-    }
-}
-
-/// Sums of the frames of one burst in one word: cells (28 bits), bytes (30) and frames (6). A sum in memory would wait
-/// for its last store at each addition.
-#[derive(Debug, Default, Clone, Copy)]
-pub struct BurstSum(u64);
-
-const SUM_FRAMES: u32 = 58;
-
-const _: () = assert!(BURST < 1 << (u64::BITS - SUM_FRAMES) && BURST << 16 < 1 << (SUM_FRAMES - SUM_BYTES));
-
-impl BurstSum {
-    /// Adds a frame.
-    #[inline]
-    pub fn add(&mut self, desc: FrameDesc) {
-        self.add_run(Run::default().and(desc));
-    }
-
-    /// Adds frames of the same burst.
-    #[inline]
-    pub fn add_run(&mut self, run: Run) {
-        self.0 += run.sum | u64::from(run.frames) << SUM_FRAMES;
-    }
-
-    /// Number of frames.
-    #[inline]
-    #[must_use]
-    pub fn frames(self) -> u64 {
-        self.0 >> SUM_FRAMES
-    }
-
-    /// Bytes of the frames.
-    #[inline]
-    #[must_use]
-    pub fn bytes(self) -> Bytes {
-        Bytes(self.0 << (u64::BITS - SUM_FRAMES) >> (u64::BITS - SUM_FRAMES + SUM_BYTES))
-    }
-
-    /// Cells of the frames.
-    #[inline]
-    #[must_use]
-    pub fn cells(self) -> Cells {
-        Cells(self.0 as u32 & (MAX_CELLS - 1))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -380,42 +216,6 @@ mod tests {
             prop_assert_eq!(all(again.reshaped(len, cells, offset)), all(desc), "and nothing else");
             prop_assert!(!desc.is_charged_like(FrameDesc::new(len, cells, ingress, group ^ 1, queue)));
             prop_assert!(desc.is_charged_like(again) && !desc.is_charged_like(FrameDesc::new(len, cells, ingress ^ 1, group, queue)));
-        }
-
-        #[test]
-        fn sums_of_a_run_are_those_of_its_frames(
-            frames in prop::collection::vec((50_u16..80, 0_u8..2, 0_u8..2, any::<bool>()), 1..=BURST),
-            is_long in any::<bool>(),
-        ) {
-            let desc = |&(len, ingress, group, capable): &(u16, u8, u8, bool)| {
-                let len = if is_long { len + 100 } else { len };
-                FrameDesc::new(len, Cells(1), ingress, group, 3).with(FrameDesc::ip(L3::V4, 14, capable))
-            };
-            let descs: Vec<FrameDesc> = frames.iter().map(desc).collect();
-            let sums = RunSums::of(&descs);
-            prop_assert_eq!(sums.run, descs.iter().fold(Run::default(), |run, &desc| run.and(desc)));
-            prop_assert_eq!(sums.run.cells(), Cells(descs.len() as u32));
-            prop_assert_eq!(sums.has_markable(), descs.iter().any(|desc| desc.is_markable()));
-            prop_assert_eq!(sums.is_all_markable(), descs.iter().all(|desc| desc.is_markable()));
-            prop_assert_eq!(sums.has_padded(), descs.iter().any(|desc| u32::from(desc.frame_len()) < MIN_FRAME));
-            prop_assert_eq!(sums.is_one_charge(), descs.iter().all(|desc| desc.is_charged_like(descs[0])));
-        }
-
-        #[test]
-        fn sums_of_a_burst_are_exact(frames in prop::collection::vec(any::<(u16, u16)>(), 0..=BURST)) {
-            let (mut sum, mut run) = (BurstSum::default(), Run::default());
-            for &(len, cells) in &frames {
-                let desc = FrameDesc::new(len, Cells(cells.into()), 63, 0, 0).classified(7, 7, 7).with(FrameDesc::ip(L3::V6, 63, true));
-                sum.add(desc);
-                run = run.and(desc);
-            }
-            let (bytes, cells) = frames.iter().fold((0, 0), |(b, c), &(len, cells)| (b + u64::from(len), c + u32::from(cells)));
-            let (bytes, cells) = (Bytes(bytes), Cells(cells));
-            prop_assert_eq!((sum.frames(), sum.bytes(), sum.cells()), (frames.len() as u64, bytes, cells));
-            prop_assert_eq!((run.frames as usize, run.bytes()), (frames.len(), bytes));
-            let mut of_run = BurstSum::default();
-            of_run.add_run(run);
-            prop_assert_eq!((of_run.frames(), of_run.bytes(), of_run.cells()), (sum.frames(), sum.bytes(), sum.cells()));
         }
     }
 }

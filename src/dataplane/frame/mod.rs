@@ -5,3 +5,4 @@ pub mod desc;
 pub(crate) mod fast_path;
 pub(crate) mod lanes;
 pub(crate) mod meta;
+pub mod run;

@@ -3,9 +3,10 @@
 use super::forwarder::Forwarder;
 use super::next_stage::NextStage;
 use super::route::RoutedBurst;
-use crate::dataplane::frame::desc::{BurstSum, FrameDesc};
+use crate::dataplane::frame::desc::FrameDesc;
 use crate::dataplane::frame::lanes::Lanes;
 use crate::dataplane::frame::meta::Meta;
+use crate::dataplane::frame::run::BurstSum;
 use crate::dataplane::port::Port;
 use crate::dataplane::telemetry::counters::PortCounters;
 use crate::dataplane::telemetry::drops::DropReason;

@@ -4,9 +4,10 @@
 use super::forwarder::Egresses;
 use super::parse::Arrived;
 use super::port_classifier::Classification;
-use crate::dataplane::frame::desc::{BurstSum, FrameDesc, RunKind};
+use crate::dataplane::frame::desc::FrameDesc;
 use crate::dataplane::frame::fast_path::{self, FastPath};
 use crate::dataplane::frame::meta::{Forwarding, Meta};
+use crate::dataplane::frame::run::{BurstSum, RunKind};
 use crate::dataplane::port::Port;
 use crate::dataplane::spec::{PortSpec, SwitchSpec};
 use crate::dataplane::telemetry::drops::DropReason;
@@ -227,7 +228,7 @@ pub(crate) struct BurstDemand {
     pub lossy_queues: ClassSet,
     /// Whether the burst also has flooded frames. Their copies are judged one by one, in order with the others.
     pub floods: bool,
-    /// Properties of the frames of each queue, without `charge`.
+    /// Properties of the frames of each queue, without their charge.
     pub kind: RunKind,
     /// Whether the egress port and the queue of each frame are in its lanes.
     pub is_in_lanes: bool,
@@ -247,7 +248,7 @@ impl BurstDemand {
     /// of them.
     #[inline]
     fn new(ingress: &Port, sent: Sent, sums: &[BurstSum; CLASSES], has_padded: bool) -> BurstDemand {
-        let kind = RunKind { charge: FrameDesc::NONE, is_mixed: ingress.classifier.mixes_groups(), has_padded };
+        let kind = RunKind::new(FrameDesc::NONE, ingress.classifier.mixes_groups(), has_padded);
         let Sent { frames: sent, egresses, floods } = sent;
         let (none, cells) = (ClassSet::EMPTY, [Cells(0); CLASSES]);
         let mut demand =
