@@ -6,11 +6,12 @@
 //! first row of each pair is the cost of that alone. With 16,384 frames posted, the headers have left the cache when
 //! they are received.
 //!
-//! `cargo bench --bench pipeline [-- --flows N] [--posted N] [--rounds N] [--pipeline-only] [--kind KIND]`, or `make
-//! perf`. Frames are `udp` by default, or `tcp`, `ipv6` (UDP), `tagged` (UDP over IPv4, on trunks that trust PCP), or
-//! `retagged` (UDP over IPv4, every second port a trunk: all frames gain or lose their VLAN tag). `routed` frames go
-//! between routed ports by 1,024 routes, `routed-cold` ones to random addresses of 1,048,576 routes. Both have DPDK's
-//! forwarding table.
+//! `cargo bench --bench pipeline [-- --flows N] [--posted N] [--rounds N] [--pipeline-only] [--kind KIND] [--classes 8]
+//! [--len BYTES]`, or `make perf`. With `--classes 8`, frames are of all eight classes in turn. `--len` is their
+//! length, 64 to 1514 bytes; no byte behind the headers is read. Frames are `udp` by default, or `tcp`, `ipv6` (UDP),
+//! `tagged` (UDP over IPv4, on trunks that trust PCP), or `retagged` (UDP over IPv4, every second port a trunk: all
+//! frames gain or lose their VLAN tag). `routed` frames go between routed ports by 1,024 routes, `routed-cold` ones to
+//! random addresses of 1,048,576 routes. Both have DPDK's forwarding table.
 //!
 //! The generator always has more frames, so a poll takes one burst of each port, and backlog is ignored. `--operator`
 //! measures an operator's defaults instead: `poll_gap` and `backlog_mark` of the configuration, and a generator that
@@ -92,15 +93,16 @@ impl Kind {
         self == Self::Tagged || self == Self::Retagged && port % 2 == 1
     }
 
-    /// A frame for ingress at `port`, with `mark` as DSCP and ECN, and addresses of zero.
-    fn frame(self, port: usize, mark: u8) -> [u8; 64] {
+    /// The first bytes of a frame of `len` bytes for ingress at `port`, with `mark` as DSCP and ECN, and addresses of
+    /// zero.
+    fn frame(self, port: usize, mark: u8, len: usize) -> [u8; 64] {
         let headers = match self {
             Self::Tcp => Headers::Tcp,
             Self::Ipv6 => Headers::Ipv6,
             _ => Headers::Udp,
         };
-        let frame = template(headers, mark, self.is_tagged(port).then_some(VLAN), 64);
-        frame.try_into().expect("64 bytes")
+        let frame = template(headers, mark, self.is_tagged(port).then_some(VLAN), len);
+        *frame.first_chunk().expect("at least 64 bytes")
     }
 }
 
@@ -117,18 +119,47 @@ struct Generator {
     /// Whether the switch adds or removes the VLAN tag of every frame.
     is_retagged: bool,
     kind: Kind,
-    /// Templates by port, lossless and lossy.
-    frames: [[[u8; 64]; 2]; PORTS],
+    /// Templates by port and class: lossless and lossy, or all eight.
+    frames: [Vec<[u8; 64]>; PORTS],
+    /// Frames written so far.
+    written: usize,
     sent: u64,
 }
 
+/// The frames of a run.
+#[derive(Debug, Clone, Copy)]
+struct Load {
+    kind: Kind,
+    /// Classes: two, or all eight.
+    classes: usize,
+    /// Length in bytes.
+    len: usize,
+    flows: u32,
+    /// Frames posted ahead.
+    posted: usize,
+}
+
 impl Generator {
-    fn new(pool: Mempool, kind: Kind, flows: u32, posted: usize) -> Self {
-        let frames = std::array::from_fn(|port| [0x6a, 2].map(|mark| kind.frame(port, mark)));
-        let idle = (0..8 * BURST + PORTS * posted).filter_map(|_| pool.alloc_with(&[0; 64])).collect();
+    fn new(pool: Mempool, load: Load) -> Self {
+        let Load { kind, classes, len, flows, posted } = load;
+        // ECT(0), and the DSCP of each class, or of a lossless and a lossy one.
+        let marks = if classes == 2 { vec![0x6a, 2] } else { (0..8).map(|class| class << 5 | 2).collect() };
+        let frames = std::array::from_fn(|port| marks.iter().map(|&mark| kind.frame(port, mark, len)).collect());
+        let idle = (0..8 * BURST + PORTS * posted).filter_map(|_| pool.alloc_with(&vec![0; len])).collect();
         let rings = (0..PORTS).map(|_| VecDeque::with_capacity(posted + BURST)).collect();
-        let mut generator =
-            Self { pool, idle, posted: rings, flows, next: 0, left: None, is_retagged: false, kind, frames, sent: 0 };
+        let mut generator = Self {
+            pool,
+            idle,
+            posted: rings,
+            flows,
+            next: 0,
+            left: None,
+            is_retagged: false,
+            kind,
+            frames,
+            written: 0,
+            sent: 0,
+        };
         for port in 0..PORTS {
             for _ in 0..posted / BURST {
                 generator.post(port);
@@ -166,7 +197,10 @@ impl Generator {
     fn write(&mut self, port: usize, frame: &mut [u8; 64]) {
         self.next = self.next.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         let station = (self.next >> 8) % self.flows;
-        let template = &self.frames[port][(station & 1) as usize];
+        self.written += 1;
+        let templates = &self.frames[port];
+        let class = if templates.len() == 2 { station as usize & 1 } else { self.written % 8 };
+        let template = &templates[class];
         let rest = u32::from_be_bytes([template[12], template[13], template[14], template[15]]);
         *frame = *template;
         let to = (port + 1) % PORTS;
@@ -344,7 +378,12 @@ fn main() {
     let small = format!("small pages: said so, or no {wanted} hugepages of 2 MiB are free");
     let pages = if is_huge { "hugepages" } else { &small };
     let ghz = dpdk::hz(&eal) as f64 / 1e9;
-    println!("64-byte frames ({kind:?}), {PORTS} ports, one core, TSC at {ghz:.2} GHz, {pages}");
+    let (classes, len) = (number("--classes").unwrap_or(2), number("--len").unwrap_or(64));
+    assert!(classes == 2 || classes == 8, "--classes takes 2 or 8, not {classes}");
+    assert!((64..=1514).contains(&len), "--len takes 64 to 1514, not {len}");
+    println!(
+        "frames of {len} bytes ({kind:?}), {classes} classes, {PORTS} ports, one core, TSC at {ghz:.2} GHz, {pages}"
+    );
     println!(
         "{:<28} {:>7} {:>7} {:>8} {:>8} {:>8}",
         "cycles a packet", "flows", "posted", "median", "lowest", "highest"
@@ -354,7 +393,7 @@ fn main() {
         if number("--flows").is_none_or(|wanted| wanted == flows as usize)
             && number("--posted").is_none_or(|wanted| wanted == posted)
         {
-            run(&eal, &pool, kind, (flows, posted), rounds);
+            run(&eal, &pool, Load { kind, classes, len, flows, posted }, rounds);
         }
     }
 }
@@ -367,8 +406,9 @@ fn learn(pipeline: &mut Pipeline<Mbuf>, flows: u32) {
     }
 }
 
-fn run(eal: &Eal, pool: &Mempool, kind: Kind, (flows, posted): (u32, usize), rounds: usize) {
-    let mut generator = Generator::new(pool.clone(), kind, flows, posted);
+fn run(eal: &Eal, pool: &Mempool, load: Load, rounds: usize) {
+    let Load { kind, flows, posted, .. } = load;
+    let mut generator = Generator::new(pool.clone(), load);
     let mut burst = Burst::new();
     if !std::env::args().any(|argument| argument == "--pipeline-only") {
         let alone = measure(rounds, &mut generator, |generator| {

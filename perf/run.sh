@@ -7,6 +7,11 @@ set -eu
 cd "$(dirname "$0")/.."
 cargo=${CARGO:-cargo}
 $cargo bench --quiet --bench pipeline
+# All classes in turn, large frames, both, and an operator's defaults, each to be compared with the row of 1,024 flows.
+for load in "--classes 8" "--len 1500" "--classes 8 --len 1500" "--operator"; do
+    # shellcheck disable=SC2086
+    $cargo bench --quiet --bench pipeline -- --flows 1024 --posted 1024 $load
+done
 $cargo bench --quiet --bench pipeline -- --kind routed
 $cargo bench --quiet --bench pipeline -- --kind routed-cold
 $cargo bench --quiet --bench cores

@@ -1,6 +1,16 @@
 //! The instruction sets for which loops over bursts are compiled, and the choice among them at start.
 //!
 //! One binary has every form. A form differs from the plain one by its speed only: tests compare their results.
+//!
+//! # Example
+//!
+//! ```
+//! use holdfast::isa::Isa;
+//!
+//! println!("packet path: {}", Isa::detect());
+//! assert_eq!(Isa::all().next(), Some(Isa::PLAIN), "every processor runs the plain form");
+//! assert_eq!(Isa::all().last(), Some(Isa::detect()));
+//! ```
 
 use std::fmt;
 

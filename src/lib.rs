@@ -1,8 +1,8 @@
 //! Holdfast: a lossless top-of-rack switch in software.
 //!
 //! `docs/architecture.md` describes the modules and their dependencies. `wire`, `units`, `mmu`, `pfc`, `qos` and
-//! `forward` are pure. `dataplane` combines them into a pipeline over any [`io::Ports`]. Unsafe code is in `dpdk`,
-//! in the ring [`dataplane::handoff::ring`], in `prefetch` and in [`linux`].
+//! `forward` are pure. `dataplane` combines them into a pipeline over any [`io::Ports`]. `docs/architecture.md` names
+//! the files with unsafe code.
 
 #![deny(unsafe_code)]
 

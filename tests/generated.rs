@@ -85,3 +85,12 @@ fn a_directory_that_cannot_be_made_is_named() {
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(error.starts_with("error: manual pages cannot be written to /proc/nothing"), "{error}");
 }
+
+#[test]
+fn version_names_the_form_of_the_packet_path() {
+    let version = holdfast(&["--version"]);
+    assert!(version.starts_with(&format!("holdfast {}", env!("CARGO_PKG_VERSION"))), "{version}");
+    let form = version.lines().find_map(|line| line.strip_prefix("packet path: "));
+    assert_eq!(form, Some(holdfast::isa::Isa::detect().to_string().as_str()), "{version}");
+    assert_eq!(holdfast(&["-V"]).lines().count(), 1, "one line for scripts");
+}

@@ -192,8 +192,8 @@ impl StationPair {
         Self { dst: dst.0 >> 12 << 16, src: self.src >> 16 << 16 | dst.0 & 0xfff }
     }
 
-    /// The words that the flow cache compares. The lowest 16 bits of the first and the 4 bits above the VLAN in the second
-    /// are vacant.
+    /// The words that the flow cache compares. The lowest 16 bits of the first and the 4 bits above the VLAN in the
+    /// second are vacant.
     #[inline]
     pub(super) const fn words(self) -> (u64, u64) {
         (self.dst, self.src)

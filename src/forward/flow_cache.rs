@@ -68,7 +68,7 @@ pub struct CachePlace(u16);
 
 const _: () = assert!(SETS <= 1 << 16);
 
-/// What the cache holds for a pair of stations: an egress port, or a larger number if nothing.
+/// The cache's answer for a pair of stations: an egress port, or a larger number if nothing.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct CacheAnswer(u64);
 
@@ -155,8 +155,8 @@ impl FlowCache {
     #[inline]
     fn place(pair: StationPair) -> CachePlace {
         let (dst, src) = pair.words();
-        // The rotation keeps apart the addresses of neighbouring stations and ports. With 32, 3,456 of 3,584 pairs between 8
-        // ports of 8 stations found their set full; with 13 none did.
+        // The rotation keeps apart the addresses of neighbouring stations and ports. With 32, 3,456 of 3,584 pairs
+        // between 8 ports of 8 stations found their set full; with 13 none did.
         let both = dst ^ src.rotate_left(13);
         CachePlace((both.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - SETS.ilog2())) as u16)
     }

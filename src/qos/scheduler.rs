@@ -161,8 +161,8 @@ impl Scheduler {
     /// The next queue of `left`, if each queue sends all that it has: strict ones first, and the highest number before
     /// the others. `None` after the last one.
     ///
-    /// A port whose frames all fit one burst sends them in this order, without turns: any order gives each queue all that
-    /// it has.
+    /// A port whose frames all fit one burst sends them in this order, without turns: any order gives each queue all
+    /// that it has.
     #[inline]
     #[must_use]
     pub fn next_of_all(&self, left: ClassSet) -> Option<usize> {

@@ -51,8 +51,8 @@ impl WredProfile {
         }
     }
 
-    /// Judges a packet at `depth`. Calls `draw` for a uniformly random number only if the probability is between zero and
-    /// one. So the packets of short and of very long queues can leave in runs, without a judgement of each.
+    /// Judges a packet at `depth`. Calls `draw` for a uniformly random number only if the probability is between zero
+    /// and one. So the packets of short and of very long queues can leave in runs, without a judgement of each.
     ///
     /// RFC 3168 section 5: "If so, then instead of dropping the packet, the router MAY instead set the CE codepoint in
     /// the IP header." The code deviates from section 5.1, "the CE codepoint should not be set by a router based on

@@ -8,6 +8,15 @@ pub const CE: u8 = 3;
 /// Not ECN-capable. RFC 3168 section 5: "The not-ECT codepoint '00' indicates a packet that is not using ECN."
 pub const NOT_ECT: u8 = 0;
 
+/// Whether the codepoint is ECT(0) or ECT(1): neither Not-ECT nor CE. RFC 3168 section 5: "Routers treat the ECT(0) and
+/// ECT(1) codepoints as equivalent."
+#[inline]
+#[must_use]
+pub fn is_ect(traffic_class: u8) -> bool {
+    // The codepoints are 00, 01, 10 and 11. After adding one, only the two in the middle have the higher bit set.
+    ((traffic_class & 3) + 1) & 2 != 0
+}
+
 /// Sets the ECN codepoint of the IP packet at `offset` to CE and, in IPv4, updates the header checksum.
 /// Packets that are too short or not IP stay unchanged; [`super::parse()`] rejects the short ones.
 ///
@@ -108,5 +117,12 @@ mod tests {
         mark_ce(&mut bytes, L3::Other, 0);
         mark_ce(&mut bytes, L3::V6, 100);
         assert_eq!(bytes, [0; 10]);
+    }
+
+    #[test]
+    fn is_ect_accepts_only_ect0_and_ect1() {
+        for (codepoint, expected) in [(NOT_ECT, false), (1, true), (2, true), (CE, false)] {
+            assert_eq!((is_ect(codepoint), is_ect(codepoint | 26 << 2)), (expected, expected), "{codepoint}");
+        }
     }
 }

@@ -23,6 +23,7 @@ pub mod parse;
 pub mod plain;
 pub mod usual;
 #[cfg(target_arch = "x86_64")]
+#[allow(unsafe_code)]
 pub(crate) mod usual_vector;
 pub mod vlan_tag;
 

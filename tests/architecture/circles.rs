@@ -88,7 +88,7 @@ fn dataplane_files_use_each_other_without_a_circle() {
 #[test]
 fn paths_of_all_forms_are_found() {
     let module = ["dataplane", "egress", "queue"].map(str::to_owned);
-    let text = "use super::links::{Links, X};\nuse super::Egress;\nuse crate::dataplane::frame::run::Run;\n\
+    let text = "use super::links::{Links, X};\nuse super::Egress;\nuse crate::dataplane::frame::desc::Run;\n\
                 let x = super::super::port::f(crate::units::g);\nuse super::super::super::io::Burst;";
     let found: Vec<String> = paths(text, &module).iter().map(|path| path[1..].join("::")).collect();
     assert_eq!(found, ["egress::links", "egress::Egress", "frame::desc::Run", "port::f"]);

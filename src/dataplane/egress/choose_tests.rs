@@ -8,6 +8,7 @@ use crate::dataplane::egress::queue::Queue;
 use crate::dataplane::spec::SwitchSpec;
 use crate::io::memory::MemPacket;
 use crate::qos::QueueDiscipline;
+use crate::sets::CLASSES;
 use crate::units::{BitRate, Probability};
 use crate::wire::parse::L3;
 
@@ -16,7 +17,7 @@ const HZ: u64 = 1_000_000_000;
 /// A frame that arrives: queue, length, ingress port, group, whether it is markable.
 type Arrival = (usize, u16, u8, u8, bool);
 
-/// What happens before a poll: the time since the poll before, paused queues, and frames.
+/// A poll: the time since the poll before, paused queues, and frames.
 type Step = (u64, u8, Vec<Arrival>);
 
 /// A frame that left: poll, queue, length, ingress port, group, and whether it met congestion.

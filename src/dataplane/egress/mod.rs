@@ -1,6 +1,7 @@
 //! Egress: schedules frames of the queues, marks them, transmits them and releases their cells.
 
 mod choose;
+mod chosen;
 pub(crate) mod enqueue;
 pub(crate) mod links;
 #[cfg(test)]
@@ -15,7 +16,7 @@ mod transmit;
 
 use arrayvec::ArrayVec;
 
-use self::choose::Chosen;
+use self::chosen::Chosen;
 use super::buffer::Buffer;
 use super::port::Port;
 use super::spec::SwitchSpec;

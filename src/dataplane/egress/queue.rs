@@ -208,8 +208,8 @@ impl Queue {
         self.kind = if self.is_empty() { kind } else { self.kind.and(kind) };
     }
 
-    /// All frames, if there are any, they are charged to one group of one port and the wire pads none: their sums, and the
-    /// descriptor of one of them. They leave as one frame would.
+    /// All frames, if there are any, they are charged to one group of one port and the wire pads none: their sums, and
+    /// the descriptor of one of them. They leave as one frame would.
     #[inline]
     #[must_use]
     pub(crate) fn as_one_run(&self) -> Option<(Run, FrameDesc)> {
@@ -225,8 +225,8 @@ impl Queue {
         self.sums += desc.sum();
     }
 
-    /// Appends the frames `members` of a burst, in their order; all are of `kind`. The caller has checked that they fit, as
-    /// for [`Queue::append`].
+    /// Appends the frames `members` of a burst, in their order; all are of `kind`. The caller has checked that they
+    /// fit, as for [`Queue::append`].
     ///
     /// Not inlined: the loop needs the registers that its caller would keep.
     #[inline(never)]

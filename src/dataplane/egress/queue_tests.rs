@@ -2,6 +2,7 @@ use std::collections::VecDeque;
 
 use arrayvec::ArrayVec;
 use proptest::prelude::*;
+use proptest::test_runner::TestCaseError;
 
 use super::queue::{Queue, Slab};
 use super::slots::{CHUNK, Slots, Unpacked};
@@ -31,101 +32,160 @@ fn look_ahead_at_the_start_of_a_chunk_prefetches_the_next_chunk() {
     assert_eq!(asked, (0..2 * CHUNK + 3).map(expected).collect::<Vec<_>>());
 }
 
+/// Four queues over a slab of 50 frames, and what they must hold. A packet is a number, which is the length of its
+/// frame beyond 64 bytes too.
+struct Bed {
+    slab: Slab<usize>,
+    queues: Vec<Queue>,
+    model: Vec<VecDeque<usize>>,
+}
+
+type Checked = Result<(), TestCaseError>;
+
+fn cells(number: usize) -> Cells {
+    Cells(1 + (number % 7) as u32)
+}
+
+fn desc(number: usize, queue: usize) -> FrameDesc {
+    FrameDesc::new(64 + number as u16, cells(number), 0, 0, queue as u8)
+}
+
+impl Bed {
+    /// The most frames, up to `most`, for which there is room.
+    fn room(&self, most: usize) -> usize {
+        (1..=most).rev().find(|&frames| self.slab.has_room(frames)).unwrap_or(0)
+    }
+
+    fn push(&mut self, queue: usize, number: usize) -> Checked {
+        let is_full = self.slab.held() == 50;
+        prop_assert_eq!(self.queues[queue].push(&mut self.slab, number, desc(number, queue)).is_err(), is_full);
+        if !is_full {
+            self.model[queue].push_back(number);
+        }
+        Ok(())
+    }
+
+    fn pop(&mut self, queue: usize) -> Checked {
+        let popped = self.queues[queue].pop(&mut self.slab).map(|(number, _)| number);
+        prop_assert_eq!(popped, self.model[queue].pop_front());
+        Ok(())
+    }
+
+    /// A frame that is taken and put back changes nothing.
+    fn put_one_back(&mut self, queue: usize) -> Checked {
+        if let Some((number, desc)) = self.queues[queue].pop(&mut self.slab) {
+            prop_assert!(self.queues[queue].push_front(&mut self.slab, number, desc).is_ok());
+        }
+        Ok(())
+    }
+
+    /// Takes as many frames as a burst has room for, from chunk to chunk, and puts them back, the last one first.
+    fn put_burst_back(&mut self, queue: usize) -> Checked {
+        let (mut packets, mut descs) = (Burst::new(), ArrayVec::<FrameDesc, BURST>::new());
+        loop {
+            let first = self.queues[queue].first(&self.slab);
+            let most = first.len().min(packets.remaining_capacity());
+            let run = first[..most].iter().fold(Run::default(), |run, desc| run.and(*desc));
+            if run.frames == 0 {
+                break;
+            }
+            self.queues[queue].take(&mut self.slab, run, &mut packets, &mut descs);
+        }
+        prop_assert!(packets.iter().eq(self.model[queue].iter().take(BURST)));
+        for (number, desc) in packets.into_iter().zip(descs).rev() {
+            prop_assert!(self.queues[queue].push_front(&mut self.slab, number, desc).is_ok());
+        }
+        Ok(())
+    }
+
+    /// Appends frames one by one, of which the room is asked once.
+    fn append(&mut self, queue: usize, number: usize) -> Checked {
+        let room = self.room(number % 20);
+        for _ in 0..room {
+            self.queues[queue].append(&mut self.slab, number, desc(number, queue));
+            self.model[queue].push_back(number);
+        }
+        self.slab.appended(room);
+        Ok(())
+    }
+
+    /// Appends every other frame of a burst as a run, the rest to another queue.
+    fn append_runs(&mut self, queue: usize, number: usize) -> Checked {
+        let room = self.room(number % (BURST + 1));
+        let mut burst: Burst<usize> = (0..room).map(|frame| number + frame).collect();
+        let metas = std::array::from_fn(|index| Meta { desc: desc(number + index, queue), ..Meta::EMPTY });
+        let even = FrameSet::first(room) & FrameSet::from_bits(0x5555_5555);
+        let mut packets = Unpacked::new(&mut burst);
+        for (queue, members) in [(queue, even), ((queue + 1) % 4, FrameSet::first(room) - even)] {
+            let kind = RunKind::of(metas[0].desc);
+            self.queues[queue].append_run(&mut self.slab, &mut packets, (members, kind), &metas);
+            self.model[queue].extend(members.iter().map(|index| number + index));
+        }
+        prop_assert!(packets.left().is_empty());
+        self.slab.appended(room);
+        Ok(())
+    }
+
+    /// Takes all frames that are in one chunk, or some of them.
+    fn take_some(&mut self, queue: usize, number: usize) -> Checked {
+        let (mut packets, mut descs) = (ArrayVec::new(), ArrayVec::new());
+        let first = self.queues[queue].first(&self.slab).to_vec();
+        let most = first.len().min(number % (CHUNK + 1));
+        let run = first[..most].iter().fold(Run::default(), |run, desc| run.and(*desc));
+        prop_assert_eq!(run.bytes(), first[..most].iter().map(|desc| Bytes(desc.frame_len().into())).sum());
+        self.queues[queue].take(&mut self.slab, run, &mut packets, &mut descs);
+        prop_assert_eq!(&descs[..], &first[..most]);
+        prop_assert!(packets.into_iter().eq(self.model[queue].drain(..most)));
+        Ok(())
+    }
+
+    /// Takes all frames as one run, if they fit a burst.
+    fn take_all(&mut self, queue: usize) -> Checked {
+        let frames = &mut self.queues[queue];
+        let Some((run, _)) = frames.as_one_run().filter(|(run, _)| run.frames as usize <= BURST) else {
+            prop_assert!(frames.is_empty() || frames.frames() as usize > BURST);
+            return Ok(());
+        };
+        prop_assert_eq!((run.frames, run.bytes(), run.cells()), (frames.frames(), frames.bytes(), frames.cells()));
+        let (mut packets, mut descs) = (ArrayVec::new(), ArrayVec::new());
+        frames.take_all(&mut self.slab, &mut packets, &mut descs);
+        prop_assert_eq!(descs.iter().fold(Run::default(), |run, &desc| run.and(desc)), run);
+        prop_assert!(packets.into_iter().eq(self.model[queue].drain(..)));
+        Ok(())
+    }
+
+    fn check(&self) -> Checked {
+        for (queue, model) in self.queues.iter().zip(&self.model) {
+            prop_assert_eq!(queue.frames() as usize, model.len());
+            let lengths = queue.descs(&self.slab).map(|desc| usize::from(desc.frame_len()) - 64);
+            prop_assert!(lengths.eq(model.iter().copied()));
+            prop_assert_eq!(queue.bytes(), model.iter().map(|n| Bytes(64 + *n as u64)).sum());
+            prop_assert_eq!(queue.cells(), model.iter().map(|n| cells(*n)).sum());
+            if let Some(first) = model.front() {
+                prop_assert_eq!(queue.head_len(&self.slab), Bytes(64 + *first as u64));
+            }
+        }
+        Ok(())
+    }
+}
+
 proptest! {
     #[test]
     fn queues_over_one_slab_are_fifos(operations in prop::collection::vec((0_usize..4, 0_u8..9), 0..500)) {
-        let mut slab = Slab::new(50, 4);
-        let mut queues = vec![Queue::default(); 4];
-        let mut model = vec![VecDeque::new(); 4];
+        let mut bed =
+            Bed { slab: Slab::new(50, 4), queues: vec![Queue::default(); 4], model: vec![VecDeque::new(); 4] };
         for (number, (queue, operation)) in operations.into_iter().enumerate() {
-            if operation < 2 {
-                let desc = FrameDesc::new(64 + number as u16, Cells(1 + (number % 7) as u32), 0, 0, queue as u8);
-                let full = slab.held() == 50;
-                prop_assert_eq!(queues[queue].push(&mut slab, number, desc).is_err(), full);
-                if !full {
-                    model[queue].push_back(number);
-                }
-            } else if operation == 2 {
-                // A frame that is taken and put back changes nothing.
-                if let Some((number, desc)) = queues[queue].pop(&mut slab) {
-                    prop_assert!(queues[queue].push_front(&mut slab, number, desc).is_ok());
-                }
-            } else if operation == 4 {
-                // Takes as many frames as a burst has room for, from chunk to chunk, and puts them back, the last
-                // one first.
-                let (mut packets, mut descs) = (Burst::new(), ArrayVec::<FrameDesc, BURST>::new());
-                loop {
-                    let first = queues[queue].first(&slab);
-                    let most = first.len().min(packets.remaining_capacity());
-                    let run = first[..most].iter().fold(Run::default(), |run, desc| run.and(*desc));
-                    if run.frames == 0 {
-                        break;
-                    }
-                    queues[queue].take(&mut slab, run, &mut packets, &mut descs);
-                }
-                prop_assert!(packets.iter().eq(model[queue].iter().take(BURST)));
-                for (number, desc) in packets.into_iter().zip(descs).rev() {
-                    prop_assert!(queues[queue].push_front(&mut slab, number, desc).is_ok());
-                }
-            } else if operation == 5 {
-                // Appends a burst at once, as far as there is room.
-                let room = (1..=number % 20).rev().find(|&frames| slab.has_room(frames)).unwrap_or(0);
-                for _ in 0..room {
-                    let desc = FrameDesc::new(64 + number as u16, Cells(1 + (number % 7) as u32), 0, 0, queue as u8);
-                    queues[queue].append(&mut slab, number, desc);
-                    model[queue].push_back(number);
-                }
-                slab.appended(room);
-            } else if operation == 7 {
-                // Appends every other frame of a burst as a run, the rest to another queue.
-                let room = (1..=number % (BURST + 1)).rev().find(|&frames| slab.has_room(frames)).unwrap_or(0);
-                let mut burst: Burst<usize> = (0..room).map(|frame| number + frame).collect();
-                let desc = |index: usize| {
-                    let number = number + index;
-                    FrameDesc::new(64 + number as u16, Cells(1 + (number % 7) as u32), 0, 0, queue as u8)
-                };
-                let all = FrameSet::first(room);
-                let even = all & FrameSet::from_bits(0x5555_5555);
-                let mut packets = Unpacked::new(&mut burst);
-                for (queue, members) in [(queue, even), ((queue + 1) % 4, all - even)] {
-                    let Some(first) = members.lowest() else { continue };
-                    let metas = std::array::from_fn(|index| Meta { desc: desc(index), ..Meta::EMPTY });
-                    queues[queue].append_run(&mut slab, &mut packets, (members, RunKind::of(desc(first))), &metas);
-                    model[queue].extend(members.iter().map(|index| number + index));
-                }
-                prop_assert!(packets.left().is_empty());
-                slab.appended(room);
-            } else if operation == 8 && queues[queue].frames() as usize <= BURST && !queues[queue].is_empty() {
-                let (mut packets, mut descs) = (ArrayVec::new(), ArrayVec::new());
-                let (run, _) = queues[queue].as_one_run().expect("one group, and no short frame");
-                prop_assert_eq!((run.frames, run.bytes()), (queues[queue].frames(), queues[queue].bytes()));
-                queues[queue].take_all(&mut slab, &mut packets, &mut descs);
-                prop_assert_eq!(descs.iter().fold(Run::default(), |run, &desc| run.and(desc)), run);
-                prop_assert!(packets.into_iter().eq(model[queue].drain(..)));
-            } else if operation == 3 {
-                // Takes all frames that are in one chunk, or some of them.
-                let (mut packets, mut descs) = (ArrayVec::new(), ArrayVec::new());
-                let first = queues[queue].first(&slab).to_vec();
-                let most = first.len().min(number % (CHUNK + 1));
-                let run = first[..most].iter().fold(Run::default(), |run, desc| run.and(*desc));
-                prop_assert_eq!(run.bytes(), first[..most].iter().map(|desc| Bytes(desc.frame_len().into())).sum());
-                queues[queue].take(&mut slab, run, &mut packets, &mut descs);
-                prop_assert_eq!(&descs[..], &first[..most]);
-                prop_assert!(packets.into_iter().eq(model[queue].drain(..most)));
-            } else {
-                let popped = queues[queue].pop(&mut slab).map(|(number, _)| number);
-                prop_assert_eq!(popped, model[queue].pop_front());
-            }
-            for (queue, model) in queues.iter().zip(&model) {
-                prop_assert_eq!(queue.frames() as usize, model.len());
-                let lengths = queue.descs(&slab).map(|desc| usize::from(desc.frame_len()) - 64);
-                prop_assert!(lengths.eq(model.iter().copied()));
-                prop_assert_eq!(queue.bytes(), model.iter().map(|n| Bytes(64 + *n as u64)).sum());
-                prop_assert_eq!(queue.cells(), model.iter().map(|n| Cells(1 + (n % 7) as u32)).sum());
-                if let Some(first) = model.front() {
-                    prop_assert_eq!(queue.head_len(&slab), Bytes(64 + *first as u64));
-                }
-            }
+            match operation {
+                0 | 1 => bed.push(queue, number),
+                2 => bed.put_one_back(queue),
+                3 => bed.put_burst_back(queue),
+                4 => bed.append(queue, number),
+                5 => bed.append_runs(queue, number),
+                6 => bed.take_some(queue, number),
+                7 => bed.take_all(queue),
+                _ => bed.pop(queue),
+            }?;
+            bed.check()?;
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Memory of queued packets: chunks of slots, in and out of which packets move in runs.
 //!
-//! A check of each packet costs more than its move. So a chunk knows by one bit a slot which of its slots hold a packet,
-//! and a run is checked as a whole. This makes the file an exception from the rule that the dataplane has no unsafe
-//! code.
+//! A check of each packet costs more than its move. So a chunk knows by one bit a slot which of its slots hold a
+//! packet, and a run is checked as a whole. This makes the file an exception from the rule that the dataplane has no
+//! unsafe code.
 
 use std::mem::MaybeUninit;
 
@@ -111,9 +111,9 @@ impl<P> Slots<P> {
         }
     }
 
-    /// Moves `members` of a burst into the vacant slots of `chunk` from `slot` on, the lowest first, as far as there are
-    /// slots. Calls `note` with the index and the slot of each. Returns the slot after the last, and the members that are
-    /// left.
+    /// Moves `members` of a burst into the vacant slots of `chunk` from `slot` on, the lowest first, as far as there
+    /// are slots. Calls `note` with the index and the slot of each. Returns the slot after the last, and the members
+    /// that are left.
     ///
     /// # Panics
     /// If a slot from `slot` on holds a packet, or a member has left the burst.

@@ -3,12 +3,12 @@
 use crate::forward::flow_cache::CachePlace;
 use crate::sets::{BURST, FrameSet};
 
-/// Where the frames of a burst go, side by side, for the stages that look up and sort them.
+/// Ways of the frames of a burst, side by side, for the stages that look up and sort them.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BurstLanes {
     /// Place of the two stations in the flow cache.
     pub places: [CachePlace; BURST],
-    /// Egress port, of a burst whose [`Egresses::are_in_lanes`](crate::dataplane::ingress::forwarder::Egresses).
+    /// Egress port. The forwarder says whether it has set it.
     pub egresses: Lanes,
     /// Egress queue.
     pub queues: Lanes,

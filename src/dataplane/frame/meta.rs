@@ -42,8 +42,8 @@ impl Meta {
         forwarding: Forwarding::Consumed,
     };
 
-    /// Metadata of a usual frame between `stations`. `desc` has its length, cells and ingress port; `classification` all
-    /// that depends on its DSCP and ECN.
+    /// Metadata of a usual frame between `stations`. `desc` has its length, cells and ingress port; `classification`
+    /// all that depends on its DSCP and ECN.
     #[inline]
     pub fn usual(stations: StationPair, desc: FrameDesc, classification: Classification) -> Self {
         let Classification { desc: classified, class_bits } = classification;
@@ -77,7 +77,7 @@ impl Meta {
         let Usual { dst, src, traffic_class } = usual;
         Self {
             stations: StationPair::new(vlan, dst, src),
-            desc: desc.with(FrameDesc::ip(l3, offset, is_ect(traffic_class))),
+            desc: desc.with(FrameDesc::ip(l3, offset, ecn::is_ect(traffic_class))),
             class_bits: class_bits.with_ip(l3, traffic_class),
             // Replaced by `Forwarder::forward`.
             forwarding: Forwarding::Consumed,
@@ -119,25 +119,5 @@ impl Meta {
     #[inline]
     pub fn is_droppable(&self) -> bool {
         (self.class_bits.l3() != L3::Other) & (self.class_bits.dscp_ecn() & 3 == ecn::NOT_ECT)
-    }
-}
-
-/// Whether the codepoint is ECT(0) or ECT(1): neither Not-ECT nor CE. RFC 3168 section 5: "Routers treat the ECT(0) and
-/// ECT(1) codepoints as equivalent."
-#[inline]
-pub(crate) fn is_ect(traffic_class: u8) -> bool {
-    // The codepoints are 00, 01, 10 and 11. After adding one, only the two in the middle have the higher bit set.
-    ((traffic_class & 3) + 1) & 2 != 0
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn is_ect_accepts_only_ect0_and_ect1() {
-        for (codepoint, expected) in [(ecn::NOT_ECT, false), (1, true), (2, true), (ecn::CE, false)] {
-            assert_eq!((is_ect(codepoint), is_ect(codepoint | 26 << 2)), (expected, expected), "{codepoint}");
-        }
     }
 }

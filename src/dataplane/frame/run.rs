@@ -37,8 +37,8 @@ impl Run {
     }
 }
 
-/// The properties of frames that decide whether they can be treated as one, in one word: ingress port and group of one of
-/// them, in their place in [`FrameDesc`], and below the flags.
+/// The properties of frames that decide whether they can be treated as one, in one word: ingress port and group of one
+/// of them, in their place in [`FrameDesc`], and below the flags.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RunKind(u64);
 
@@ -61,7 +61,7 @@ impl RunKind {
         Self(desc.0 & CHARGE | u64::from(is_mixed) * MIXED | u64::from(has_padded) * PADDED)
     }
 
-    /// The same properties, for frames of which one has the ingress port and the group of `desc`.
+    /// These properties for frames of which one has the ingress port and the group of `desc`.
     #[inline]
     pub fn charged_to(self, desc: FrameDesc) -> Self {
         Self(self.0 & !CHARGE | desc.0 & CHARGE)

@@ -195,8 +195,8 @@ impl Forwarder {
         self.forward_misses(from, metas, data, data, None)
     }
 
-    /// Forwards those of the first `frames` frames whose pair of stations is in the cache. Returns their egress ports, and
-    /// the cache misses.
+    /// Forwards those of the first `frames` frames whose pair of stations is in the cache. Returns their egress ports,
+    /// and the cache misses.
     ///
     /// Not inlined: the loop needs the registers that its caller would keep.
     #[inline(never)]

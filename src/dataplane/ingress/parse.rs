@@ -63,7 +63,7 @@ struct Others {
     has_padded: bool,
 }
 
-/// What the parser needs of an ingress port and of the switch.
+/// The state of an ingress port and of the switch that the parser reads.
 #[derive(Clone, Copy)]
 pub(crate) struct ParseContext<'a> {
     pub number: usize,

@@ -2,12 +2,11 @@
 
 use crate::dataplane::frame::class_bits::ClassBits;
 use crate::dataplane::frame::desc::FrameDesc;
-use crate::dataplane::frame::meta::is_ect;
 use crate::dataplane::spec::PortSpec;
 use crate::qos::{ClassMap, Trust};
 use crate::sets::{CLASSES, ClassSet};
-use crate::wire::Usual;
 use crate::wire::parse::L3;
+use crate::wire::{Usual, ecn};
 
 /// Index of frames without a trusted mark: beyond every DSCP and PCP.
 const NO_MARK: u8 = 127;
@@ -52,7 +51,7 @@ impl PortClassifier {
             let traffic_class = traffic_class as u8;
             let mark = traffic_class >> 2 | untrusted;
             let Classification { desc, class_bits } = by_mark[usize::from(mark & NO_MARK)];
-            let desc = desc.with(FrameDesc::ip(L3::V4, Usual::L3_OFFSET, is_ect(traffic_class)));
+            let desc = desc.with(FrameDesc::ip(L3::V4, Usual::L3_OFFSET, ecn::is_ect(traffic_class)));
             Classification { desc, class_bits: class_bits.with_ip(L3::V4, traffic_class) }
         });
         let mixes_groups = by_class.iter().any(|class| mixes(class.desc));
@@ -120,11 +119,11 @@ mod tests {
             for dscp in 0..64 {
                 let (one, other) = (classifier.of_ip(dscp, false, 0), classifier.of(Some(dscp), None));
                 assert_eq!((one.desc, one.class_bits), (other.desc, other.class_bits), "{trust:?}, DSCP {dscp}");
-                for ecn in 0..4 {
-                    let usual = classifier.of_usual()[usize::from(dscp << 2 | ecn)];
-                    let ip = FrameDesc::ip(L3::V4, 14, is_ect(ecn));
+                for codepoint in 0..4 {
+                    let usual = classifier.of_usual()[usize::from(dscp << 2 | codepoint)];
+                    let ip = FrameDesc::ip(L3::V4, 14, ecn::is_ect(codepoint));
                     assert_eq!(usual.desc, one.desc.with(ip), "{trust:?}, DSCP {dscp}");
-                    assert_eq!(usual.class_bits, one.class_bits.with_ip(L3::V4, dscp << 2 | ecn));
+                    assert_eq!(usual.class_bits, one.class_bits.with_ip(L3::V4, dscp << 2 | codepoint));
                 }
                 for pcp in [None, Some(0), Some(3), Some(7)] {
                     let (one, other) =

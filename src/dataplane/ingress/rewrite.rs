@@ -145,7 +145,8 @@ impl Rewriter {
         BurstDemand { is_in_lanes: egresses.are_in_lanes, ..demand }
     }
 
-    /// Rewrites the frames of `arrived` one by one; a frame that leaves by a port outside of `changed_at` does not change.
+    /// Rewrites the frames of `arrived` one by one; a frame that leaves by a port outside of `changed_at` does not
+    /// change.
     #[inline(never)]
     fn rewrite_burst<P: Packet>(
         &self,
@@ -244,8 +245,8 @@ struct Sent {
 }
 
 impl BurstDemand {
-    /// The demand of the frames `sent` of a burst of port `ingress`, with sums by class. `has_padded`: the wire pads some
-    /// of them.
+    /// The demand of the frames `sent` of a burst of port `ingress`, with sums by class. `has_padded`: the wire pads
+    /// some of them.
     #[inline]
     fn new(ingress: &Port, sent: Sent, sums: &[BurstSum; CLASSES], has_padded: bool) -> BurstDemand {
         let kind = RunKind::new(FrameDesc::NONE, ingress.classifier.mixes_groups(), has_padded);

@@ -74,7 +74,7 @@ pub enum QueueVerdict {
     Accept,
     /// The queue would exceed its limit.
     OverLimit,
-    /// WRED drops the frame with this probability, in parts of 2^32; never zero.
+    /// WRED drops the frame with this probability, in parts of 2^32.
     Draw(u64),
 }
 
@@ -155,15 +155,13 @@ impl QueueAdmission {
             return QueueVerdict::OverLimit;
         }
         match &profile.wred {
-            Some(wred) if frame.droppable => match wred.probability(depth.bytes) {
-                0 => QueueVerdict::Accept,
-                probability => QueueVerdict::Draw(probability),
-            },
+            Some(wred) if frame.droppable => QueueVerdict::Draw(wred.probability(depth.bytes)),
             _ => QueueVerdict::Accept,
         }
     }
 
-    /// Decides on a frame for `queue`. Calls `draw` for a uniformly random number if WRED needs one.
+    /// Decides on a frame for `queue`. Calls `draw` for a uniformly random number if the probability of WRED is between
+    /// zero and one.
     ///
     /// # Errors
     /// The reason for which the queue refuses the frame.
@@ -177,7 +175,7 @@ impl QueueAdmission {
         draw: impl FnOnce() -> u32,
     ) -> Result<(), QueueRefusal> {
         match self.judge(queue, frame, depth, pool) {
-            QueueVerdict::Accept => Ok(()),
+            QueueVerdict::Accept | QueueVerdict::Draw(0) => Ok(()),
             QueueVerdict::OverLimit => Err(QueueRefusal::OverLimit),
             QueueVerdict::Draw(probability) if probability == CERTAIN || u64::from(draw()) < probability => {
                 Err(QueueRefusal::Wred)

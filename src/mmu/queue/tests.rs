@@ -21,9 +21,7 @@ fn naive(profile: &QueueProfile, frame: QueueRequest, depth: QueueDepth, pool: L
         }
     }
     match profile.wred {
-        Some(wred) if frame.droppable && depth.bytes > wred.kmin && wred.probability(depth.bytes) > 0 => {
-            QueueVerdict::Draw(wred.probability(depth.bytes))
-        }
+        Some(wred) if frame.droppable => QueueVerdict::Draw(wred.probability(depth.bytes)),
         _ => QueueVerdict::Accept,
     }
 }
