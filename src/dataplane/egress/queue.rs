@@ -7,27 +7,17 @@ use crate::dataplane::frame::desc::{FrameDesc, MAX_CELLS, SUM_BYTES};
 use crate::dataplane::frame::meta::Meta;
 use crate::dataplane::frame::run::{Run, RunKind};
 use crate::io::Burst;
-use crate::prefetch::prefetch;
 use crate::sets::{BURST, FrameSet};
 use crate::units::{Bytes, Cells};
 
 const NONE: u32 = u32::MAX;
-
-const CACHE_LINE: usize = 64;
-
-/// Descriptors of the frames of a chunk: one word each, beside the packets in [`Slots`].
-#[derive(Debug)]
-#[repr(align(64))]
-struct Descs([FrameDesc; CHUNK]);
 
 /// The memory of all queued frames of an lcore. A queue takes a chunk when it needs one, and returns it when it is used
 /// up, except its last. Vacant chunks are reused last in, first out, so that few are hot when queues are short. In a
 /// list of single frames each step waited for the load before it, which in standing queues is a miss per frame.
 #[derive(Debug)]
 pub struct Slab<P> {
-    /// Packets and descriptors by chunk.
-    packets: Slots<P>,
-    descs: Vec<Descs>,
+    slots: Slots<P>,
     /// The next chunk behind each chunk. The links are outside of the chunks, so that following them ahead stays in the
     /// cache.
     links: Vec<u32>,
@@ -46,8 +36,7 @@ impl<P> Slab<P> {
         // The first and the last chunk of a queue may hold only one frame each.
         let chunks = capacity.div_ceil(CHUNK) + 2 * queues;
         let (links, vacant) = (Vec::with_capacity(chunks), Vec::with_capacity(chunks));
-        let (packets, descs) = (Slots::with_capacity(chunks), Vec::with_capacity(chunks));
-        Self { packets, descs, links, vacant, capacity: capacity as u32, held: 0 }
+        Self { slots: Slots::with_capacity(chunks), links, vacant, capacity: capacity as u32, held: 0 }
     }
 
     /// Frames in all queues.
@@ -75,22 +64,12 @@ impl<P> Slab<P> {
     #[cold]
     fn chunk(&mut self, next: u32) -> u32 {
         let chunk = self.vacant.pop().unwrap_or_else(|| {
-            self.packets.add_chunk();
-            self.descs.push(Descs([FrameDesc::NONE; CHUNK]));
+            self.slots.add_chunk();
             self.links.push(NONE);
-            self.packets.len() as u32 - 1
+            self.slots.len() as u32 - 1
         });
         self.links[chunk as usize] = next;
         chunk
-    }
-
-    /// Prefetches all of `chunk`.
-    #[inline]
-    fn prefetch(&self, chunk: u32) {
-        let Some(descs) = self.descs.get(chunk as usize) else { return };
-        let (packets, descs) = (self.packets.address(chunk), (&raw const *descs).cast::<u8>());
-        (0..size_of::<[P; CHUNK]>()).step_by(CACHE_LINE).for_each(|line| prefetch(packets.wrapping_add(line)));
-        (0..size_of::<Descs>()).step_by(CACHE_LINE).for_each(|line| prefetch(descs.wrapping_add(line)));
     }
 
     /// The chunk behind `chunk`; `NONE` if `chunk` does not exist or is the last.
@@ -219,9 +198,7 @@ impl Queue {
 
     #[inline(always)]
     fn put<P>(&mut self, slab: &mut Slab<P>, (chunk, place): (u32, u32), packet: P, desc: FrameDesc) {
-        let place = place as usize % CHUNK;
-        slab.packets.put(chunk, place, packet);
-        slab.descs[chunk as usize].0[place] = desc;
+        slab.slots.put(chunk, place as usize % CHUNK, packet, desc);
         self.sums += desc.sum();
     }
 
@@ -243,15 +220,10 @@ impl Queue {
             if self.end as usize == CHUNK {
                 self.extend(slab);
             }
-            let Slab { packets, descs, .. } = slab;
-            let (tail, end) = (self.tail, self.end as usize);
-            let descs = &mut descs[tail as usize].0;
-            let (end, rest) = packets.put_run((tail, end), burst, left, |index, slot| {
-                let desc = metas[index % BURST].desc;
-                descs[slot % CHUNK] = desc;
-                sums += desc.sum();
-            });
+            let to = (self.tail, self.end as usize);
+            let (end, rest, sum) = slab.slots.put_run(to, burst, left, metas);
             (self.end, left) = (end as u32, rest);
+            sums += sum;
         }
         self.sums += sums;
     }
@@ -301,15 +273,12 @@ impl Queue {
             if place == CHUNK {
                 (chunk, place) = (slab.behind(chunk), 0);
             }
-            let here = slab.descs.get(chunk as usize).filter(|_| chunk != last || place < end)?;
-            if !slab.packets.is_held(chunk, place) {
-                return None;
-            }
+            let desc = *slab.slots.descs(chunk).get(place).filter(|_| chunk != last || place < end)?;
             place += 1;
-            Some(here.0[place - 1])
+            slab.slots.is_held(chunk, place - 1).then_some(desc)
         });
         // A list with a cycle ends after as many frames as the slab has slots.
-        walk.take(slab.packets.len() * CHUNK + 1)
+        walk.take(slab.slots.len() * CHUNK + 1)
     }
 
     /// Takes the first frame.
@@ -318,8 +287,7 @@ impl Queue {
         if self.is_empty() {
             return None;
         }
-        let place = self.first as usize % CHUNK;
-        let (packet, desc) = (slab.packets.take(self.head, place)?, slab.descs[self.head as usize].0[place]);
+        let (packet, desc) = slab.slots.take(self.head, self.first as usize % CHUNK)?;
         self.taken(slab, Run::default().and(desc));
         Some((packet, desc))
     }
@@ -335,7 +303,7 @@ impl Queue {
     #[inline]
     #[must_use]
     pub fn first<'a, P>(&self, slab: &'a Slab<P>) -> &'a [FrameDesc] {
-        slab.descs.get(self.head as usize).map_or(&[], |descs| &descs.0[self.places()])
+        slab.slots.descs(self.head).get(self.places()).unwrap_or_default()
     }
 
     /// Moves all frames to the end of `packets` and `descs`, which have room for them.
@@ -350,10 +318,7 @@ impl Queue {
         slab.held -= self.frames();
         loop {
             let (chunk, places) = (self.head, self.places());
-            slab.packets.take_run(chunk, (places.start, places.end), packets);
-            if descs.try_extend_from_slice(&slab.descs[chunk as usize].0[places]).is_err() {
-                unreachable!("the caller has checked for room");
-            }
+            slab.slots.take_run(chunk, (places.start, places.end), packets, descs);
             if self.behind == 0 {
                 break;
             }
@@ -376,10 +341,7 @@ impl Queue {
             return;
         }
         let (from, to) = (self.first as usize, (self.first + run.frames) as usize);
-        slab.packets.take_run(self.head, (from, to), packets);
-        if descs.try_extend_from_slice(&slab.descs[self.head as usize].0[from..to]).is_err() {
-            unreachable!("the caller has checked for room");
-        }
+        slab.slots.take_run(self.head, (from, to), packets, descs);
         self.taken(slab, run);
     }
 
@@ -423,7 +385,7 @@ impl Queue {
             return;
         }
         let next = slab.behind(self.head);
-        slab.packets.packets(next).for_each(ask);
-        slab.prefetch(slab.behind(slab.behind(next)));
+        slab.slots.packets(next).for_each(ask);
+        slab.slots.prefetch(slab.behind(slab.behind(next)));
     }
 }

@@ -244,9 +244,10 @@ fn slots_drop_exactly_the_packets_that_they_hold() {
 fn a_slot_gives_its_packet_once() {
     let (mut slots, mut out) = (Slots::with_capacity(1), Burst::new());
     slots.add_chunk();
-    (0..3).for_each(|slot| slots.put(0, slot, slot));
-    slots.take_run(0, (0, 3), &mut out);
-    slots.take_run(0, (2, 3), &mut out);
+    let mut descs = ArrayVec::new();
+    (0..3).for_each(|slot| slots.put(0, slot, slot, desc(slot, 0)));
+    slots.take_run(0, (0, 3), &mut out, &mut descs);
+    slots.take_run(0, (2, 3), &mut out, &mut descs);
 }
 
 #[test]
@@ -255,6 +256,6 @@ fn a_burst_gives_its_packet_once() {
     let (mut slots, mut burst): (Slots<usize>, Burst<usize>) = (Slots::with_capacity(1), (0..4).collect());
     slots.add_chunk();
     let mut packets = Unpacked::new(&mut burst);
-    slots.put_run((0, 0), &mut packets, FrameSet::first(2), |_, _| {});
-    slots.put_run((0, 2), &mut packets, FrameSet::only(1), |_, _| {});
+    slots.put_run((0, 0), &mut packets, FrameSet::first(2), &[Meta::EMPTY; BURST]);
+    slots.put_run((0, 2), &mut packets, FrameSet::only(1), &[Meta::EMPTY; BURST]);
 }

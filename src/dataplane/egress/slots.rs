@@ -1,16 +1,28 @@
-//! Memory of queued packets: chunks of slots, in and out of which packets move in runs.
+//! Memory of queued frames: chunks of slots, in and out of which packets and their descriptors move in runs.
 //!
-//! A check of each packet costs more than its move. So a chunk knows by one bit a slot which of its slots hold a
-//! packet, and a run is checked as a whole. This makes the file an exception from the rule that the dataplane has no
-//! unsafe code.
+//! A check of each packet costs more than its move. So a chunk knows by one bit a slot which of its slots hold a packet,
+//! and a run is checked as a whole. This makes the file an exception from the rule that the dataplane has no unsafe
+//! code.
 
 use std::mem::MaybeUninit;
 
-use crate::io::Burst;
-use crate::sets::FrameSet;
+use arrayvec::ArrayVec;
 
-/// Slots of a chunk: with one pointer each, two cache lines.
+use crate::dataplane::frame::desc::FrameDesc;
+use crate::dataplane::frame::meta::Meta;
+use crate::io::Burst;
+use crate::prefetch::prefetch;
+use crate::sets::{BURST, FrameSet};
+
+/// Slots of a chunk: with a pointer for a packet, a chunk is four consecutive cache lines.
 pub(super) const CHUNK: usize = 16;
+const CACHE_LINE: usize = 64;
+
+/// A run of at most this many frames is copied by a loop, because a call costs more.
+const FEW: usize = 8;
+
+/// Descriptors of a burst.
+pub(super) type Descs = ArrayVec<FrameDesc, BURST>;
 
 /// The slots of a chunk, from `from` up to `to`, by their bits.
 #[inline]
@@ -21,9 +33,14 @@ fn bits(from: usize, to: usize) -> u32 {
 
 #[derive(Debug)]
 #[repr(align(64))]
-struct Chunk<P>([MaybeUninit<P>; CHUNK]);
+struct Chunk<P> {
+    packets: [MaybeUninit<P>; CHUNK],
+    descs: [FrameDesc; CHUNK],
+}
 
-/// Chunks of slots for packets.
+const _: () = assert!(size_of::<Chunk<std::ptr::NonNull<u8>>>() == 4 * CACHE_LINE, "a chunk is four cache lines");
+
+/// Chunks of slots for frames.
 #[derive(Debug)]
 pub(super) struct Slots<P> {
     chunks: Vec<Chunk<P>>,
@@ -44,14 +61,17 @@ impl<P> Slots<P> {
 
     /// Adds an empty chunk.
     pub fn add_chunk(&mut self) {
-        self.chunks.push(Chunk([const { MaybeUninit::uninit() }; CHUNK]));
+        let packets = [const { MaybeUninit::uninit() }; CHUNK];
+        self.chunks.push(Chunk { packets, descs: [FrameDesc::NONE; CHUNK] });
         self.held.push(0);
     }
 
-    /// The memory of `chunk`, to prefetch it; null if there is none.
+    /// Prefetches all of `chunk`.
     #[inline]
-    pub fn address(&self, chunk: u32) -> *const u8 {
-        self.chunks.get(chunk as usize).map_or(std::ptr::null(), |chunk| (&raw const *chunk).cast())
+    pub fn prefetch(&self, chunk: u32) {
+        let Some(chunk) = self.chunks.get(chunk as usize) else { return };
+        let start = (&raw const *chunk).cast::<u8>();
+        (0..size_of::<Chunk<P>>()).step_by(CACHE_LINE).for_each(|line| prefetch(start.wrapping_add(line)));
     }
 
     /// Whether a slot holds a packet.
@@ -59,28 +79,36 @@ impl<P> Slots<P> {
         self.held[chunk as usize] >> slot & 1 == 1
     }
 
-    /// Puts `packet` into a vacant slot.
+    /// Descriptors of all slots of `chunk`, also of vacant ones; none if there is no such chunk.
+    #[inline]
+    pub fn descs(&self, chunk: u32) -> &[FrameDesc] {
+        self.chunks.get(chunk as usize).map_or(&[], |chunk| &chunk.descs)
+    }
+
+    /// Puts a frame into a vacant slot.
     ///
     /// # Panics
     /// If the slot holds a packet, or does not exist.
     #[inline]
-    pub fn put(&mut self, chunk: u32, slot: usize, packet: P) {
-        let held = &mut self.held[chunk as usize];
+    pub fn put(&mut self, chunk: u32, slot: usize, packet: P, desc: FrameDesc) {
+        let (held, chunk) = (&mut self.held[chunk as usize], &mut self.chunks[chunk as usize]);
         assert!(*held >> slot & 1 == 0, "the slot holds a packet");
-        self.chunks[chunk as usize].0[slot].write(packet);
+        chunk.packets[slot].write(packet);
+        chunk.descs[slot] = desc;
         *held |= 1 << slot;
     }
 
-    /// Takes the packet of a slot; `None` if it holds none.
+    /// Takes the frame of a slot; `None` if it holds none.
     #[inline]
-    pub fn take(&mut self, chunk: u32, slot: usize) -> Option<P> {
+    pub fn take(&mut self, chunk: u32, slot: usize) -> Option<(P, FrameDesc)> {
         let held = self.held.get_mut(chunk as usize)?;
         if *held >> slot & 1 == 0 {
             return None;
         }
         *held &= !(1 << slot);
+        let chunk = &self.chunks[chunk as usize];
         // SAFETY: the slot's bit was set, so it holds a packet. The bit is clear now, so nothing reads it again.
-        Some(unsafe { self.chunks[chunk as usize].0[slot].assume_init_read() })
+        Some((unsafe { chunk.packets[slot].assume_init_read() }, chunk.descs[slot]))
     }
 
     /// The packets of `chunk`.
@@ -88,32 +116,46 @@ impl<P> Slots<P> {
         let held = self.held.get(chunk as usize).copied().unwrap_or(0);
         FrameSet::from_bits(held).iter().map(move |slot| {
             // SAFETY: the slot's bit is set, so it holds a packet, and `self` is borrowed.
-            unsafe { self.chunks[chunk as usize].0[slot].assume_init_ref() }
+            unsafe { self.chunks[chunk as usize].packets[slot].assume_init_ref() }
         })
     }
 
-    /// Moves the packets of the slots `from` up to `to` to the end of `out`.
+    /// Moves the frames of the slots `from` up to `to` to the ends of `packets` and `descs`.
     ///
     /// # Panics
-    /// If one of the slots holds no packet, or `out` has no room.
+    /// If one of the slots holds no packet, or there is no room.
     #[inline]
-    pub fn take_run(&mut self, chunk: u32, (from, to): (usize, usize), out: &mut Burst<P>) {
+    pub fn take_run(&mut self, chunk: u32, (from, to): (usize, usize), packets: &mut Burst<P>, descs: &mut Descs) {
         let (held, run) = (&mut self.held[chunk as usize], bits(from, to));
-        assert!(*held & run == run && to - from <= out.remaining_capacity(), "a run of packets, and room for it");
+        let room = packets.remaining_capacity().min(descs.remaining_capacity());
+        assert!(*held & run == run && to - from <= room, "a run of packets, and room for it");
         *held &= !run;
-        let slots = &self.chunks[chunk as usize].0[from..to];
-        // SAFETY: each slot of the run held a packet, and its bit is clear now, so nothing reads it again. `out` has
-        // room for the run behind its last packet, and both have the layout of `P`. They cannot overlap, because `out`
-        // is borrowed for writing.
+        let chunk = &self.chunks[chunk as usize];
+        let (from_packets, from_descs) = (&chunk.packets[from..to], &chunk.descs[from..to]);
+        let frames = from_packets.len();
+        // SAFETY: each slot of the run held a packet, and its bit is clear now, so nothing reads it again. `packets` and
+        // `descs` have room for the run behind their last element. Neither overlaps the chunk, because they are borrowed
+        // for writing.
         unsafe {
-            out.as_mut_ptr().add(out.len()).copy_from_nonoverlapping(slots.as_ptr().cast(), slots.len());
-            out.set_len(out.len() + slots.len());
+            let to_packets = packets.as_mut_ptr().add(packets.len());
+            let to_descs = descs.as_mut_ptr().add(descs.len());
+            if frames <= FEW {
+                for index in 0..frames {
+                    to_packets.add(index).write(from_packets.get_unchecked(index).assume_init_read());
+                    to_descs.add(index).write(*from_descs.get_unchecked(index));
+                }
+            } else {
+                to_packets.copy_from_nonoverlapping(from_packets.as_ptr().cast(), frames);
+                to_descs.copy_from_nonoverlapping(from_descs.as_ptr(), frames);
+            }
+            packets.set_len(packets.len() + frames);
+            descs.set_len(descs.len() + frames);
         }
     }
 
     /// Moves `members` of a burst into the vacant slots of `chunk` from `slot` on, the lowest first, as far as there
-    /// are slots. Calls `note` with the index and the slot of each. Returns the slot after the last, and the members
-    /// that are left.
+    /// are slots. `metas` has their descriptors. Returns the slot after the last, the members that are left, and the sum
+    /// of the descriptors moved.
     ///
     /// # Panics
     /// If a slot from `slot` on holds a packet, or a member has left the burst.
@@ -123,24 +165,25 @@ impl<P> Slots<P> {
         (chunk, slot): (u32, usize),
         burst: &mut Unpacked<'_, P>,
         members: FrameSet,
-        mut note: impl FnMut(usize, usize),
-    ) -> (usize, FrameSet) {
-        let held = &mut self.held[chunk as usize];
+        metas: &[Meta; BURST],
+    ) -> (usize, FrameSet, u64) {
+        let (held, chunk) = (&mut self.held[chunk as usize], &mut self.chunks[chunk as usize]);
         assert!(*held >> slot == 0 && (members - burst.left).is_empty(), "vacant slots, and packets that are there");
-        let slots = &mut self.chunks[chunk as usize].0;
         let packets = burst.burst.as_ptr();
-        let (mut left, mut next) = (members, slot);
+        let (mut left, mut next, mut sum) = (members, slot, 0);
         while next < CHUNK {
             let Some(index) = left.pop_lowest() else { break };
             // SAFETY: `index` is a member of `burst.left`, so the burst has a packet there, which is below its
             // capacity. It leaves `burst.left` below, before anything else may read it.
-            slots[next].write(unsafe { packets.add(index).read() });
-            note(index, next);
+            chunk.packets[next].write(unsafe { packets.add(index).read() });
+            let desc = metas[index % BURST].desc;
+            chunk.descs[next] = desc;
+            sum += desc.sum();
             next += 1;
         }
         burst.left -= members - left;
         *held |= bits(slot, next);
-        (next, left)
+        (next, left, sum)
     }
 }
 
