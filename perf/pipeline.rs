@@ -119,10 +119,13 @@ struct Generator {
     /// Whether the switch adds or removes the VLAN tag of every frame.
     is_retagged: bool,
     kind: Kind,
-    /// Templates by port and class: lossless and lossy, or all eight.
-    frames: [Vec<[u8; 64]>; PORTS],
+    /// Templates by port. Of two classes the first two count, lossless and lossy, and a station has one of them.
+    frames: [[[u8; 64]; 8]; PORTS],
     /// Frames written so far.
-    written: usize,
+    written: u32,
+    /// Bits of a station and of `written` that select the template. Without a branch, `perf/stages` knows how often a
+    /// frame is written.
+    select: [u32; 2],
     sent: u64,
 }
 
@@ -143,8 +146,9 @@ impl Generator {
     fn new(pool: Mempool, load: Load) -> Self {
         let Load { kind, classes, len, flows, posted } = load;
         // ECT(0), and the DSCP of each class, or of a lossless and a lossy one.
-        let marks = if classes == 2 { vec![0x6a, 2] } else { (0..8).map(|class| class << 5 | 2).collect() };
-        let frames = std::array::from_fn(|port| marks.iter().map(|&mark| kind.frame(port, mark, len)).collect());
+        let mark = |index: usize| if classes == 2 { [0x6a, 2][index % 2] } else { (index as u8) << 5 | 2 };
+        let frames = std::array::from_fn(|port| std::array::from_fn(|index| kind.frame(port, mark(index), len)));
+        let select = if classes == 2 { [1, 0] } else { [0, 7] };
         let idle = (0..8 * BURST + PORTS * posted).filter_map(|_| pool.alloc_with(&vec![0; len])).collect();
         let rings = (0..PORTS).map(|_| VecDeque::with_capacity(posted + BURST)).collect();
         let mut generator = Self {
@@ -158,6 +162,7 @@ impl Generator {
             kind,
             frames,
             written: 0,
+            select,
             sent: 0,
         };
         for port in 0..PORTS {
@@ -197,10 +202,9 @@ impl Generator {
     fn write(&mut self, port: usize, frame: &mut [u8; 64]) {
         self.next = self.next.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         let station = (self.next >> 8) % self.flows;
-        self.written += 1;
-        let templates = &self.frames[port];
-        let class = if templates.len() == 2 { station as usize & 1 } else { self.written % 8 };
-        let template = &templates[class];
+        self.written = self.written.wrapping_add(1);
+        let index = station & self.select[0] | self.written & self.select[1];
+        let template = &self.frames[port][index as usize % 8];
         let rest = u32::from_be_bytes([template[12], template[13], template[14], template[15]]);
         *frame = *template;
         let to = (port + 1) % PORTS;

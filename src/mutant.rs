@@ -25,10 +25,6 @@ pub(crate) enum Mutant {
     ShedsOnlyWhereHeld,
     /// A lossy queue is judged by the sum of all queues of its port.
     QueueOfPort,
-    /// No fault: the frames of a queue leave one by one instead of in runs, which must make no difference.
-    FrameByFrame,
-    /// No fault: a port whose frames all fit one burst sends them in turns.
-    AlwaysInTurns,
 }
 
 #[cfg(not(test))]

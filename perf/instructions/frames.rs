@@ -36,7 +36,7 @@ struct Buffer {
 }
 
 impl Buffer {
-    /// The place of the frame. One check of bounds is near to none, which an mbuf has.
+    /// The place of the frame: one check of bounds. An mbuf needs none.
     #[inline]
     fn place(&self) -> std::ops::Range<usize> {
         let start = usize::from(self.start);

@@ -46,7 +46,7 @@ fn parse(frame: &[u8]) -> u64 {
     })
 }
 
-/// The fastest parser, which most frames use.
+/// The parser of most frames, in the form that reads words.
 pub fn parse_usual() -> u64 {
     let frame = template(Headers::Udp, 0x6a, None);
     assert!(wire::parse_usual(&frame).is_some());

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::CommandFactory;
+use clap::builder::Resettable;
 
 use super::{Cli, Failure};
 
@@ -14,7 +15,9 @@ pub struct Args {
 
 pub fn man(args: &Args) -> Result<(), Failure> {
     let directory = &args.directory;
-    let written = std::fs::create_dir_all(directory).and_then(|()| clap_mangen::generate_to(Cli::command(), directory));
+    // The long version names the processor of this machine.
+    let pages = Cli::command().long_version(Resettable::Reset);
+    let written = std::fs::create_dir_all(directory).and_then(|()| clap_mangen::generate_to(pages, directory));
     written.map_err(|error| {
         let directory = directory.display();
         Failure::Run(format!(

@@ -53,6 +53,8 @@ pub(crate) struct Port {
     pub shaper: Shaper,
     /// Whether the device takes the frames that it is offered.
     pub progress: Progress,
+    /// Whether the device took all frames of the last burst.
+    pub takes_all: bool,
     /// Bursts that a poll may receive; it also sends at least as many if there are frames. They cover all frames that
     /// can arrive in the longest poll gap of the headroom formula.
     pub bursts: u32,
@@ -91,6 +93,7 @@ impl Port {
             scheduler: Scheduler::new(switch.queues.map(|queue| queue.discipline)),
             shaper: Shaper::new(spec.rate, hz, PACING_SLACK),
             progress: Progress::new(spec.stuck_after, hz),
+            takes_all: true,
             bursts: bursts_per_poll(spec.rate, spec.mtu, switch.poll_gap),
             taken: 0,
         }

@@ -169,12 +169,6 @@ impl Scheduler {
         (left & self.strict).highest().or_else(|| left.highest())
     }
 
-    /// Removes all credit, because the queues that could send are empty.
-    #[inline]
-    pub fn all_emptied(&mut self) {
-        self.deficit = [0; CLASSES];
-    }
-
     /// Removes the credit of `queue`, which has become empty, as deficit round robin requires.
     #[inline]
     pub fn emptied(&mut self, queue: usize) {
@@ -215,6 +209,20 @@ mod tests {
         assert_eq!(scheduler.choose(set(0b0010_1000), |_| 100), Some(5));
         assert_eq!(scheduler.choose(set(0b1000), |_| 100), Some(3));
         assert_eq!(scheduler.choose(ClassSet::EMPTY, |_| 100), None);
+    }
+
+    #[test]
+    fn all_are_sent_strict_ones_first_and_the_highest_number_before_others() {
+        let mut disciplines = [dwrr(1); 8];
+        (disciplines[2], disciplines[4]) = (QueueDiscipline::Strict, QueueDiscipline::Strict);
+        let scheduler = Scheduler::new(disciplines);
+        let mut left = set(0b1011_0110);
+        let order = std::iter::from_fn(|| {
+            let queue = scheduler.next_of_all(left)?;
+            left.remove(queue);
+            Some(queue)
+        });
+        assert_eq!(order.collect::<Vec<_>>(), [4, 2, 7, 5, 1]);
     }
 
     proptest! {

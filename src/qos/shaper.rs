@@ -12,9 +12,9 @@ pub const MIN_FRAME: u32 = 60;
 /// Upper limit of the slack in ticks, several minutes. With 16 bits of fraction below, it still fits 63 bits.
 const MOST_SLACK: u64 = 1 << 40;
 
-/// Upper limit of the wire time of a byte, so that the time of a burst fits 63 bits. A link this slow carries less than
-/// a byte a second on a clock of a gigahertz.
-const MOST_BYTE_TIME: u64 = 1 << 43;
+/// Upper limit of the wire time of a byte, so that the time of a burst of the longest frames fits 63 bits. A link this
+/// slow carries fewer than 30 bytes a second on a clock of a gigahertz.
+const MOST_BYTE_TIME: u64 = 1 << 41;
 
 /// Paces a port like its link: each frame takes its wire time. Idle time of up to `slack` can be made up.
 #[derive(Debug, Clone)]

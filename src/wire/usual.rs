@@ -6,8 +6,8 @@
 
 use super::parse::{ETHERNET_LEN, IPV4_LEN, TCP, TCP_LEN, UDP, UDP_LEN};
 
-/// Bytes of the headers that are read, from the destination address on: those of a frame with UDP are shorter, but no
-/// frame on a wire is.
+/// Bytes that are read, from the destination address on. Headers with UDP are shorter, but every frame on a wire has
+/// these bytes.
 const HEADERS_LEN: usize = ETHERNET_LEN + IPV4_LEN + TCP_LEN;
 /// Mask over the four bytes at offset 20, the first one lowest: more-fragments flag, fragment offset, and protocol. It
 /// leaves out the time to live.

@@ -51,41 +51,56 @@ mod tests {
     use crate::wire::parse_usual;
     use proptest::prelude::*;
 
-    proptest! {
-        /// Edited and cut frames with UDP and TCP: both forms return the same.
-        #[test]
-        fn vectors_read_what_words_read(
-            bytes in prop::collection::vec(any::<u8>(), 64),
-            is_tcp in any::<bool>(),
-            edits in prop::collection::vec((0_usize..64, any::<u8>()), 0..3),
-            len in 50_usize..=64,
-        ) {
-            let mut frame = bytes;
-            let protocol = if is_tcp { TCP } else { UDP };
-            let network = [8, 0, 0x45, frame[15], 0, 50, 1, 2, 0x40, 0, frame[22], protocol];
-            frame[12..24].copy_from_slice(&network);
-            frame[38..40].copy_from_slice(&[0, 30]);
+    /// [`parse_usual_sse41`], or the other form on a processor without its instruction sets.
+    fn parse_vectors(frame: &[u8]) -> Option<Usual> {
+        if !is_x86_feature_detected!("sse4.1") {
+            return parse_usual(frame);
+        }
+        // SAFETY: the processor has SSE4.1.
+        frame.first_chunk().and_then(|headers| unsafe { parse_usual_sse41(headers, frame.len()) })
+    }
+
+    /// A usual frame of 64 bytes, whose other bytes are `rest`.
+    fn usual(rest: &[u8], is_tcp: bool) -> Vec<u8> {
+        let mut frame = rest.to_vec();
+        let network = [8, 0, 0x45, frame[15], 0, 50, 1, 2, 0x40, 0, frame[22], if is_tcp { TCP } else { UDP }];
+        frame[12..24].copy_from_slice(&network);
+        if is_tcp {
             frame[46] = 0x50 | frame[46] & 0xf;
+        } else {
+            frame[38..40].copy_from_slice(&[0, 30]);
+        }
+        frame
+    }
+
+    proptest! {
+        #[test]
+        fn vectors_read_what_words_read(rest in prop::collection::vec(any::<u8>(), 64), is_tcp in any::<bool>()) {
+            let frame = usual(&rest, is_tcp);
+            prop_assert!(parse_usual(&frame).is_some());
+            prop_assert_eq!(parse_vectors(&frame), parse_usual(&frame));
+        }
+
+        #[test]
+        fn vectors_refuse_what_words_refuse(
+            rest in prop::collection::vec(any::<u8>(), 64),
+            is_tcp in any::<bool>(),
+            edits in prop::collection::vec((prop_oneof![12_usize..24, 36_usize..48], any::<u8>()), 0..3),
+            len in prop_oneof![3 => Just(64_usize), 1 => 50_usize..64],
+        ) {
+            let mut frame = usual(&rest, is_tcp);
             edits.into_iter().for_each(|(at, value)| frame[at] = value);
             frame.truncate(len);
-            if is_x86_feature_detected!("sse4.1") {
-                // SAFETY: the processor has SSE4.1.
-                #[allow(unsafe_code)]
-                let vectors = frame.first_chunk().and_then(|headers| unsafe { parse_usual_sse41(headers, frame.len()) });
-                prop_assert_eq!(vectors, parse_usual(&frame));
-            }
+            prop_assert_eq!(parse_vectors(&frame), parse_usual(&frame));
         }
     }
 
     #[test]
-    fn udp_and_tcp_are_usual() {
-        let mut frame = [0; 64];
-        frame[..16].copy_from_slice(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 8, 0, 0x45, 0x6a]);
-        (frame[17], frame[39], frame[46]) = (50, 30, 0x50);
-        for protocol in [UDP, TCP] {
-            frame[23] = protocol;
-            let expected = Usual { dst: 0x0102_0304_0506, src: 0x0708_090a_0b0c, traffic_class: 0x6a };
-            assert_eq!(parse_usual(&frame), Some(expected));
+    fn both_forms_read_addresses_and_traffic_class() {
+        for is_tcp in [false, true] {
+            let frame = usual(&(1..=64).collect::<Vec<u8>>(), is_tcp);
+            let expected = Usual { dst: 0x0102_0304_0506, src: 0x0708_090a_0b0c, traffic_class: 16 };
+            assert_eq!([parse_usual(&frame), parse_vectors(&frame)], [Some(expected); 2]);
         }
     }
 }

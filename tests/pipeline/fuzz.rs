@@ -119,7 +119,9 @@ pub fn make_eventful(spec: &mut SwitchSpec, policy: HeadroomPolicy) {
     }
     for queue in &mut spec.queues {
         queue.wred = WredProfile::new(Bytes(2000), Bytes(20_000), "50%".parse().unwrap());
-        queue.reserve = Cells(if queue.limit.is_some() { 3 } else { 0 });
+        // Without a reserve frames are queued in runs, with one they are queued one by one.
+        let has_reserve = policy != HeadroomPolicy::Independent && queue.limit.is_some();
+        queue.reserve = Cells(if has_reserve { 3 } else { 0 });
     }
 }
 

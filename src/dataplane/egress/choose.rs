@@ -12,7 +12,6 @@ use crate::dataplane::frame::run::{Run, RunSums};
 use crate::dataplane::port::Port;
 use crate::io::Packet;
 use crate::mmu::{QueueAdmission, QueueReserves};
-use crate::mutant::{self, Mutant};
 use crate::qos::scheduler::Credit;
 use crate::qos::shaper::Pace;
 use crate::qos::wred::{CERTAIN, WredProfile, WredVerdict};
@@ -81,11 +80,11 @@ impl<P: Packet> Egress<P> {
             let before = frames.cells();
             frames.take_all(&mut self.slab, &mut self.posted, &mut self.charges);
             chosen.add(queue, run);
-            chosen.charges.push(ChargedRun { desc, cells: run.cells() });
+            chosen.runs.push(ChargedRun { desc, cells: run.cells() });
             reserves.update(number, queue, before, Cells(0));
+            port.scheduler.emptied(queue);
         }
         port.waiting -= ready;
-        port.scheduler.all_emptied();
     }
 
     /// Moves frames out of `queue`, which the scheduler chose among the queues `ready`, as long as its turn lasts.
@@ -117,7 +116,11 @@ impl<P: Packet> Egress<P> {
             if let Some(wred) = wred.filter(|_| sums.has_markable()) {
                 // The depth before the last frame is the lowest of the run.
                 let lowest = descs.last().map_or(depth, |last| depth - run.bytes() + Bytes(last.frame_len().into()));
-                let congested = if sums.is_all_markable() && wred.probability(lowest) == CERTAIN {
+                let congested = if sums.is_all_markable()
+                    && wred.probability(lowest) == CERTAIN
+                    && !fast_path::is_off(FastPath::AllMarked)
+                {
+                    fast_path::hit(FastPath::AllMarked);
                     FrameSet::first(descs.len())
                 } else {
                     judge_run(descs, wred, depth, || self.rng.roll())
@@ -136,11 +139,12 @@ impl<P: Packet> Egress<P> {
     }
 }
 
-/// The pace after all frames of the queues `ready`, if they fit one burst, the wire is free for all of them, and no
-/// queue needs a look at each frame.
+/// The pace after all frames of the queues `ready`, if they can leave at once: they fit one burst, and the wire is free
+/// for all of them. No queue needs a look at each frame, and the device took all of the burst before.
 #[inline]
 fn all_fit(port: &Port, ready: ClassSet, rule: &QueueAdmission, pace: Pace) -> Option<Pace> {
-    if mutant::is(Mutant::AlwaysInTurns) || mutant::is(Mutant::FrameByFrame) {
+    // A device that takes a part would leave the same queues behind each time.
+    if ready.is_empty() || !port.takes_all || fast_path::is_off(FastPath::AllSent) {
         return None;
     }
     let (mut frames, mut bytes) = (0, Bytes(0));
@@ -158,7 +162,7 @@ fn all_fit(port: &Port, ready: ClassSet, rule: &QueueAdmission, pace: Pace) -> O
 /// Takes the whole run `descs` from credit and pacing, if both suffice. Returns whether they do.
 #[inline]
 fn whole_run(descs: &[FrameDesc], sums: &RunSums, credit: &mut Credit, pace: &mut Pace) -> bool {
-    if mutant::is(Mutant::FrameByFrame) {
+    if fast_path::is_off(FastPath::WholeRun) {
         return false;
     }
     let Some(last) = descs.last().filter(|_| !sums.has_padded()) else { return false };

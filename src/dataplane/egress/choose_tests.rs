@@ -1,6 +1,7 @@
 //! Runs against single frames: both choose the same frames at the same time, and mark the same ones.
 
 use proptest::prelude::*;
+use proptest::test_runner::{Config, TestCaseError, TestRunner};
 
 use super::*;
 use crate::config;
@@ -50,8 +51,16 @@ fn spec() -> impl Strategy<Value = SwitchSpec> {
     })
 }
 
-/// Offers the frames of `steps` to a port. Returns the frames that left, in their order, and the watermarks.
-fn run(spec: &SwitchSpec, steps: &[Step]) -> (Vec<Left>, Vec<Cells>) {
+/// The frames that left, in their order, the watermarks of the queues, and the state of pacing.
+#[derive(Debug, PartialEq)]
+struct Ran {
+    left: Vec<Left>,
+    highest: Vec<Cells>,
+    shaper: String,
+}
+
+/// Offers the frames of `steps` to a port.
+fn run(spec: &SwitchSpec, steps: &[Step]) -> Ran {
     let mut port = Port::new(&spec.ports[0], spec, HZ);
     let mut egress: Egress<MemPacket> = Egress::new(spec, 7);
     let rule = QueueAdmission::new(spec.queues.map(|queue| queue.admission()));
@@ -71,7 +80,7 @@ fn run(spec: &SwitchSpec, steps: &[Step]) -> (Vec<Left>, Vec<Cells>) {
         port.discarding = ClassSet::from_bits(*paused);
         loop {
             let chosen = egress.schedule((0, &mut port), &reserves, &rule, Ticks(now));
-            let charged: Cells = chosen.charges.iter().map(|charged| charged.cells).sum();
+            let charged: Cells = chosen.runs.iter().map(|charged| charged.cells).sum();
             assert_eq!(charged, egress.charges.iter().map(|desc| desc.cells()).sum(), "all cells are released");
             let sums = (0..CLASSES).map(|queue| chosen.sums[queue].frames()).sum::<u64>();
             assert_eq!(sums, egress.posted.len() as u64, "all frames are counted");
@@ -86,52 +95,100 @@ fn run(spec: &SwitchSpec, steps: &[Step]) -> (Vec<Left>, Vec<Cells>) {
             }
         }
     }
-    (left, port.queues.iter().map(Queue::cells_highest).collect())
+    Ran { left, highest: port.queues.iter().map(Queue::cells_highest).collect(), shaper: format!("{:?}", port.shaper) }
 }
 
 fn steps(most: usize) -> impl Strategy<Value = Vec<Step>> {
-    let paused = prop_oneof![3 => Just(0_u8), 1 => any::<u8>()];
+    let paused = prop_oneof![3 => Just(0_u8), 1 => any::<u8>(), 1 => Just(u8::MAX)];
     prop::collection::vec((0_u64..20_000, paused, prop::collection::vec(arrival(), 0..most)), 1..20)
 }
 
-proptest! {
-    #[test]
-    fn runs_leave_like_their_frames_one_by_one(spec in spec(), steps in steps(70)) {
-        let in_turns = |run: &dyn Fn() -> (Vec<Left>, Vec<Cells>)| mutant::with(Mutant::AlwaysInTurns, run);
-        let runs = in_turns(&|| run(&spec, &steps));
-        // Frame by frame, queues that fit one burst are sent in turns too: one fault is on at a time.
-        let frames = mutant::with(Mutant::FrameByFrame, || run(&spec, &steps));
-        prop_assert_eq!(runs, frames);
+/// Checks `cases` random runs, and that they took the path `path` at least `least` times.
+fn check<S: Strategy>(
+    strategy: &S,
+    (path, least): (FastPath, u64),
+    test: impl Fn(S::Value) -> Result<(), TestCaseError>,
+) {
+    let config = Config { failure_persistence: None, ..Config::with_cases(200) };
+    let before = fast_path::hits(path);
+    if let Err(error) = TestRunner::new(config).run(strategy, test) {
+        panic!("{error}");
     }
-
-    /// If all fits, each queue sends the same frames with and without turns.
-    #[test]
-    fn frames_that_all_fit_leave_with_and_without_turns(spec in spec(), steps in steps(20)) {
-        let by_queue = |(mut left, highest): (Vec<Left>, Vec<Cells>)| {
-            left.sort_by_key(|&(poll, queue, ..)| (poll, queue));
-            (left, highest)
-        };
-        // A fast wire, and no pause: each poll sends all.
-        let mut spec = spec;
-        spec.ports[0].rate = BitRate(400_000_000_000);
-        let steps: Vec<Step> = steps.into_iter().map(|(gap, _, arrivals)| (20_000 + gap, 0, arrivals)).collect();
-        let together = by_queue(run(&spec, &steps));
-        let in_turns = by_queue(mutant::with(Mutant::AlwaysInTurns, || run(&spec, &steps)));
-        // WRED draws in the order of frames, which turns change.
-        let unmarked = |(left, highest): &(Vec<Left>, Vec<Cells>)| {
-            (left.iter().map(|&(poll, queue, len, ingress, group, _)| (poll, queue, len, ingress, group)).collect::<Vec<_>>(), highest.clone())
-        };
-        prop_assert_eq!(unmarked(&together), unmarked(&in_turns));
-    }
+    let taken = fast_path::hits(path) - before;
+    assert!(taken >= least, "{path:?} was taken {taken} times");
 }
 
 #[test]
-fn short_ways_are_taken() {
+fn runs_leave_like_their_frames_one_by_one() {
+    const TURNS: &[FastPath] = &[FastPath::AllSent];
+    const FRAMES: &[FastPath] = &[FastPath::AllSent, FastPath::WholeRun, FastPath::AllMarked];
+    let agree = |(spec, steps): (SwitchSpec, Vec<Step>)| {
+        let runs = fast_path::without(TURNS, || run(&spec, &steps));
+        prop_assert_eq!(runs, fast_path::without(FRAMES, || run(&spec, &steps)));
+        Ok(())
+    };
+    check(&(spec(), steps(70)), (FastPath::WholeRun, 1000), agree);
+    let markable = |(gap, paused, arrivals): Step| {
+        (
+            gap,
+            paused,
+            arrivals.into_iter().map(|(queue, len, ingress, group, _)| (queue, len, ingress, group, true)).collect(),
+        )
+    };
+    let marked = steps(70).prop_map(move |steps| steps.into_iter().map(markable).collect());
+    check(&(spec(), marked), (FastPath::AllMarked, 100), agree);
+}
+
+/// If all frames of a queue are of one group, they leave at once where they fit, and turns would send the same ones.
+/// They are not marked, and take the same time.
+#[test]
+fn frames_that_all_fit_leave_at_once_as_in_turns() {
+    let in_order = |mut ran: Ran| {
+        ran.left.sort_by_key(|&(poll, queue, ..)| (poll, queue));
+        ran
+    };
+    let agree = |(mut spec, steps): (SwitchSpec, Vec<Step>)| {
+        // Marks depend on the order of draws, which turns change.
+        spec.queues.iter_mut().for_each(|queue| queue.wred = None);
+        // A poll sends all, except queues that are paused.
+        spec.ports[0].rate = BitRate(400_000_000_000);
+        let long = |(gap, paused, arrivals): Step| {
+            let arrivals =
+                arrivals.into_iter().map(|(queue, len, _, _, ecn)| (queue, len.max(60), 0, queue as u8, ecn));
+            (40_000 + gap, paused, arrivals.collect())
+        };
+        let steps: Vec<Step> = steps.into_iter().map(long).collect();
+        let in_turns = fast_path::without(&[FastPath::AllSent], || run(&spec, &steps));
+        prop_assert_eq!(in_order(run(&spec, &steps)), in_order(in_turns));
+        Ok(())
+    };
+    check(&(spec(), steps(8)), (FastPath::AllSent, 500), agree);
+}
+
+/// A port with frames of two queues.
+fn two_queues() -> (SwitchSpec, Port, Egress<MemPacket>) {
     let spec = config::embedded().switch;
-    let hits = || [FastPath::AllSent, FastPath::WholeRun].map(fast_path::hits);
-    let before = hits();
-    let frames = |count| (0..count).map(|_| (3, 64, 0, 3, true)).collect::<Vec<_>>();
-    run(&spec, &[(20_000, 0, frames(20)), (20_000, 0, frames(100))]);
-    let after = hits();
-    assert!(after[0] > before[0] && after[1] > before[1], "{before:?} {after:?}");
+    let (mut port, mut egress) = (Port::new(&spec.ports[0], &spec, HZ), Egress::new(&spec, 7));
+    for queue in [0, 3] {
+        let desc = FrameDesc::new(64, Cells(1), 0, queue as u8, queue as u8);
+        assert!(port.queues[queue].push(&mut egress.slab, MemPacket::new(&[0; 14]), desc).is_ok());
+        port.waiting.insert(queue);
+    }
+    (spec, port, egress)
+}
+
+#[test]
+fn frames_leave_at_once_only_from_a_port_whose_device_takes_all() {
+    let schedule = |takes_all: bool, paused: ClassSet| {
+        let (spec, mut port, mut egress) = two_queues();
+        (port.takes_all, port.discarding) = (takes_all, paused);
+        let rule = QueueAdmission::new(spec.queues.map(|queue| queue.admission()));
+        let before = fast_path::hits(FastPath::AllSent);
+        egress.schedule((0, &mut port), &spec.queue_reserves().remove(0), &rule, Ticks(HZ));
+        (egress.charges.len(), fast_path::hits(FastPath::AllSent) - before)
+    };
+    assert_eq!(schedule(true, ClassSet::EMPTY), (2, 1));
+    assert_eq!(schedule(false, ClassSet::EMPTY), (2, 0), "in turns, so that no queue is always the last");
+    assert_eq!(schedule(true, ClassSet::only(3)), (1, 1));
+    assert_eq!(schedule(true, ClassSet::ALL), (0, 0), "nothing may leave, and no credit is lost");
 }

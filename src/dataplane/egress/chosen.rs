@@ -29,7 +29,7 @@ pub(super) struct Chosen {
     /// Sums of the chosen frames by queue.
     pub sums: [BurstSum; CLASSES],
     /// The charges of the chosen frames, in their order.
-    pub charges: ArrayVec<ChargedRun, BURST>,
+    pub runs: ArrayVec<ChargedRun, BURST>,
 }
 
 impl Chosen {
@@ -44,7 +44,7 @@ impl Chosen {
     #[inline]
     pub fn charge(&mut self, descs: &[FrameDesc], run: Run, is_one_charge: bool) {
         match descs.first() {
-            Some(&desc) if is_one_charge => self.charges.push(ChargedRun { desc, cells: run.cells() }),
+            Some(&desc) if is_one_charge => self.runs.push(ChargedRun { desc, cells: run.cells() }),
             _ => self.charge_each(descs),
         }
     }
@@ -54,14 +54,14 @@ impl Chosen {
     #[inline(never)]
     fn charge_each(&mut self, descs: &[FrameDesc]) {
         for run in descs.chunk_by(|one, next| one.is_charged_like(*next)) {
-            self.charges.push(ChargedRun { desc: run[0], cells: run.iter().map(|desc| desc.cells()).sum() });
+            self.runs.push(ChargedRun { desc: run[0], cells: run.iter().map(|desc| desc.cells()).sum() });
         }
     }
 
     /// Releases the cells of all chosen frames.
     #[inline]
     pub fn release(&self, buffer: &mut Buffer) {
-        for charged in &self.charges {
+        for charged in &self.runs {
             let (ingress, group, _) = charged.desc.charge();
             buffer.releases.release(ingress, group, charged.cells);
         }

@@ -10,6 +10,7 @@ use super::links::Links;
 use super::slots::Unpacked;
 use crate::dataplane::buffer::Buffer;
 use crate::dataplane::frame::desc::FrameDesc;
+use crate::dataplane::frame::fast_path::{self, FastPath};
 use crate::dataplane::frame::lanes::BurstLanes;
 use crate::dataplane::frame::meta::{Forwarding, Meta};
 use crate::dataplane::handoff::mesh::HandoffFrame;
@@ -66,6 +67,7 @@ impl<P: Packet> Egress<P> {
         demand: &BurstDemand,
     ) {
         let frames = burst.len();
+        fast_path::hit(FastPath::Appended);
         self.expect_room(frames);
         let filled;
         let lanes = if demand.is_in_lanes {

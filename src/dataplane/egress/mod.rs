@@ -95,7 +95,8 @@ impl<P: Packet> Egress<P> {
         io.tx(number, &mut self.posted);
         let taken = posted - self.posted.len();
         self.release(taken, &chosen, buffer, counters);
-        if !self.posted.is_empty() {
+        port.takes_all = self.posted.is_empty();
+        if !port.takes_all {
             self.put_back((number, port), &buffer.reserves);
         }
         Offered { taken, is_refused: taken == 0 }

@@ -53,7 +53,7 @@ impl<P> Slab<P> {
         (self.capacity - self.held) as usize >= frames
     }
 
-    /// Counts `frames` that were appended with [`Queue::append`].
+    /// Counts `frames` that were appended with [`Queue::append`] or as a run.
     #[inline]
     pub fn appended(&mut self, frames: usize) {
         debug_assert!(self.has_room(frames), "more frames appended than there is room for");
@@ -187,8 +187,8 @@ impl Queue {
         self.kind = if self.is_empty() { kind } else { self.kind.and(kind) };
     }
 
-    /// All frames, if there are any, they are charged to one group of one port and the wire pads none: their sums, and
-    /// the descriptor of one of them. They leave as one frame would.
+    /// All frames as one run, with the descriptor of one of them. `None` if there is no frame, if they are charged to
+    /// several groups, or if the wire pads one.
     #[inline]
     #[must_use]
     pub(crate) fn as_one_run(&self) -> Option<(Run, FrameDesc)> {

@@ -1,8 +1,8 @@
 //! Memory of queued frames: chunks of slots, in and out of which packets and their descriptors move in runs.
 //!
-//! A check of each packet costs more than its move. So a chunk knows by one bit a slot which of its slots hold a packet,
-//! and a run is checked as a whole. This makes the file an exception from the rule that the dataplane has no unsafe
-//! code.
+//! A check of each packet costs more than its move. So a chunk knows by one bit a slot which of its slots hold a
+//! packet, and a run is checked as a whole. This makes the file an exception from the rule that the dataplane has no
+//! unsafe code.
 
 use std::mem::MaybeUninit;
 
@@ -133,9 +133,9 @@ impl<P> Slots<P> {
         let chunk = &self.chunks[chunk as usize];
         let (from_packets, from_descs) = (&chunk.packets[from..to], &chunk.descs[from..to]);
         let frames = from_packets.len();
-        // SAFETY: each slot of the run held a packet, and its bit is clear now, so nothing reads it again. `packets` and
-        // `descs` have room for the run behind their last element. Neither overlaps the chunk, because they are borrowed
-        // for writing.
+        // SAFETY: each slot of the run held a packet, and its bit is clear now, so nothing reads it again. `packets`
+        // and `descs` have room for the run behind their last element. Neither overlaps the chunk, because they are
+        // borrowed for writing.
         unsafe {
             let to_packets = packets.as_mut_ptr().add(packets.len());
             let to_descs = descs.as_mut_ptr().add(descs.len());
@@ -154,8 +154,8 @@ impl<P> Slots<P> {
     }
 
     /// Moves `members` of a burst into the vacant slots of `chunk` from `slot` on, the lowest first, as far as there
-    /// are slots. `metas` has their descriptors. Returns the slot after the last, the members that are left, and the sum
-    /// of the descriptors moved.
+    /// are slots. `metas` has their descriptors. Returns the slot after the last, the members that are left, and the
+    /// sum of the descriptors moved.
     ///
     /// # Panics
     /// If a slot from `slot` on holds a packet, or a member has left the burst.

@@ -1,6 +1,7 @@
-//! Counts the short paths that bursts take. Tests compare these with the long paths, and must be sure that they ran.
+//! Counts the short paths that are taken, and turns them off. Tests compare these with the long paths, and must be sure
+//! that they ran.
 //!
-//! Outside of the unit tests the count is an empty function that the compiler removes.
+//! Outside of the unit tests the count is an empty function and no path is off, so the compiler removes both.
 
 /// A short path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,8 +12,12 @@ pub(crate) enum FastPath {
     Admitted,
     /// A burst was admitted at once with frames for headroom.
     InHeadroom,
+    /// The frames of a burst were moved into their queues in runs.
+    Appended,
     /// A run of queued frames left as a whole.
     WholeRun,
+    /// All frames of a run were marked without a look at each.
+    AllMarked,
     /// All frames of a port left at once.
     AllSent,
 }
@@ -21,19 +26,49 @@ pub(crate) enum FastPath {
 #[inline(always)]
 pub(crate) const fn hit(_: FastPath) {}
 
-#[cfg(test)]
-thread_local! {
-    static TAKEN: [std::cell::Cell<u64>; 5] = const { [const { std::cell::Cell::new(0) }; 5] };
+/// Whether the path `path` is off.
+#[cfg(not(test))]
+#[inline(always)]
+pub(crate) const fn is_off(_: FastPath) -> bool {
+    false
 }
 
-/// Counts a burst that took the path `path`.
 #[cfg(test)]
-pub(crate) fn hit(path: FastPath) {
-    TAKEN.with(|taken| taken[path as usize].set(taken[path as usize].get() + 1));
-}
+pub(crate) use tested::{hit, hits, is_off, without};
 
-/// Number of bursts that took the path `path` on this thread.
 #[cfg(test)]
-pub(crate) fn hits(path: FastPath) -> u64 {
-    TAKEN.with(|taken| taken[path as usize].get())
+mod tested {
+    use std::cell::Cell;
+
+    use super::FastPath;
+
+    const PATHS: usize = FastPath::AllSent as usize + 1;
+
+    thread_local! {
+        static TAKEN: [Cell<u64>; PATHS] = const { [const { Cell::new(0) }; PATHS] };
+        static OFF: Cell<&'static [FastPath]> = const { Cell::new(&[]) };
+    }
+
+    /// Counts a use of the path `path`.
+    pub(crate) fn hit(path: FastPath) {
+        TAKEN.with(|taken| taken[path as usize].set(taken[path as usize].get() + 1));
+    }
+
+    /// Number of uses of the path `path` on this thread.
+    pub(crate) fn hits(path: FastPath) -> u64 {
+        TAKEN.with(|taken| taken[path as usize].get())
+    }
+
+    /// Whether the path `path` is off on this thread.
+    pub(crate) fn is_off(path: FastPath) -> bool {
+        OFF.get().contains(&path)
+    }
+
+    /// Runs `f` without the `paths`, and returns its result.
+    pub(crate) fn without<R>(paths: &'static [FastPath], f: impl FnOnce() -> R) -> R {
+        let before = OFF.replace(paths);
+        let result = f();
+        OFF.set(before);
+        result
+    }
 }

@@ -3,7 +3,7 @@
 use crate::forward::flow_cache::CachePlace;
 use crate::sets::{BURST, FrameSet};
 
-/// Ways of the frames of a burst, side by side, for the stages that look up and sort them.
+/// Look-ups and destinations of the frames of a burst, side by side.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BurstLanes {
     /// Place of the two stations in the flow cache.
@@ -22,10 +22,10 @@ impl Default for BurstLanes {
 }
 
 impl BurstLanes {
-    /// Whether the first `frames` frames go where those of `other` do.
+    /// Whether the first `frames` frames have the egress ports and queues of those of `other`.
     pub fn are_like(&self, other: &Self, frames: usize) -> bool {
-        let way = |lanes: &Self, index| (lanes.egresses.get(index), lanes.queues.get(index));
-        (0..frames).all(|index| way(self, index) == way(other, index))
+        let target = |lanes: &Self, index| (lanes.egresses.get(index), lanes.queues.get(index));
+        (0..frames).all(|index| target(self, index) == target(other, index))
     }
 }
 

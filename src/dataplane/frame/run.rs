@@ -37,8 +37,8 @@ impl Run {
     }
 }
 
-/// The properties of frames that decide whether they can be treated as one, in one word: ingress port and group of one
-/// of them, in their place in [`FrameDesc`], and below the flags.
+/// The properties of frames that decide whether they can be treated as one. One word: ingress port and group of one of
+/// the frames, at their places in [`FrameDesc`], and two flags in the lowest bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RunKind(u64);
 
@@ -58,7 +58,8 @@ impl RunKind {
     /// The properties of frames of which one has the ingress port and the group of `desc`.
     #[inline]
     pub fn new(desc: FrameDesc, is_mixed: bool, has_padded: bool) -> Self {
-        Self(desc.0 & CHARGE | u64::from(is_mixed) * MIXED | u64::from(has_padded) * PADDED)
+        let flags = if is_mixed { MIXED } else { 0 } | if has_padded { PADDED } else { 0 };
+        Self(desc.0 & CHARGE | flags)
     }
 
     /// These properties for frames of which one has the ingress port and the group of `desc`.
@@ -70,8 +71,8 @@ impl RunKind {
     /// The properties of the frames of both.
     #[inline]
     pub fn and(self, other: Self) -> Self {
-        let is_mixed = (self.0 ^ other.0) & CHARGE != 0;
-        Self(self.0 | other.0 & (MIXED | PADDED) | u64::from(is_mixed) * MIXED)
+        let mixed = if (self.0 ^ other.0) & CHARGE == 0 { 0 } else { MIXED };
+        Self(self.0 | other.0 & (MIXED | PADDED) | mixed)
     }
 
     /// The descriptor of a frame with this charge, if all frames are charged to one group, and the wire pads none.

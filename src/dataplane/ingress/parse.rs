@@ -16,7 +16,7 @@ use crate::isa::Isa;
 use crate::qos::shaper::MIN_FRAME;
 use crate::sets::{BURST, CLASSES, FrameSet, PortSet};
 use crate::units::CellSize;
-use crate::wire::parse::ETHERTYPE_IPV4;
+use crate::wire::parse::{ETHERTYPE_IPV6, ETHERTYPE_SVLAN, ETHERTYPE_VLAN};
 #[cfg(target_arch = "x86_64")]
 use crate::wire::usual_vector::parse_usual_sse41;
 use crate::wire::{Plain, Usual, mac_control, parse, parse_plain, parse_usual};
@@ -71,11 +71,12 @@ pub(crate) struct ParseContext<'a> {
     pub forwarder: &'a Forwarder,
     pub cell: CellSize,
     /// Instruction sets of the form that runs.
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "there is one form"))]
     pub isa: Isa,
 }
 
-/// Fills `metas` and `queues` for the frames of `burst`, and shows them to the `next` stage. Malformed and oversized
-/// frames are to be dropped.
+/// Fills `lanes`, metadata and queues, for the frames of `burst`, and shows them to the `next` stage. Malformed and
+/// oversized frames are to be dropped.
 #[inline]
 pub(crate) fn parse_burst<P: Packet, N: NextStage>(
     from: ParseContext<'_>,
@@ -83,8 +84,7 @@ pub(crate) fn parse_burst<P: Packet, N: NextStage>(
     lanes: (&mut [Meta; BURST], &mut Lanes),
     next: &mut N,
 ) -> Arrived {
-    // A burst that begins with a tag or with IPv6 mostly goes on so.
-    let begins_usual = burst.first().is_none_or(|packet| packet.bytes().get(12) == Some(&IPV4_BEGIN));
+    let begins_usual = !burst.first().is_some_and(|packet| begins_plain(packet.bytes()));
     #[allow(unsafe_code)]
     #[cfg(target_arch = "x86_64")]
     if from.isa.has_avx2() {
@@ -105,8 +105,12 @@ pub(crate) fn parse_burst<P: Packet, N: NextStage>(
     parse_by_words(from, burst, lanes, next)
 }
 
-/// The first byte of the EtherType of IPv4.
-const IPV4_BEGIN: u8 = (ETHERTYPE_IPV4 >> 8) as u8;
+/// Whether a frame has a tag or is of IPv6. A burst that begins with such a frame mostly goes on so.
+#[inline]
+fn begins_plain(bytes: &[u8]) -> bool {
+    let ethertype = bytes.get(12..).and_then(|rest| rest.first_chunk()).map_or(0, |word| u16::from_be_bytes(*word));
+    matches!(ethertype, ETHERTYPE_VLAN | ETHERTYPE_SVLAN | ETHERTYPE_IPV6)
+}
 
 /// [`parse_burst`] for any processor.
 #[inline(never)]

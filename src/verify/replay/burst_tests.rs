@@ -57,9 +57,13 @@ impl Sent {
     /// Builds the frame for a burst in which most frames look like `usual`.
     fn bytes(self, usual: Look) -> Vec<u8> {
         let look = self.look.unwrap_or(usual);
-        // At least the length of the TCP headers over IPv6.
-        let frame =
-            Frame { bytes: self.frame.bytes.max(if look.network == Network::V6 { 80 } else { 60 }), ..self.frame };
+        // At least the length of the headers. The wire pads frames below 60 bytes.
+        let least = match look.network {
+            Network::V6 => 80,
+            _ if look.is_tcp => 60,
+            _ => 46,
+        };
+        let frame = Frame { bytes: self.frame.bytes.max(least), ..self.frame };
         let mut bytes = bytes(&frame);
         look.put_on(&mut bytes);
         if self.is_unknown {
@@ -122,7 +126,7 @@ fn look() -> impl Strategy<Value = Look> {
 
 fn sent() -> impl Strategy<Value = Sent> {
     let ecn = prop_oneof![Just(Ecn::Ect0), Just(Ecn::NotEct)];
-    let bytes = prop_oneof![3 => Just(60_u16), 1 => 60_u16..1515];
+    let bytes = prop_oneof![12 => Just(60_u16), 4 => 60_u16..1515, 1 => 46_u16..60];
     let odd = (prop::option::weighted(0.03, look()), prop::bool::weighted(0.05), prop::bool::weighted(0.02));
     (0_u8..3, bytes, EGRESSES, ecn, odd).prop_map(|(class, bytes, egress, ecn, (look, is_unknown, has_moved))| Sent {
         frame: Frame { port: 0, class, bytes, egress, ecn },
@@ -168,6 +172,8 @@ fn roomy(policy: HeadroomPolicy) -> impl Strategy<Value = SwitchSpec> {
         spec.ports[2].mtu = if times % 2 == 0 { 600 } else { 1500 };
         if !has_reserve {
             spec.ports.iter_mut().for_each(|port| port.buffer.reserve = [Cells(0); 2]);
+            // Frames for a queue with a reserve are queued one by one.
+            spec.queues.iter_mut().for_each(|queue| queue.reserve = Cells(0));
         }
         spec
     })
@@ -192,7 +198,7 @@ type Sending = (usize, Look, bool, Vec<Sent>);
 struct Happened {
     /// Frames in queues at the end.
     queued: Cell<u64>,
-    /// Bursts that left without a rewrite: most frames tagged, or untagged and of IPv6 or TCP.
+    /// Bursts that left without a rewrite: most frames tagged, or untagged and of IPv6.
     tagged: Cell<u64>,
     plain: Cell<u64>,
 }
@@ -207,6 +213,9 @@ impl Happened {
 fn agree(spec: &SwitchSpec, bursts: &[Sending], happened: &Happened) -> Result<(), TestCaseError> {
     let (mut whole, mut single) = (Bed::new(spec), Bed::new(spec));
     take_the_long_ways(&mut single);
+    // Each form in turn.
+    let forms: Vec<Isa> = Isa::all().collect();
+    whole.pipeline.isa = forms[bursts.len() % forms.len()];
     for (index, (port, look, is_odd, burst)) in bursts.iter().enumerate() {
         for sent in burst {
             let sent = Sent { frame: Frame { port: *port, ..sent.frame }, ..*sent };
@@ -219,15 +228,28 @@ fn agree(spec: &SwitchSpec, bursts: &[Sending], happened: &Happened) -> Result<(
             bed.poll();
             bed.poll();
         }
-        let is_plain = look.network == Network::V6 || look.network == Network::V4 && look.is_tcp;
+        let is_plain = look.network == Network::V6;
         let of_kind = [(&happened.tagged, look.tci.is_some()), (&happened.plain, look.tci.is_none() && is_plain)];
         let left = fast_path::hits(FastPath::Unchanged) - before;
         of_kind.into_iter().filter(|(_, is_so)| *is_so).for_each(|(count, _)| Happened::add(count, left));
         prop_assert_eq!(whole.drops(), single.drops(), "drops after burst {}", index);
         same_parts(&whole, &single, index)?;
+        same_runs(&whole, &single)?;
     }
     Happened::add(&happened.queued, whole.pipeline.held_frames() as u64);
     prop_assert_eq!(frames(whole), frames(single));
+    Ok(())
+}
+
+/// A queue that counts as one run is one, with the same charge, if its frames came one by one.
+fn same_runs(whole: &Bed, single: &Bed) -> Result<(), TestCaseError> {
+    let queues = |bed: &Bed| -> Vec<_> {
+        let queues = bed.pipeline.ports.iter().flat_map(|port| &port.queues);
+        queues.map(|queue| queue.as_one_run().map(|(run, desc)| (run, desc.ingress(), desc.group()))).collect()
+    };
+    for (whole, single) in queues(whole).into_iter().zip(queues(single)).filter(|(whole, _)| whole.is_some()) {
+        prop_assert_eq!(whole, single);
+    }
     Ok(())
 }
 
@@ -252,15 +274,17 @@ fn bursts_agree(policy: HeadroomPolicy) {
         1..12,
     );
     let happened = Happened::default();
-    let before = [FastPath::Admitted, FastPath::InHeadroom].map(fast_path::hits);
+    let before = [FastPath::Admitted, FastPath::InHeadroom, FastPath::Appended].map(fast_path::hits);
     let mut runner = TestRunner::new(config);
     if let Err(error) = runner.run(&(roomy(policy), bursts), |(spec, bursts)| agree(&spec, &bursts, &happened)) {
         panic!("{error}");
     }
     // These limits are for some 18,000 bursts.
-    let [together, in_headroom] = [FastPath::Admitted, FastPath::InHeadroom].map(fast_path::hits);
+    let [together, in_headroom, appended] =
+        [FastPath::Admitted, FastPath::InHeadroom, FastPath::Appended].map(fast_path::hits);
+    assert!(appended - before[2] > 500, "{} queued in runs", appended - before[2]);
     let counts = [&happened.queued, &happened.tagged, &happened.plain].map(Cell::get);
-    assert!(counts.iter().all(|&count| count > 200), "{counts:?}");
+    assert!(counts.iter().all(|&count| count > 100), "{counts:?}");
     assert!(together - before[0] > 1000, "{} admitted at once", together - before[0]);
     let (in_headroom, is_dynamic) = (in_headroom - before[1], policy == HeadroomPolicy::Dynamic);
     assert!(if is_dynamic { in_headroom == 0 } else { in_headroom > 50 }, "{in_headroom} into headroom");

@@ -18,15 +18,13 @@ use crate::mmu::{
     QueueRefusal, QueueRequest, QueueReserves, QueueVerdict, SharedPool,
 };
 use crate::qos::ClassMap;
+use crate::qos::wred::CERTAIN;
 use crate::sets::{CLASSES, ClassSet};
 use crate::units::{Bytes, CellSize, Cells};
 
 pub use self::decision::{
     Decision, DynamicLimits, Ecn, EventResult, Frame, Limits, PortUse, QueueUse, Split, Transition,
 };
-
-/// The probability one, in parts of 2^32.
-const CERTAIN: u64 = 1 << 32;
 
 /// A queued frame, and its position in the order of all arrivals.
 #[derive(Debug, Clone, Copy)]
