@@ -141,6 +141,7 @@ fn named(frame: &Frame) -> Option<Stage> {
     let rule = RULES.iter().find(is_rule).map(|&(_, _, stage)| Stage::Named(stage));
     // Helpers that read an mbuf, hold a burst or write a number belong to their caller.
     let is_tool = [
+        "src/sets.rs",
         "src/dpdk/",
         "src/io/mod.rs",
         "src/units.rs",
@@ -156,8 +157,8 @@ fn named(frame: &Frame) -> Option<Stage> {
     rule.or_else(|| (frame.file.starts_with("src/") && !is_tool).then(|| Stage::Unknown(frame.file.clone())))
 }
 
-/// Index of the generator's function that writes a packet, if the chain has it and belongs to the measurement.
+/// Index of the generator's function that writes one packet, if the chain has it and belongs to the measurement.
 pub fn once_a_packet(chain: &[Frame]) -> Option<usize> {
-    let at = chain.iter().position(|frame| frame.file == BENCHMARK && frame.function == "write")?;
+    let at = chain.iter().position(|frame| frame.file == BENCHMARK && frame.function == "post_one")?;
     is_measured(chain).then_some(at)
 }
