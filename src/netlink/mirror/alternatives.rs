@@ -201,13 +201,14 @@ pub fn insert_dumped(list: &mut Vec<Alternative>, new: Alternative) -> bool {
     true
 }
 
-/// Marks the route `new.route` as named by dump number `new.seen`. Returns whether the list has it.
+/// Marks the route `new.route` as named by dump number `new.seen`. Returns whether the list has it, with the same state
+/// of its next hops.
 pub fn confirm(list: &mut [Alternative], new: &Alternative) -> bool {
     let twin = find(list, &places(list, new.route.metric), |other| is_same(other, &new.route));
-    if let Some(twin) = twin {
+    twin.is_some_and(|twin| {
         list[twin].seen = new.seen;
-    }
-    twin.is_some()
+        list[twin].route == new.route
+    })
 }
 
 /// Removes a route, or the next hops that an IPv6 route lists.

@@ -39,7 +39,7 @@ struct Dump {
     number: u32,
     /// Prefixes and metrics that events have changed since the dump began; none if no dump is under way.
     changed: Option<BTreeSet<(IpNet, u32)>>,
-    /// Whether the dump has named a route that an event may have removed since.
+    /// Whether the dump has named a route that an event may have removed since, or whose next hops had another state.
     is_disturbed: bool,
 }
 

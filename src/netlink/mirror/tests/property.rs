@@ -204,3 +204,33 @@ proptest! {
         prop_assert_eq!(&view, &kernel.view());
     }
 }
+
+/// The mirror missed that link 2 had no carrier for a while, so a message from that time tells it a wrong state.
+#[test]
+fn dump_mends_the_state_of_next_hops_beside_an_event() {
+    let (mut kernel, mut mirror, mut view) = (booted(), Mirror::new(Limits::default()), View::default());
+    let route = |index| {
+        let hops = RouteHops::Direct(vec![hop("", index)]);
+        KernelRoute { prefix: prefix("10.1.2.0/24"), metric: 0, protocol: 4, kind: RouteKind::Unicast, hops }
+    };
+    kernel.run(&Request::SetCarrier(2, false));
+    for request in [Request::AddRoute(route(2), RouteMode::Exclusive), Request::SetCarrier(2, true)] {
+        kernel.run(&request).into_iter().for_each(|event| mirror.feed(event));
+    }
+    mirror.clear_wish();
+    let mut is_complete = true;
+    for table in TableName::ALL {
+        mirror.begin_dump(table);
+        if table == TableName::RoutesV4 {
+            let request = Request::AddRoute(route(3), RouteMode::Append);
+            kernel.run(&request).into_iter().for_each(|event| mirror.feed(event));
+        }
+        kernel.dump(table).into_iter().for_each(|event| mirror.feed_dumped(event));
+        is_complete &= mirror.end_dump(table) == DumpEnd::Complete;
+    }
+    if !is_complete || mirror.wants_dump() {
+        dump_all(&mut mirror, &kernel);
+    }
+    view.follow(&mut mirror);
+    assert_eq!(view, kernel.view());
+}
