@@ -14,14 +14,12 @@ mod slots;
 pub(crate) mod stuck;
 mod transmit;
 
-use arrayvec::ArrayVec;
-
 use self::chosen::Chosen;
+use self::slots::Descs;
 use super::buffer::Buffer;
 use super::port::Port;
 use super::spec::SwitchSpec;
 use crate::dataplane::egress::queue::Slab;
-use crate::dataplane::frame::desc::FrameDesc;
 use crate::dataplane::frame::run::Run;
 use crate::dataplane::telemetry::counters::PortCounters;
 use crate::dataplane::telemetry::drops::DropReason;
@@ -29,7 +27,7 @@ use crate::io::{Burst, Packet, Ports};
 use crate::mmu::{QueueAdmission, QueueReserves};
 use crate::mutant::{self, Mutant};
 use crate::qos::wred::XorShift;
-use crate::sets::{BURST, CLASSES};
+use crate::sets::CLASSES;
 use crate::units::Ticks;
 use crate::wire::ecn;
 
@@ -41,7 +39,7 @@ pub(crate) struct Egress<P> {
     pub rng: XorShift,
     /// The burst that is being sent, and the descriptor of each of its frames: empty except during a transmission.
     pub posted: Burst<P>,
-    pub charges: ArrayVec<FrameDesc, BURST>,
+    pub charges: Descs,
 }
 
 impl<P> Egress<P> {
@@ -50,7 +48,7 @@ impl<P> Egress<P> {
             slab: Slab::new(spec.buffer.total.0 as usize, spec.ports.len() * CLASSES),
             rng: XorShift::new(seed),
             posted: Burst::new(),
-            charges: ArrayVec::new(),
+            charges: Descs::new(),
         }
     }
 }

@@ -1,8 +1,6 @@
 //! Egress queues: lists of chunks from one slab, so that any queue may hold the whole buffer without allocating.
 
-use arrayvec::ArrayVec;
-
-use super::slots::{CHUNK, Slots, Unpacked};
+use super::slots::{CHUNK, Descs, Slots, Unpacked};
 use crate::dataplane::frame::desc::{FrameDesc, MAX_CELLS, SUM_BYTES};
 use crate::dataplane::frame::meta::Meta;
 use crate::dataplane::frame::run::{Run, RunKind};
@@ -308,12 +306,7 @@ impl Queue {
 
     /// Moves all frames to the end of `packets` and `descs`, which have room for them.
     #[inline]
-    pub(crate) fn take_all<P>(
-        &mut self,
-        slab: &mut Slab<P>,
-        packets: &mut Burst<P>,
-        descs: &mut ArrayVec<FrameDesc, BURST>,
-    ) {
+    pub(crate) fn take_all<P>(&mut self, slab: &mut Slab<P>, packets: &mut Burst<P>, descs: &mut Descs) {
         self.cells_highest = self.cells_highest.max(self.cells());
         slab.held -= self.frames();
         loop {
@@ -330,13 +323,7 @@ impl Queue {
     /// Moves the first frames, which are `run` and in one chunk, to the end of `packets` and `descs`, which have room
     /// for them.
     #[inline]
-    pub fn take<P>(
-        &mut self,
-        slab: &mut Slab<P>,
-        run: Run,
-        packets: &mut Burst<P>,
-        descs: &mut ArrayVec<FrameDesc, BURST>,
-    ) {
+    pub fn take<P>(&mut self, slab: &mut Slab<P>, run: Run, packets: &mut Burst<P>, descs: &mut Descs) {
         if run.frames == 0 {
             return;
         }

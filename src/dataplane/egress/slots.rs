@@ -22,7 +22,7 @@ const CACHE_LINE: usize = 64;
 const FEW: usize = 8;
 
 /// Descriptors of a burst.
-pub(super) type Descs = ArrayVec<FrameDesc, BURST>;
+pub(crate) type Descs = ArrayVec<FrameDesc, BURST>;
 
 /// The slots of a chunk, from `from` up to `to`, by their bits.
 #[inline]

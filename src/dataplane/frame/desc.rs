@@ -1,5 +1,6 @@
 //! The descriptor that accompanies a frame into its queue. It is one word and moves in a register.
 
+use crate::qos::shaper::MIN_FRAME;
 use crate::units::Cells;
 use crate::wire::parse::L3;
 
@@ -17,8 +18,10 @@ pub struct FrameDesc(pub(super) u64);
 pub(crate) const SUM_BYTES: u32 = 28;
 const SUM_MASK: u64 = 0xffff << SUM_BYTES | 0xffff;
 const IP: u32 = 16;
-pub(super) const INGRESS: u32 = 44;
+const INGRESS: u32 = 44;
 const GROUP: u32 = 50;
+/// Ingress port and priority group.
+pub(super) const CHARGE: u64 = 0x1ff << INGRESS;
 const QUEUE: u32 = 53;
 const CLASS: u32 = 56;
 
@@ -72,6 +75,13 @@ impl FrameDesc {
         (self.0 >> SUM_BYTES) as u16
     }
 
+    /// Whether the wire pads the frame.
+    #[inline]
+    #[must_use]
+    pub const fn is_padded(self) -> bool {
+        (self.frame_len() as u32) < MIN_FRAME
+    }
+
     /// Cells charged for the frame.
     #[inline]
     #[must_use]
@@ -118,7 +128,7 @@ impl FrameDesc {
     #[inline]
     #[must_use]
     pub const fn is_charged_like(self, other: Self) -> bool {
-        (self.0 ^ other.0) >> INGRESS & 0x1ff == 0
+        (self.0 ^ other.0) & CHARGE == 0
     }
 
     /// Egress queue of the frame.

@@ -1,6 +1,6 @@
 //! Runs of frames: their sums, and whether they can be treated as one frame.
 
-use super::desc::{FrameDesc, INGRESS, MAX_CELLS, SUM_BYTES};
+use super::desc::{CHARGE, FrameDesc, MAX_CELLS, SUM_BYTES};
 use crate::qos::shaper::MIN_FRAME;
 use crate::sets::BURST;
 use crate::units::{Bytes, Cells};
@@ -46,13 +46,12 @@ pub(crate) struct RunKind(u64);
 const MIXED: u64 = 1;
 /// The wire pads some frames.
 const PADDED: u64 = 2;
-const CHARGE: u64 = 0x1ff << INGRESS;
 
 impl RunKind {
     /// The properties of frames like `desc`.
     #[inline]
     pub fn of(desc: FrameDesc) -> Self {
-        Self::new(desc, false, u32::from(desc.frame_len()) < MIN_FRAME)
+        Self::new(desc, false, desc.is_padded())
     }
 
     /// The properties of frames of which one has the ingress port and the group of `desc`.

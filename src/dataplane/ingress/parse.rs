@@ -84,25 +84,54 @@ pub(crate) fn parse_burst<P: Packet, N: NextStage>(
     lanes: (&mut [Meta; BURST], &mut Lanes),
     next: &mut N,
 ) -> Arrived {
-    let begins_usual = !burst.first().is_some_and(|packet| begins_plain(packet.bytes()));
     #[allow(unsafe_code)]
     #[cfg(target_arch = "x86_64")]
     if from.isa.has_avx2() {
         // SAFETY: the processor has the instruction sets of the form.
-        return unsafe {
-            if begins_usual { parse_avx2(from, burst, lanes, next) } else { parse_plain_avx2(from, burst, lanes, next) }
-        };
-    } else if !begins_usual {
-        return parse_plain_frames(from, burst, lanes, next);
+        return unsafe { parse_avx2(from, burst, lanes, next) };
     } else if from.isa.has_sse41() {
         // SAFETY: as above.
         return unsafe { parse_sse41(from, burst, lanes, next) };
     }
-    #[cfg(not(target_arch = "x86_64"))]
-    if !begins_usual {
-        return parse_plain_frames(from, burst, lanes, next);
+    parse_form(from, burst, lanes, parse_usual, next)
+}
+
+/// Defines a form of [`parse_burst`] that is compiled for further instruction sets.
+#[cfg(target_arch = "x86_64")]
+macro_rules! vector_form {
+    ($name:ident, $features:literal) => {
+        #[target_feature(enable = $features)]
+        fn $name<P: Packet, N: NextStage>(
+            from: ParseContext<'_>,
+            burst: &Burst<P>,
+            lanes: (&mut [Meta; BURST], &mut Lanes),
+            next: &mut N,
+        ) -> Arrived {
+            let read = |bytes: &[u8]| bytes.first_chunk().and_then(|headers| parse_usual_sse41(headers, bytes.len()));
+            parse_form(from, burst, lanes, read, next)
+        }
+    };
+}
+
+#[cfg(target_arch = "x86_64")]
+vector_form!(parse_sse41, "sse4.1");
+#[cfg(target_arch = "x86_64")]
+vector_form!(parse_avx2, "avx2,bmi1,bmi2,movbe,popcnt");
+
+/// [`parse_burst`] in one form. `read` is [`parse_usual`] or its vector form. Always inline: each form compiles it.
+#[inline(always)]
+fn parse_form<P: Packet, N: NextStage>(
+    from: ParseContext<'_>,
+    burst: &Burst<P>,
+    lanes: (&mut [Meta; BURST], &mut Lanes),
+    read: impl Fn(&[u8]) -> Option<Usual>,
+    next: &mut N,
+) -> Arrived {
+    if burst.first().is_some_and(|packet| begins_plain(packet.bytes())) {
+        parse_plain_frames(from, burst, lanes, next)
+    } else {
+        parse_frames(from, burst, lanes, read, next)
     }
-    parse_by_words(from, burst, lanes, next)
 }
 
 /// Whether a frame has a tag or is of IPv6. A burst that begins with such a frame mostly goes on so.
@@ -110,55 +139,6 @@ pub(crate) fn parse_burst<P: Packet, N: NextStage>(
 fn begins_plain(bytes: &[u8]) -> bool {
     let ethertype = bytes.get(12..).and_then(|rest| rest.first_chunk()).map_or(0, |word| u16::from_be_bytes(*word));
     matches!(ethertype, ETHERTYPE_VLAN | ETHERTYPE_SVLAN | ETHERTYPE_IPV6)
-}
-
-/// [`parse_burst`] for any processor.
-#[inline(never)]
-fn parse_by_words<P: Packet, N: NextStage>(
-    from: ParseContext<'_>,
-    burst: &Burst<P>,
-    lanes: (&mut [Meta; BURST], &mut Lanes),
-    next: &mut N,
-) -> Arrived {
-    parse_frames(from, burst, lanes, parse_usual, next)
-}
-
-/// [`parse_burst`] with SSE4.1.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "sse4.1")]
-fn parse_sse41<P: Packet, N: NextStage>(
-    from: ParseContext<'_>,
-    burst: &Burst<P>,
-    lanes: (&mut [Meta; BURST], &mut Lanes),
-    next: &mut N,
-) -> Arrived {
-    let read = |bytes: &[u8]| bytes.first_chunk().and_then(|headers| parse_usual_sse41(headers, bytes.len()));
-    parse_frames(from, burst, lanes, read, next)
-}
-
-/// [`parse_burst`] with AVX2.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,bmi1,bmi2,movbe,popcnt")]
-fn parse_avx2<P: Packet, N: NextStage>(
-    from: ParseContext<'_>,
-    burst: &Burst<P>,
-    lanes: (&mut [Meta; BURST], &mut Lanes),
-    next: &mut N,
-) -> Arrived {
-    let read = |bytes: &[u8]| bytes.first_chunk().and_then(|headers| parse_usual_sse41(headers, bytes.len()));
-    parse_frames(from, burst, lanes, read, next)
-}
-
-/// [`parse_plain_frames`] with AVX2.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,bmi1,bmi2,movbe,popcnt")]
-fn parse_plain_avx2<P: Packet, N: NextStage>(
-    from: ParseContext<'_>,
-    burst: &Burst<P>,
-    lanes: (&mut [Meta; BURST], &mut Lanes),
-    next: &mut N,
-) -> Arrived {
-    parse_plain_frames(from, burst, lanes, next)
 }
 
 /// [`parse_burst`] for a burst of which most frames are plain and not usual. Always inline: each form compiles it.
@@ -186,12 +166,11 @@ fn parse_plain_frames<P: Packet, N: NextStage>(
             _ => others.parse_and_show(from, (index, bytes), (meta, queues, &mut sums), next),
         }
     }
-    let Others { rest, control, has_padded, .. } = others;
-    let data = FrameSet::first(burst.len()) - rest;
-    Arrived { data, control, retagged_at: retagged_at | others.retagged_at, sums, has_padded }
+    others.retagged_at |= retagged_at;
+    others.arrived(burst.len(), sums)
 }
 
-/// The loop of [`parse_burst`]. `read` is [`parse_usual`] or a form of it. Always inline: each form compiles it.
+/// [`parse_burst`] for a burst of which most frames are usual. Always inline: each form compiles it.
 #[inline(always)]
 fn parse_frames<P: Packet, N: NextStage>(
     from: ParseContext<'_>,
@@ -224,15 +203,20 @@ fn parse_frames<P: Packet, N: NextStage>(
             others.parse_and_show(from, (index, bytes), (meta, queues, &mut sums), next);
         }
     }
-    let all = FrameSet::first(burst.len());
-    if !(all - others.frames).is_empty() {
+    if !(FrameSet::first(burst.len()) - others.frames).is_empty() {
         others.retagged_at |= !forwarder.vlans.untagged_at(native);
     }
-    let Others { rest, control, retagged_at, has_padded, .. } = others;
-    Arrived { data: all - rest, control, retagged_at, sums, has_padded }
+    others.arrived(burst.len(), sums)
 }
 
 impl Others {
+    /// The frames of a burst of `frames` frames. `sums` are those of its data.
+    #[inline]
+    fn arrived(self, frames: usize, sums: [BurstSum; CLASSES]) -> Arrived {
+        let Self { rest, control, retagged_at, has_padded, .. } = self;
+        Arrived { data: FrameSet::first(frames) - rest, control, retagged_at, sums, has_padded }
+    }
+
     /// Parses the frame at `index`, and shows it to the `next` stage if it is data.
     #[inline(always)]
     fn parse_and_show<N: NextStage>(
@@ -268,7 +252,7 @@ impl Others {
             None => self.control.insert(index),
         }
         if meta.class_bits.is_classified() {
-            self.has_padded |= u32::from(len) < MIN_FRAME;
+            self.has_padded |= desc.is_padded();
             sums[usize::from(meta.class_bits.class())].add(desc);
         } else {
             self.rest.insert(index);

@@ -13,7 +13,6 @@ use crate::dataplane::spec::{PortSpec, SwitchSpec};
 use crate::dataplane::telemetry::drops::DropReason;
 use crate::io::{Burst, Packet};
 use crate::qos::Rewrite;
-use crate::qos::shaper::MIN_FRAME;
 use crate::sets::{BURST, CLASSES, ClassSet, FrameSet, MAX_PORTS, PortSet};
 use crate::units::{CellSize, Cells};
 use crate::wire::{ecn, vlan_tag};
@@ -177,7 +176,7 @@ impl Rewriter {
             }
             egresses.insert(egress);
             // A frame without its tag may have become too short.
-            has_padded |= u32::from(meta.desc.frame_len()) < MIN_FRAME;
+            has_padded |= meta.desc.is_padded();
             sums[usize::from(meta.class_bits.class())].add(meta.desc);
         }
         BurstDemand::new(ingress, Sent { frames: sent, egresses, floods }, &sums, has_padded)
