@@ -21,6 +21,10 @@ pub mod ip;
 pub mod mac_control;
 pub mod parse;
 pub mod plain;
+pub(crate) mod plain_kind;
+#[cfg(target_arch = "x86_64")]
+#[allow(unsafe_code)]
+pub(crate) mod plain_vector;
 pub mod usual;
 #[cfg(target_arch = "x86_64")]
 #[allow(unsafe_code)]
@@ -31,4 +35,5 @@ pub use addr::MacAddr;
 pub use glance::{Glance, Purpose, glance, glance_usual};
 pub use parse::{Headers, ParseError, parse};
 pub use plain::{Plain, parse_plain};
+pub(crate) use plain_kind::{KindFields, PlainKind, parse_kind};
 pub use usual::{Usual, parse_usual};

@@ -86,7 +86,7 @@ fn ipv6(packet: &[u8]) -> Option<u8> {
 /// Whether a packet of `total_len` bytes has room for its UDP or TCP segment behind a network header of `l3_len` bytes.
 /// `udp_len` is the length field of UDP; the upper half of `tcp_words` is the header length of TCP in words.
 #[inline]
-fn is_segment(protocol: u8, udp_len: u16, tcp_words: u8, l3_len: usize, total_len: usize) -> bool {
+pub(super) fn is_segment(protocol: u8, udp_len: u16, tcp_words: u8, l3_len: usize, total_len: usize) -> bool {
     let (len, least) = match protocol {
         UDP => (usize::from(udp_len), UDP_LEN),
         TCP => (usize::from(tcp_words >> 4) * 4, TCP_LEN),

@@ -35,14 +35,18 @@ pub(crate) fn parse_usual_sse41(headers: &UsualHeaders, len: usize) -> Option<Us
     let mask = _mm_set_epi64x(0xff00_ff3f, 0xff_ffff);
     let is = |protocol: u8| _mm_testz_si128(_mm_xor_si128(packet, kind(protocol)), mask) == 1;
     let whole = if is(UDP) { is_whole(headers, len, UDP) } else { is(TCP) && is_whole(headers, len, TCP) };
+    let (dst, src) = addresses(load(headers, 0));
+    whole.then(|| Usual { dst, src, traffic_class: headers[ETHERNET_LEN + 1] })
+}
+
+/// Destination and source address of a frame that begins with `bytes`, as numbers.
+#[target_feature(enable = "sse4.1")]
+#[inline]
+pub(super) fn addresses(bytes: __m128i) -> (u64, u64) {
     // Each address, its last byte lowest, and two zero bytes.
     let order = _mm_set_epi8(-1, -1, 6, 7, 8, 9, 10, 11, -1, -1, 0, 1, 2, 3, 4, 5);
-    let addresses = _mm_shuffle_epi8(load(headers, 0), order);
-    whole.then(|| Usual {
-        dst: _mm_cvtsi128_si64(addresses) as u64,
-        src: _mm_extract_epi64(addresses, 1) as u64,
-        traffic_class: headers[ETHERNET_LEN + 1],
-    })
+    let addresses = _mm_shuffle_epi8(bytes, order);
+    (_mm_cvtsi128_si64(addresses) as u64, _mm_extract_epi64(addresses, 1) as u64)
 }
 
 #[cfg(test)]

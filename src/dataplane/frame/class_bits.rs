@@ -21,6 +21,18 @@ impl ClassBits {
         Self(class as u32 | (lossy.bits() as u32) << 8)
     }
 
+    /// The network layer, DSCP and ECN of a frame whose class is to be merged by [`ClassBits::with`].
+    #[inline]
+    pub const fn of_ip(l3: L3, traffic_class: u8) -> Self {
+        Self(0).with_ip(l3, traffic_class)
+    }
+
+    /// Merges two words that have no set field in common.
+    #[inline]
+    pub const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
     /// Adds network layer and DSCP and ECN to a word without IP.
     #[inline]
     pub const fn with_ip(self, l3: L3, traffic_class: u8) -> Self {

@@ -6,12 +6,18 @@
 /// A short path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FastPath {
+    /// A burst that begins with a tag or IPv6 was read as frames of one kind.
+    OfKind,
     /// No frame of the burst needed a rewrite.
     Unchanged,
     /// The whole burst was admitted at once.
     Admitted,
     /// A burst was admitted at once with frames for headroom.
     InHeadroom,
+    /// Lossless frames of a burst that was not admitted at once were all admitted, and moved into their queues in runs.
+    Lossless,
+    /// The groups refused some lossless frames of a burst that was not admitted at once.
+    LosslessRefused,
     /// The frames of a burst were moved into their queues in runs.
     Appended,
     /// A run of queued frames left as a whole.

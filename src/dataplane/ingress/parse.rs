@@ -4,6 +4,7 @@ use super::forwarder::Forwarder;
 use super::next_stage::NextStage;
 use super::route::RoutedBurst;
 use crate::dataplane::frame::desc::FrameDesc;
+use crate::dataplane::frame::fast_path::{FastPath, hit, is_off};
 use crate::dataplane::frame::lanes::Lanes;
 use crate::dataplane::frame::meta::Meta;
 use crate::dataplane::frame::run::BurstSum;
@@ -16,10 +17,11 @@ use crate::isa::Isa;
 use crate::qos::shaper::MIN_FRAME;
 use crate::sets::{BURST, CLASSES, FrameSet, PortSet};
 use crate::units::CellSize;
-use crate::wire::parse::{ETHERTYPE_IPV6, ETHERTYPE_SVLAN, ETHERTYPE_VLAN};
+#[cfg(target_arch = "x86_64")]
+use crate::wire::plain_vector::parse_kind_sse41;
 #[cfg(target_arch = "x86_64")]
 use crate::wire::usual_vector::parse_usual_sse41;
-use crate::wire::{Plain, Usual, mac_control, parse, parse_plain, parse_usual};
+use crate::wire::{KindFields, Plain, PlainKind, Usual, mac_control, parse, parse_kind, parse_plain, parse_usual};
 
 /// The frames of a burst, by the next stage that processes them. Frames in neither set are dropped.
 pub(crate) struct Arrived {
@@ -93,7 +95,7 @@ pub(crate) fn parse_burst<P: Packet, N: NextStage>(
         // SAFETY: as above.
         return unsafe { parse_sse41(from, burst, lanes, next) };
     }
-    parse_form(from, burst, lanes, parse_usual, next)
+    parse_form(from, burst, lanes, (parse_usual, parse_kind), next)
 }
 
 /// Defines a form of [`parse_burst`] that is compiled for further instruction sets.
@@ -108,7 +110,8 @@ macro_rules! vector_form {
             next: &mut N,
         ) -> Arrived {
             let read = |bytes: &[u8]| bytes.first_chunk().and_then(|headers| parse_usual_sse41(headers, bytes.len()));
-            parse_form(from, burst, lanes, read, next)
+            let read_kind = |kind, bytes: &[u8]| parse_kind_sse41(kind, bytes);
+            parse_form(from, burst, lanes, (read, read_kind), next)
         }
     };
 }
@@ -118,27 +121,22 @@ vector_form!(parse_sse41, "sse4.1");
 #[cfg(target_arch = "x86_64")]
 vector_form!(parse_avx2, "avx2,bmi1,bmi2,movbe,popcnt");
 
-/// [`parse_burst`] in one form. `read` is [`parse_usual`] or its vector form. Always inline: each form compiles it.
+/// [`parse_burst`] in one form: `read` is [`parse_usual`] or its vector form, and `read_kind` [`parse_kind`] or its
+/// vector form. Always inline: each form compiles it.
 #[inline(always)]
 fn parse_form<P: Packet, N: NextStage>(
     from: ParseContext<'_>,
     burst: &Burst<P>,
     lanes: (&mut [Meta; BURST], &mut Lanes),
-    read: impl Fn(&[u8]) -> Option<Usual>,
+    (read, read_kind): (impl Fn(&[u8]) -> Option<Usual>, impl Fn(PlainKind, &[u8]) -> Option<KindFields>),
     next: &mut N,
 ) -> Arrived {
-    if burst.first().is_some_and(|packet| begins_plain(packet.bytes())) {
-        parse_plain_frames(from, burst, lanes, next)
-    } else {
-        parse_frames(from, burst, lanes, read, next)
+    // A burst mostly goes on as it begins.
+    match burst.first().and_then(|packet| PlainKind::of(packet.bytes())).filter(|_| !is_off(FastPath::OfKind)) {
+        Some(PlainKind::TaggedIpv4) => parse_plain_frames(from, burst, lanes, (PlainKind::TaggedIpv4, read_kind), next),
+        Some(kind) => parse_plain_frames(from, burst, lanes, (kind, read_kind), next),
+        None => parse_frames(from, burst, lanes, read, next),
     }
-}
-
-/// Whether a frame has a tag or is of IPv6. A burst that begins with such a frame mostly goes on so.
-#[inline]
-fn begins_plain(bytes: &[u8]) -> bool {
-    let ethertype = bytes.get(12..).and_then(|rest| rest.first_chunk()).map_or(0, |word| u16::from_be_bytes(*word));
-    matches!(ethertype, ETHERTYPE_VLAN | ETHERTYPE_SVLAN | ETHERTYPE_IPV6)
 }
 
 /// [`parse_burst`] for a burst of which most frames are plain and not usual. Always inline: each form compiles it.
@@ -147,23 +145,36 @@ fn parse_plain_frames<P: Packet, N: NextStage>(
     from: ParseContext<'_>,
     burst: &Burst<P>,
     (metas, queues): (&mut [Meta; BURST], &mut Lanes),
+    (kind, read): (PlainKind, impl Fn(PlainKind, &[u8]) -> Option<KindFields>),
     next: &mut N,
 ) -> Arrived {
+    hit(FastPath::OfKind);
     let ParseContext { number, port, forwarder, cell, .. } = from;
+    let native = forwarder.vlans.ingress(number, None).unwrap_or(0);
+    let (classifier, tags) = (port.classifier.of_kind(kind), u8::from(kind.is_tagged()));
+    let longest = (port.mtu.0 as usize + usize::from(kind.l3_offset())).min(usize::from(u16::MAX));
     let (mut others, mut retagged_at) = (Others::default(), PortSet::EMPTY);
     let mut sums = [BurstSum::default(); CLASSES];
     for (index, (packet, meta)) in burst.iter().zip(metas.iter_mut()).enumerate() {
         let bytes = packet.bytes();
-        let len = bytes.len() as u16;
-        match parse_plain(bytes) {
-            Some(plain) if bytes.len() >= MIN_FRAME as usize && !is_too_long(port, bytes, plain.l3_offset) => {
-                let desc = FrameDesc::new(len, cell.cells_of(len), number as u8, 0, 0);
-                retagged_at |= read_plain(port, forwarder, &plain, desc, meta);
-                sums[usize::from(meta.class_bits.class())].add(desc);
-                queues.set(index, meta.desc.queue() as u8);
-                next.see(index, bytes, meta);
-            }
-            _ => others.parse_and_show(from, (index, bytes), (meta, queues, &mut sums), next),
+        if bytes.len() >= MIN_FRAME as usize
+            && bytes.len() <= longest
+            && let Some(KindFields { usual, tci }) = read(kind, bytes)
+        {
+            let len = bytes.len() as u16;
+            let desc = FrameDesc::new(len, cell.cells_of(len), number as u8, 0, 0);
+            let vlan = match tags {
+                0 => native,
+                _ => forwarder.vlans.ingress(number, Some(tci & 0xfff)).unwrap_or(0),
+            };
+            let classification = classifier.of(usual.traffic_class, (tci >> 13) as u8);
+            sums[usize::from(classification.class_bits.class())].add(desc);
+            *meta = Meta::usual(StationPair::new(vlan, usual.dst, usual.src), desc, classification);
+            retagged_at |= retagged_from(forwarder, vlan, tags);
+            queues.set(index, classification.desc.queue() as u8);
+            next.see(index, bytes, meta);
+        } else {
+            others.parse_and_show(from, (index, bytes), (meta, queues, &mut sums), next);
         }
     }
     others.retagged_at |= retagged_at;
@@ -313,8 +324,14 @@ fn parse_any(port: &Port, forwarder: &Forwarder, bytes: &[u8], desc: FrameDesc, 
 /// Ports at which a frame would leave with other tags than it came with.
 #[inline]
 fn retagged_at(forwarder: &Forwarder, meta: &Meta) -> PortSet {
-    let untagged = forwarder.vlans.untagged_at(meta.vlan());
     // A priority tag (VLAN 0) always changes.
     let always = if meta.class_bits.has_priority_tag() { PortSet::ALL } else { PortSet::EMPTY };
-    (if meta.class_bits.tags() > 0 { untagged } else { !untagged }) | always
+    retagged_from(forwarder, meta.vlan(), meta.class_bits.tags()) | always
+}
+
+/// Ports at which a frame of `vlan` that came with `tags` tags, none of them a priority tag, would leave with others.
+#[inline]
+fn retagged_from(forwarder: &Forwarder, vlan: u16, tags: u8) -> PortSet {
+    let untagged = forwarder.vlans.untagged_at(vlan);
+    if tags > 0 { untagged } else { !untagged }
 }

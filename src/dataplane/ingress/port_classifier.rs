@@ -6,7 +6,7 @@ use crate::dataplane::spec::PortSpec;
 use crate::qos::{ClassMap, Trust};
 use crate::sets::{CLASSES, ClassSet};
 use crate::wire::parse::L3;
-use crate::wire::{Usual, ecn};
+use crate::wire::{PlainKind, Usual, ecn};
 
 /// Index of frames without a trusted mark: beyond every DSCP and PCP.
 const NO_MARK: u8 = 127;
@@ -19,6 +19,34 @@ pub(crate) struct Classification {
     pub class_bits: ClassBits,
 }
 
+impl Classification {
+    /// Merges two that have no set field in common.
+    #[inline]
+    fn with(self, other: Self) -> Self {
+        Self { desc: self.desc.with(other.desc), class_bits: self.class_bits.with(other.class_bits) }
+    }
+}
+
+/// The entries of one kind of frames.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct KindClassifier<'a> {
+    by_traffic_class: &'a [Classification; 256],
+    /// Entries by PCP, if it is trusted; `by_traffic_class` has no class then.
+    by_pcp: Option<&'a [Classification; CLASSES]>,
+}
+
+impl KindClassifier<'_> {
+    /// Classifies a frame of the kind.
+    #[inline(always)]
+    pub fn of(&self, traffic_class: u8, pcp: u8) -> Classification {
+        let of_ip = self.by_traffic_class[usize::from(traffic_class)];
+        match self.by_pcp {
+            Some(by_pcp) => of_ip.with(by_pcp[usize::from(pcp) % CLASSES]),
+            None => of_ip,
+        }
+    }
+}
+
 /// The classifier of one ingress port: one table look-up a frame.
 #[derive(Debug, Clone)]
 pub(crate) struct PortClassifier {
@@ -28,8 +56,8 @@ pub(crate) struct PortClassifier {
     /// Entries by mark; the last is for frames without a mark.
     by_mark: [Classification; NO_MARK as usize + 1],
     by_class: [Classification; CLASSES],
-    /// Entries of untagged IPv4 packets by the byte of DSCP and ECN, with all that depends on it.
-    usual: Box<[Classification; 256]>,
+    /// Entries by the byte of DSCP and ECN, with all that depends on it: of untagged IPv4, then of each [`PlainKind`].
+    by_traffic_class: Box<[[Classification; 256]; 1 + PlainKind::COUNT]>,
     /// Whether frames of several groups share a queue.
     mixes_groups: bool,
 }
@@ -42,20 +70,27 @@ impl PortClassifier {
         let mixes = |one: FrameDesc| {
             by_class.iter().any(|other| one.queue() == other.desc.queue() && one.group() != other.desc.group())
         };
-        let by_mark = std::array::from_fn(|mark| {
+        let by_mark: [Classification; NO_MARK as usize + 1] = std::array::from_fn(|mark| {
             let given = (mark != usize::from(NO_MARK)).then_some(mark as u8);
             by_class[usize::from(spec.marks.class(spec.trust, spec.port_class, given, given))]
         });
         let untrusted = if spec.trust == Trust::Dscp { 0 } else { NO_MARK };
-        let usual = std::array::from_fn(|traffic_class| {
+        let entry = |(l3, l3_offset, tags), traffic_class: usize| {
             let traffic_class = traffic_class as u8;
+            let of_ip = Classification {
+                desc: FrameDesc::ip(l3, l3_offset, ecn::is_ect(traffic_class)),
+                class_bits: ClassBits::of_ip(l3, traffic_class).with_tags(tags, false),
+            };
             let mark = traffic_class >> 2 | untrusted;
-            let Classification { desc, class_bits } = by_mark[usize::from(mark & NO_MARK)];
-            let desc = desc.with(FrameDesc::ip(L3::V4, Usual::L3_OFFSET, ecn::is_ect(traffic_class)));
-            Classification { desc, class_bits: class_bits.with_ip(L3::V4, traffic_class) }
-        });
+            let is_by_pcp = tags > 0 && spec.trust == Trust::Pcp;
+            if is_by_pcp { of_ip } else { of_ip.with(by_mark[usize::from(mark & NO_MARK)]) }
+        };
+        let table = |headers| std::array::from_fn(|traffic_class| entry(headers, traffic_class));
+        let of_kind = |kind: PlainKind| table((kind.l3(), kind.l3_offset(), kind.is_tagged().into()));
+        let [tagged_ipv4, ipv6, tagged_ipv6] = PlainKind::ALL.map(of_kind);
+        let by_traffic_class = Box::new([table((L3::V4, Usual::L3_OFFSET, 0)), tagged_ipv4, ipv6, tagged_ipv6]);
         let mixes_groups = by_class.iter().any(|class| mixes(class.desc));
-        Self { trust: spec.trust, untrusted, by_mark, by_class, usual: Box::new(usual), mixes_groups }
+        Self { trust: spec.trust, untrusted, by_mark, by_class, by_traffic_class, mixes_groups }
     }
 
     fn classification(spec: &PortSpec, classes: &ClassMap, class: u8) -> Classification {
@@ -71,7 +106,14 @@ impl PortClassifier {
     /// The classes of usual frames, by the byte of DSCP and ECN.
     #[inline]
     pub fn of_usual(&self) -> &[Classification; 256] {
-        &self.usual
+        &self.by_traffic_class[0]
+    }
+
+    /// The classes of plain frames of `kind`.
+    #[inline]
+    pub fn of_kind(&self, kind: PlainKind) -> KindClassifier<'_> {
+        let by_pcp = self.by_mark.first_chunk().filter(|_| kind.is_tagged() && self.trust == Trust::Pcp);
+        KindClassifier { by_traffic_class: &self.by_traffic_class[1 + kind as usize], by_pcp }
     }
 
     /// Classifies a frame with the DSCP `dscp` if it is IP, and the PCP `pcp` if it is tagged.
@@ -110,6 +152,12 @@ mod tests {
     use super::*;
     use crate::config;
 
+    /// Each kind with each PCP and ECN codepoint.
+    fn kinds() -> impl Iterator<Item = (PlainKind, u8, u8)> {
+        let marks = (0..8).flat_map(|pcp| (0..4).map(move |codepoint| (pcp, codepoint)));
+        marks.flat_map(|(pcp, codepoint)| PlainKind::ALL.map(|kind| (kind, pcp, codepoint)))
+    }
+
     #[test]
     fn of_ip_classifies_like_of_for_each_trust() {
         let switch = config::embedded().switch;
@@ -124,6 +172,15 @@ mod tests {
                     let ip = FrameDesc::ip(L3::V4, 14, ecn::is_ect(codepoint));
                     assert_eq!(usual.desc, one.desc.with(ip), "{trust:?}, DSCP {dscp}");
                     assert_eq!(usual.class_bits, one.class_bits.with_ip(L3::V4, dscp << 2 | codepoint));
+                }
+                for (kind, pcp, codepoint) in kinds() {
+                    let traffic_class = dscp << 2 | codepoint;
+                    let of_kind = classifier.of_kind(kind).of(traffic_class, pcp);
+                    let class = classifier.of_ip(dscp, kind.is_tagged(), pcp);
+                    let ip = FrameDesc::ip(kind.l3(), kind.l3_offset(), ecn::is_ect(traffic_class));
+                    let bits = class.class_bits.with_ip(kind.l3(), traffic_class);
+                    assert_eq!(of_kind.desc, class.desc.with(ip), "{trust:?}, {kind:?}, DSCP {dscp}, PCP {pcp}");
+                    assert_eq!(of_kind.class_bits, bits.with_tags(kind.is_tagged().into(), false));
                 }
                 for pcp in [None, Some(0), Some(3), Some(7)] {
                     let (one, other) =
