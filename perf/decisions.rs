@@ -16,7 +16,7 @@ use holdfast::units::{Alpha, Cells, Nanos};
 use holdfast::wire::{MacAddr, parse};
 
 /// Decisions per iteration, as in a burst.
-const BURST: u64 = 32;
+const BURST: u64 = 64;
 
 /// A port whose first `classes` groups are lossless, with reserves, shared buffer and headroom.
 fn port_profile(policy: HeadroomPolicy, classes: usize) -> PortProfile {

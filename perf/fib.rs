@@ -1,6 +1,6 @@
 //! Measures the forwarding table in DPDK: the time to fill and to change it, its memory, and the cycles of a look-up.
 //!
-//! Prefixes are a realistic mix. Destinations are random addresses of random prefixes, 32 in a burst. DPDK has ordinary
+//! Prefixes are a realistic mix. Destinations are random addresses of random prefixes, 64 in a burst. DPDK has ordinary
 //! pages, or hugepages with `--huge`.
 //!
 //! `cargo bench --bench fib [-- --quick] [--huge]`.

@@ -242,8 +242,8 @@ impl Ports for Generator {
     type Pkt = Mbuf;
 
     #[inline]
-    fn rx(&mut self, port: usize, out: &mut Burst<Mbuf>) {
-        let count = self.left.map_or(BURST, |left| left[port].min(BURST));
+    fn rx(&mut self, port: usize, most: usize, out: &mut Burst<Mbuf>) {
+        let count = self.left.map_or(most, |left| left[port].min(most));
         if let Some(left) = &mut self.left {
             left[port] -= count;
         }
@@ -422,7 +422,7 @@ fn run(eal: &Eal, pool: &Mempool, load: Load, rounds: usize) {
     if !std::env::args().any(|argument| argument == "--pipeline-only") {
         let alone = measure(rounds, &mut generator, |generator| {
             for port in 0..PORTS {
-                generator.rx(port, &mut burst);
+                generator.rx(port, BURST, &mut burst);
                 generator.tx(port, &mut burst);
             }
         });

@@ -15,7 +15,10 @@ use std::fmt;
 use std::ops::{BitAnd, BitAndAssign, BitOr, BitOrAssign, BitXor, BitXorAssign, Not, Sub, SubAssign};
 
 /// Maximum number of packets in a burst of a poll-mode driver.
-pub const BURST: usize = 32;
+pub const BURST: usize = 64;
+
+/// Packets of a full burst of an lcore that is not known to be quick, and of a port with several receive queues.
+pub const LEAST_BURST: usize = 32;
 
 /// Maximum number of ports of a switch. DPDK as Debian builds it has 32. A set of 64 fits one word.
 pub const MAX_PORTS: usize = 64;
@@ -242,5 +245,5 @@ set! {
 
 set! {
     /// A set of frames of a burst, by position.
-    FrameSet, u32, BURST
+    FrameSet, u64, BURST
 }

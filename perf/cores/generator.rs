@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crossbeam_utils::CachePadded;
 use holdfast::dpdk::{Mbuf, Mempool};
 use holdfast::io::{Burst, Packet, Ports};
-use holdfast::sets::BURST;
 use holdfast::wire::MacAddr;
 
 pub const PORTS: usize = 4;
@@ -136,19 +135,19 @@ impl Ports for Generator {
 
     /// Receives no frame while another lcore is behind or the pool is empty; no frame is lost.
     #[inline]
-    fn rx(&mut self, port: usize, out: &mut Burst<Mbuf>) {
+    fn rx(&mut self, port: usize, most: usize, out: &mut Burst<Mbuf>) {
         if self.must_wait() {
             return;
         }
         let frame = self.frame;
-        for _ in 0..BURST {
+        for _ in 0..most {
             let Some(mut packet) = self.pool.alloc_with(&frame) else { return };
             if let Some(frame) = packet.bytes_mut().first_chunk_mut() {
                 self.write(port, frame);
             }
             out.push(packet);
         }
-        self.received += BURST as u64;
+        self.received += most as u64;
         self.all_received[self.lcore].store(self.received, Ordering::Relaxed);
     }
 

@@ -22,7 +22,7 @@ const NEAR: f64 = 150.0;
 pub struct Distance {
     /// Nanoseconds for the round trip of a cache line.
     pub line: f64,
-    /// Nanoseconds per object through the hand-off ring, in bursts of 32.
+    /// Nanoseconds per object through the hand-off ring, in bursts of 64.
     pub object: f64,
 }
 

@@ -2,7 +2,7 @@
 //! `uncounted_*`.
 
 use holdfast::io::{Burst, Packet, Ports};
-use holdfast::sets::{BURST, PortSet};
+use holdfast::sets::PortSet;
 use holdfast::wire::MacAddr;
 use holdfast::wire::mac_control::{self, MacControl};
 
@@ -173,7 +173,7 @@ impl Wires {
         }
     }
 
-    fn give(&mut self, port: usize, out: &mut Burst<Frame>) {
+    fn give(&mut self, port: usize, most: usize, out: &mut Burst<Frame>) {
         let is_silent = match self.traffic.pattern {
             Pattern::Next => false,
             Pattern::Incast => port == PORTS - 1 || self.paused[port] && self.late[port] == 0,
@@ -182,7 +182,7 @@ impl Wires {
         if self.paused[port] {
             self.late[port] = self.late[port].saturating_sub(1);
         }
-        for _ in 0..if is_silent { 0 } else { BURST } {
+        for _ in 0..if is_silent { 0 } else { most } {
             let mut frame = self.idle.pop().expect("enough buffers for what waits");
             self.write(port, &mut frame);
             out.push(frame);
@@ -224,7 +224,7 @@ impl Wires {
     #[inline(never)]
     fn work(&mut self, work: Work) -> Option<Frame> {
         match work {
-            Work::Give(port, out) => self.give(port, out),
+            Work::Give((port, most), out) => self.give(port, most, out),
             Work::Take(port, frames) => self.take(port, frames),
             Work::Free(frames) => self.idle.extend(frames.drain(..)),
             Work::Fill(bytes) => return self.fill(bytes),
@@ -239,7 +239,8 @@ impl Wires {
 
 /// The work that the switch requests of ports.
 enum Work<'a> {
-    Give(usize, &'a mut Burst<Frame>),
+    /// At most so many frames of a port.
+    Give((usize, usize), &'a mut Burst<Frame>),
     Take(usize, &'a mut Burst<Frame>),
     Free(&'a mut Burst<Frame>),
     Fill(&'a [u8]),
@@ -248,8 +249,8 @@ enum Work<'a> {
 impl Ports for Wires {
     type Pkt = Frame;
 
-    fn rx(&mut self, port: usize, out: &mut Burst<Frame>) {
-        self.ask(Work::Give(port, out));
+    fn rx(&mut self, port: usize, most: usize, out: &mut Burst<Frame>) {
+        self.ask(Work::Give((port, most), out));
     }
 
     fn tx(&mut self, port: usize, frames: &mut Burst<Frame>) {

@@ -143,8 +143,10 @@ impl Observer for Reaction {
     }
 
     #[inline]
-    fn visited(&mut self, port: usize, frames: usize, now: u64, watch: &Watch) {
-        self.shadow.visited(port, frames, now);
+    fn visited(&mut self, port: usize, is_drained: bool, now: u64, watch: &Watch) {
+        if is_drained {
+            self.shadow.drained(port, now);
+        }
         self.look_at_pause(now, watch);
         let visit = &mut self.visits[port];
         let earlier = if visit.poll == self.polls { visit.earlier } else { visit.last };

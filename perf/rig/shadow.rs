@@ -12,7 +12,6 @@ use std::sync::Arc;
 
 use holdfast::dataplane::SwitchSpec;
 use holdfast::mmu::{ExactPool, Lease, Pools, PortLedger, SharedPool};
-use holdfast::sets::BURST;
 use holdfast::units::{CellSize, Cells};
 use holdfast::wire::mac_control::PfcFrame;
 
@@ -116,15 +115,9 @@ impl Shadow {
         }
     }
 
-    /// Records that the switch polled `port` and received `frames`.
+    /// Records that the switch found at `now` that no frame was left at `port`.
     #[inline]
-    pub fn visited(&mut self, port: usize, frames: usize, now: u64) {
-        if frames < BURST {
-            self.drained(port, now);
-        }
-    }
-
-    fn drained(&mut self, port: usize, now: u64) {
+    pub fn drained(&mut self, port: usize, now: u64) {
         let group = &mut self.groups[port];
         if std::mem::take(&mut group.has_backlog) && group.ledger.xoff().is_empty() {
             group.cause = Some(Cause::Drained(now));

@@ -1,7 +1,7 @@
 //! Detects when the core was taken away, by reading the clock at many places of the rig.
 //!
 //! The rig reads the clock at the beginning of each poll and at both ends of each call of `rx` and `tx`. Between two
-//! readings the switch handles at most one burst of 32 frames at any load. Two readings further apart than that can
+//! readings the switch handles at most one burst of 64 frames at any load. Two readings further apart than that can
 //! take are a **theft**: an interrupt, another process, or another virtual machine. The bench chooses the limit from
 //! the gaps in a loop that only reads the clock ([`control`]).
 //!

@@ -13,6 +13,7 @@ use crate::dataplane::egress::links::Links;
 use crate::dataplane::egress::queue::Queue;
 use crate::dataplane::handoff::exception::ExceptionPort;
 use crate::dataplane::handoff::mesh::Mesh;
+use crate::dataplane::ingress::burst_size::BurstSize;
 use crate::dataplane::ingress::forwarder::Forwarder;
 use crate::dataplane::ingress::rewrite::Rewriter;
 use crate::dataplane::ingress::route::Router;
@@ -52,6 +53,9 @@ pub struct Pipeline<P> {
     pub(crate) telemetry: Telemetry,
     /// Instant of the present poll.
     pub(crate) now: Ticks,
+    /// Frames that the poll before received, accepted from other lcores and sent.
+    pub(crate) moved: usize,
+    pub(crate) burst_size: BurstSize,
     /// Dropped frames whose buffers are freed together.
     pub(crate) trash: Trash<P>,
     /// The form in which loops over bursts run.
@@ -88,9 +92,11 @@ impl<P: Packet> Pipeline<P> {
         parts
             .map(|(lcore, ((mesh, forwarder), buffer))| {
                 let own = owned_by(lcore, spec);
+                let telemetry = Telemetry::new(counters.clone(), own, hz, spec.poll_gap);
                 // Each lcore needs its own seed; otherwise all would mark the same frames.
                 let seed = seed.wrapping_add((lcore as u32).wrapping_mul(0x9e37_79b9));
                 Self {
+                    burst_size: BurstSize::new((own.len(), lcores > 1), spec.poll_gap, telemetry.clock.half_gap()),
                     lcore,
                     own,
                     ports: spec.ports.iter().map(|port| Port::new(port, spec, hz)).collect(),
@@ -104,8 +110,9 @@ impl<P: Packet> Pipeline<P> {
                     mesh,
                     pauses: PauseState::default(),
                     shedder: Shedder::default(),
-                    telemetry: Telemetry::new(counters.clone(), own, hz, spec.poll_gap),
+                    telemetry,
                     now: Ticks(0),
+                    moved: 0,
                     trash: Trash { frames: Burst::new() },
                     isa: Isa::detect(),
                 }

@@ -4,7 +4,7 @@
 //! state; this file calls them. Loops over ports, and branches for refused frames and for other lcores, are in
 //! `ingress/rounds.rs`, `ingress/dispatch.rs`, `handoff/accept.rs` and `egress/transmit.rs`.
 
-use super::frame::lanes::{BurstLanes, Lanes};
+use super::frame::lanes::BurstLanes;
 use super::frame::meta::Meta;
 use super::ingress::forwarder::{Egresses, IngressContext, Prefetcher};
 use super::ingress::parse::{Arrived, ParseContext, parse_burst};
@@ -35,6 +35,7 @@ impl<P: Packet> Pipeline<P> {
     /// other lcores poll between the halves, so that the data they publish is as old as it can be.
     #[inline]
     pub(crate) fn poll_in<I: Ports<Pkt = P>>(&mut self, io: &mut I, scratch: &mut Scratch<P>, now: Ticks) -> usize {
+        self.adapt_burst_size(now);
         self.now = now;
         self.forwarder.fdb.set_time(now);
         self.forwarder.apply_fdb_updates(&self.telemetry.counters.lcores[self.lcore]);
@@ -50,6 +51,18 @@ impl<P: Packet> Pipeline<P> {
         received
     }
 
+    /// Adapts the size of bursts to the poll before, which ends `now`.
+    #[inline]
+    fn adapt_burst_size(&mut self, now: Ticks) {
+        if self.shedder.is_on() {
+            // Shed frames take less time than others.
+            self.burst_size.reset();
+        } else {
+            self.burst_size.adapt(self.moved, now.since(self.now));
+        }
+        self.egress.burst = self.burst_size.frames();
+    }
+
     /// Receives one burst of each own port in turn, in rounds, as long as some port has more and its limit allows it.
     /// After each burst it sends the port's due PFC frame, so that XOFF waits at most for one burst of each port. The
     /// next burst is received before the present one is processed: the memory latency of its headers then costs no
@@ -61,22 +74,22 @@ impl<P: Packet> Pipeline<P> {
         self.shedder.begin(self.own);
         let mut round = PollRound { left: self.own, is_first: true, ..PollRound::default() };
         let (mut taken, mut moved, mut rounds) = (self.take(io, &mut round, burst, now), 0, 1);
-        while let Some(TakenBurst { port, mut is_last }) = taken {
+        while let Some(TakenBurst { port, is_full, mut is_last }) = taken {
             let mut next = self.take(io, &mut round, ahead, now);
             let received = burst.len();
-            let is_drained = received < BURST;
+            let is_drained = !is_full;
             if received > 0 {
                 if self.shedder.is_on() {
-                    is_last = self.shed_burst(io, port, burst, &mut round) && is_last;
+                    is_last = self.shed_burst(io, (port, is_full), burst, &mut round) && is_last;
                 }
                 // For recorders: bursts are received one ahead, so `rx` does not show the order of decisions.
                 io.begin(port);
                 if !burst.is_empty() {
                     self.process(io, port, burst, metas, now);
                 }
+                self.publish_handoffs();
                 moved += received;
             }
-            self.publish_handoffs();
             // At once, because frames that the peer sends until it obeys go into the headroom.
             self.send_pfc(io, port, now);
             // The ring may hold more than the port may receive in this poll, or its backlog has just been drained.
@@ -121,7 +134,7 @@ impl<P: Packet> Pipeline<P> {
         let mut egresses = self.forwarder.forward(from, metas, (burst.len(), arrived.data), (lookup, &mut lanes));
         // A switch that only bridges may have a device at the router's number.
         if egresses.ports.contains(ROUTER_PORT) && self.router.is_some() {
-            egresses = self.route_bridged(port, burst, metas, (&mut arrived, egresses), now);
+            egresses = self.route_bridged(port, burst, (metas, &mut lanes), (&mut arrived, egresses), now);
         }
         self.send_on(io, port, (burst, metas, &lanes), (&arrived, egresses));
     }
@@ -161,7 +174,7 @@ impl<P: Packet> Pipeline<P> {
         now: Ticks,
     ) {
         let mut lanes = BurstLanes::default();
-        let (arrived, egresses) = self.route_from_routed(port, (burst, metas, &mut lanes.queues), now);
+        let (arrived, egresses) = self.route_from_routed(port, (burst, metas, &mut lanes), now);
         self.send_on(io, port, (burst, metas, &lanes), (&arrived, egresses));
     }
 
@@ -198,14 +211,14 @@ impl<P: Packet> Pipeline<P> {
     fn route_from_routed(
         &mut self,
         port: usize,
-        (burst, metas, queues): (&mut Burst<P>, &mut [Meta; BURST], &mut Lanes),
+        (burst, metas, lanes): (&mut Burst<P>, &mut [Meta; BURST], &mut BurstLanes),
         now: Ticks,
     ) -> (Arrived, Egresses) {
         let Some(router) = &mut self.router else { unreachable!("only a router has routed ports") };
         let mut reader = router.reader(port);
         let Self { ports, forwarder, buffer, isa, .. } = self;
         let from = ParseContext { number: port, port: &ports[port], forwarder, cell: buffer.cell, isa: *isa };
-        let mut arrived = parse_burst(from, burst, (metas, queues), &mut reader);
+        let mut arrived = parse_burst(from, burst, (metas, &mut lanes.queues), &mut reader);
         let is_usual = reader.is_usual(burst.len());
         self.count(port, burst, metas, &arrived, now);
         let Self { router: Some(router), forwarder, links, telemetry, lcore, .. } = self else {
@@ -214,7 +227,7 @@ impl<P: Packet> Pipeline<P> {
         let counters = &telemetry.counters.lcores[*lcore];
         let routed = if is_usual {
             let from = RouteContext { port, up: links.up, forwarder, counters, now };
-            router.route_usual(from, burst, metas)
+            router.route_usual(from, burst, (metas, &mut lanes.egresses))
         } else {
             let from = IngressContext { port, up: links.up, counters };
             let forwarded = router.forward(forwarder, from, metas, arrived.data);
@@ -235,7 +248,7 @@ impl<P: Packet> Pipeline<P> {
         &mut self,
         port: usize,
         burst: &mut Burst<P>,
-        metas: &mut [Meta; BURST],
+        (metas, lanes): (&mut [Meta; BURST], &mut BurstLanes),
         (arrived, forwarded): (&mut Arrived, Egresses),
         now: Ticks,
     ) -> Egresses {
@@ -245,7 +258,7 @@ impl<P: Packet> Pipeline<P> {
         let from = RouteContext { port, up: links.up, forwarder, counters: &telemetry.counters.lcores[*lcore], now };
         let is_all = arrived.data.len() == burst.len() && forwarded.ports == PortSet::only(ROUTER_PORT);
         let routed = if is_all && router.read(burst, metas) {
-            router.route_usual(from, burst, metas)
+            router.route_usual(from, burst, (metas, &mut lanes.egresses))
         } else {
             router.route_burst(from, burst, metas, arrived.data)
         };
@@ -264,6 +277,7 @@ impl<P: Packet> Pipeline<P> {
             self.look_at_stuck(now);
         }
         let moved = received + accepted + sent;
+        self.moved = moved;
         self.finish_poll(io, now, moved);
         moved
     }

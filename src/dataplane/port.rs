@@ -12,7 +12,7 @@ use crate::headroom::{PACING_SLACK, bursts_per_poll};
 use crate::mmu::PortLedger;
 use crate::pfc::{PfcMode, PortPfc, PortPfcSpec, PriorityMap};
 use crate::qos::{Scheduler, Shaper};
-use crate::sets::{BURST, CLASSES, ClassSet, PortSet};
+use crate::sets::{CLASSES, ClassSet, LEAST_BURST, PortSet};
 use crate::units::{Bytes, Ticks};
 use crate::wire::MacAddr;
 
@@ -163,7 +163,7 @@ impl Port {
     /// Frames of full bursts that a poll may receive from the port.
     #[inline]
     pub fn most_frames(&self) -> u32 {
-        self.bursts * BURST as u32
+        self.bursts * LEAST_BURST as u32
     }
 
     /// Groups whose senders must stop, because of the buffer or the receive ring.

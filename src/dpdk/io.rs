@@ -61,9 +61,9 @@ impl Ports for EthIo {
     type Pkt = Mbuf;
 
     #[inline]
-    fn rx(&mut self, port: usize, out: &mut Burst<Mbuf>) {
+    fn rx(&mut self, port: usize, most: usize, out: &mut Burst<Mbuf>) {
         if let Some(queue) = &mut self.queues[port] {
-            self.refused += queue.rx(out) as u64;
+            self.refused += queue.rx(most, out) as u64;
         }
     }
 

@@ -53,12 +53,12 @@ impl PortQueues {
         self.device.name()
     }
 
-    /// Receives frames of the first receive queue into `out`, up to its free room. Returns how many frames it refused
-    /// and freed because they had several segments or other owners.
+    /// Receives up to `most` frames of the first receive queue into `out`, up to its free room. Returns how many frames
+    /// it refused and freed because they had several segments or other owners.
     #[inline]
-    pub fn rx(&mut self, out: &mut Burst<Mbuf>) -> usize {
+    pub fn rx(&mut self, most: usize, out: &mut Burst<Mbuf>) -> usize {
         // SAFETY: a port has at least one receive queue.
-        unsafe { self.receive(0, out.remaining_capacity(), out) }
+        unsafe { self.receive(0, most.min(out.remaining_capacity()), out) }
     }
 
     /// Receives up to `most` frames of receive queue `queue`, like [`PortQueues::rx`].

@@ -81,7 +81,7 @@ fn frames_cross_a_link_both_ways_as_they_are() {
             assert!(burst[0].begins_where_expected());
             from.tx(&mut burst);
             assert!(burst.is_empty());
-            assert_eq!(to.rx(&mut burst), 0);
+            assert_eq!(to.rx(BURST, &mut burst), 0);
             assert_eq!(burst.len(), 1);
             assert_eq!(burst[0].bytes(), sent);
             assert_eq!(burst[0].len(), length);
@@ -102,7 +102,7 @@ fn frames_cross_a_link_both_ways_as_they_are() {
 #[test]
 fn a_full_link_leaves_the_rest_with_the_sender_in_order() {
     let data = pool("full", 1023);
-    let (_link, mut switch, mut host) = link("full", 40, &data);
+    let (_link, mut switch, mut host) = link("full", 80, &data);
     let mut sent = 0_u8;
     let mut left = Burst::new();
     for _ in 0..2 {
@@ -112,12 +112,12 @@ fn a_full_link_leaves_the_rest_with_the_sender_in_order() {
         }));
         switch.tx(&mut left);
     }
-    assert_eq!(left.len(), 2 * BURST - 40, "the link holds exactly what it was made for");
-    assert_eq!(left[0].bytes()[0], 41);
+    assert_eq!(left.len(), 2 * BURST - 80, "the link holds exactly what it was made for");
+    assert_eq!(left[0].bytes()[0], 81);
     let mut got = Burst::new();
-    for expected in 1..=64_u8 {
+    for expected in 1..=2 * BURST as u8 {
         if got.is_empty() {
-            host.rx(&mut got);
+            host.rx(BURST, &mut got);
             switch.tx(&mut left);
         }
         let first = got.remove(0);
@@ -135,14 +135,14 @@ fn rx_appends_up_to_the_room() {
     let mut burst: Burst<Mbuf> = (0..BURST).map(|_| data.alloc_with(&[7; 60]).unwrap()).collect();
     switch.tx(&mut burst);
     burst.extend((0..BURST - 3).map(|_| data.alloc_with(&[8; 60]).unwrap()));
-    host.rx(&mut burst);
+    host.rx(BURST, &mut burst);
     assert_eq!(burst.len(), BURST);
     assert_eq!(burst[BURST - 4].bytes()[0], 8);
     assert_eq!(burst[BURST - 3].bytes()[0], 7);
-    host.rx(&mut burst);
+    host.rx(BURST, &mut burst);
     assert_eq!(burst.len(), BURST, "no room, nothing taken");
     Mbuf::free_all(&mut burst);
-    host.rx(&mut burst);
+    host.rx(BURST, &mut burst);
     assert_eq!(burst.len(), BURST - 3);
     Mbuf::free_all(&mut burst);
     assert_eq!(data.in_use(), 0);
@@ -231,7 +231,7 @@ fn chained_and_shared_buffers_are_refused() {
     burst[5].share_for_test();
     let shared = burst[5].alias_for_test();
     switch.tx(&mut burst);
-    assert_eq!(host.rx(&mut burst), 2);
+    assert_eq!(host.rx(BURST, &mut burst), 2);
     assert_eq!(burst.iter().map(|packet| packet.bytes()[0]).collect::<Vec<_>>(), [0, 2, 3, 4]);
     Mbuf::free_all(&mut burst);
     assert_eq!(data.in_use(), 1, "the second reference");
@@ -258,10 +258,10 @@ fn link_with_several_queues_keeps_their_frames_apart() {
     assert_eq!(switch.backlog(ClassSet::ALL), Some(10));
     let mut burst = Burst::new();
     assert_eq!(switch.rx_queue(2, 5, &mut burst), 0);
-    switch.rx(&mut burst);
+    switch.rx(BURST, &mut burst);
     assert_eq!(burst.iter().map(|packet| packet.bytes()[0]).collect::<Vec<_>>(), [2, 2, 2, 2, 2, 0, 0]);
     assert_eq!(waiting(&switch), [Some(0), Some(0), Some(3)]);
-    host.rx(&mut burst);
+    host.rx(BURST, &mut burst);
     Mbuf::free_all(&mut burst);
     drop((switch, host));
     drop(link);
@@ -288,13 +288,13 @@ fn a_null_port_makes_and_swallows_frames() {
     assert!(matches!(port.queues().err(), Some(Error::InUse { .. })));
     assert!(matches!(port.stop().err(), Some(Error::InUse { .. })));
     let mut burst = Burst::new();
-    queue.rx(&mut burst);
+    queue.rx(BURST, &mut burst);
     assert_eq!(burst.len(), BURST);
     assert_eq!(burst[0].len(), 64);
     queue.tx(&mut burst);
     assert!(burst.is_empty());
     assert_eq!(port.driver(), "net_null");
-    assert_eq!((port.stats().unwrap().ipackets, port.stats().unwrap().opackets), (32, 32));
+    assert_eq!((port.stats().unwrap().ipackets, port.stats().unwrap().opackets), (BURST as u64, BURST as u64));
     drop(queue);
     port.stop().unwrap();
     assert_eq!(data.in_use(), 0);

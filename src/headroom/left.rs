@@ -2,11 +2,11 @@
 //! still there when the next poll crosses the threshold.
 
 use super::{HeadroomInput, SHORTEST_FRAME, WIRE_OVERHEAD, largest_frame, wire_frame};
-use crate::sets::BURST;
+use crate::sets::LEAST_BURST;
 use crate::units::{BitRate, Bytes, Nanos};
 
 /// Default number of frames that a poll may leave behind: one less than the default backlog mark.
-pub const LEFT_BEHIND: u32 = BURST as u32 - 1;
+pub const LEFT_BEHIND: u32 = LEAST_BURST as u32 - 1;
 
 /// An Ethernet header: the least that a frame has beyond the MTU.
 const ETHERNET: u64 = 14;
@@ -17,7 +17,7 @@ const MAX_BURSTS: u64 = 16;
 #[must_use]
 pub fn bursts_per_poll(rate: BitRate, mtu: u16, poll_gap: Nanos) -> u32 {
     let frame = u64::from(mtu) + WIRE_OVERHEAD + ETHERNET;
-    rate.bytes_in(poll_gap).0.div_ceil(frame * BURST as u64).clamp(1, MAX_BURSTS) as u32
+    rate.bytes_in(poll_gap).0.div_ceil(frame * LEAST_BURST as u64).clamp(1, MAX_BURSTS) as u32
 }
 
 /// Bytes of the wire that a poll may leave, and cells that they take.
@@ -29,7 +29,7 @@ pub fn bursts_per_poll(rate: BitRate, mtu: u16, poll_gap: Nanos) -> u32 {
 #[must_use]
 pub(crate) fn left_behind(input: &HeadroomInput) -> (Bytes, u64) {
     let frames = u64::from(input.left);
-    let taken = u64::from(bursts_per_poll(input.rate, input.mtu, input.poll_gap)) * BURST as u64;
+    let taken = u64::from(bursts_per_poll(input.rate, input.mtu, input.poll_gap)) * LEAST_BURST as u64;
     let before = taken.saturating_sub(frames) * (SHORTEST_FRAME + WIRE_OVERHEAD);
     let room = input.rate.bytes_in(input.poll_gap).0.saturating_sub(before);
     let bytes = room.min(frames * wire_frame(input.mtu));

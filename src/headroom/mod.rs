@@ -37,7 +37,7 @@ mod lapse;
 mod left;
 mod small;
 
-use crate::sets::BURST;
+use crate::sets::LEAST_BURST;
 use crate::units::{BitRate, Bytes, Cells, Length, Nanos};
 pub use lapse::{Lapse, pause_may_lapse};
 use left::left_behind;
@@ -206,16 +206,16 @@ pub const UNKNOWN_QUEUE_FRAMES: usize = 4;
 fn one_burst(input: &HeadroomInput) -> Headroom {
     let frame = largest_frame(input.mtu);
     let further = UNKNOWN_QUEUE_FRAMES as u64 * u64::from(input.stops_queues - 1);
-    let frames = BURST as u64 + further;
+    let frames = LEAST_BURST as u64 + further;
     let cells = u64::from(frame.to_cells_ceil(input.cell).0).saturating_mul(frames);
     let cells = Cells(u32::try_from(cells).unwrap_or(u32::MAX));
     let total = cells.to_bytes(input.cell);
     let row = |name, value, how, source| HeadroomRow { name, value: Bytes(value), how, source, seed: false };
     let of_frame = format!("{} + {FRAME_OVERHEAD} (Ethernet, 2 tags)", input.mtu);
-    let burst = format!("{BURST} frames of {of_frame}");
+    let burst = format!("{LEAST_BURST} frames of {of_frame}");
     let others = format!("{further} frames of {of_frame}");
     let rows = vec![
-        row("one burst", BURST as u64 * frame.0, burst, "this switch: the burst that causes XOFF"),
+        row("one burst", LEAST_BURST as u64 * frame.0, burst, "this switch: the burst that causes XOFF"),
         row("other queues", further * frame.0, others, "this switch: queues not known to carry the class"),
         row(
             "whole cells",

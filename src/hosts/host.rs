@@ -108,7 +108,7 @@ impl Host {
     pub fn receive<P: Ports>(&mut self, io: &mut P, flows: &mut [Flow], counters: &HostCounters, now: Ticks) -> bool {
         let mut burst = Burst::new();
         for _ in 0..RX_BURSTS {
-            io.rx(self.port, &mut burst);
+            io.rx(self.port, BURST, &mut burst);
             let count = burst.len();
             for packet in &burst {
                 self.arrive(packet.bytes(), flows, counters, now);

@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 use super::*;
 use crate::dataplane::{LcoreControl, run_companion};
 use crate::io::{Burst, Packet};
-use crate::sets::{BURST, ClassSet};
+use crate::sets::ClassSet;
 use crate::units::{BitRate, Quanta};
 use crate::wire::MacAddr;
 use crate::wire::mac_control::PfcFrame;
@@ -125,8 +125,9 @@ impl Hub {
 impl Ports for Hub {
     type Pkt = Frame;
 
-    fn rx(&mut self, port: usize, out: &mut Burst<Frame>) {
-        while out.len() < BURST {
+    fn rx(&mut self, port: usize, most: usize, out: &mut Burst<Frame>) {
+        let until = out.capacity().min(out.len() + most);
+        while out.len() < until {
             let Some(frame) = self.rx[port].pop_front() else { break };
             out.push(frame);
         }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::io::{Burst, Packet, Ports};
-use crate::sets::{BURST, CLASSES, ClassSet};
+use crate::sets::{CLASSES, ClassSet};
 use crate::sync::{AtomicUsize, Ordering};
 
 /// Free bytes in front of a frame, as in DPDK's mbufs.
@@ -183,8 +183,8 @@ impl MemPorts {
 impl Ports for MemPorts {
     type Pkt = MemPacket;
 
-    fn rx(&mut self, port: usize, out: &mut Burst<MemPacket>) {
-        self.rx_queue(port, 0, BURST, out);
+    fn rx(&mut self, port: usize, most: usize, out: &mut Burst<MemPacket>) {
+        self.rx_queue(port, 0, most, out);
     }
 
     fn rx_queue(&mut self, port: usize, queue: usize, most: usize, out: &mut Burst<MemPacket>) {

@@ -11,7 +11,7 @@
 //! let mut ports = MemPorts::new(2);
 //! ports.inject(0, &[0xff; 60]);
 //! let mut burst = Burst::new();
-//! ports.rx(0, &mut burst);
+//! ports.rx(0, burst.capacity(), &mut burst);
 //! assert_eq!(burst[0].bytes().len(), 60);
 //! ports.tx(1, &mut burst);
 //! assert_eq!(ports.sent_all(1).len(), 1);
@@ -61,8 +61,8 @@ impl<I: Ports> Ports for &mut I {
     type Pkt = I::Pkt;
 
     #[inline]
-    fn rx(&mut self, port: usize, out: &mut Burst<I::Pkt>) {
-        (**self).rx(port, out);
+    fn rx(&mut self, port: usize, most: usize, out: &mut Burst<I::Pkt>) {
+        (**self).rx(port, most, out);
     }
 
     #[inline]
@@ -140,17 +140,17 @@ pub trait Ports {
     /// Packet type of the ports.
     type Pkt: Packet;
 
-    /// Receives frames of `port` into `out`, up to its free room. A port with several receive queues receives from the
-    /// first.
-    fn rx(&mut self, port: usize, out: &mut Burst<Self::Pkt>);
+    /// Receives up to `most` frames of `port` into `out`, up to its free room. A port with several receive queues
+    /// receives from the first.
+    fn rx(&mut self, port: usize, most: usize, out: &mut Burst<Self::Pkt>);
 
     /// Receives up to `most` frames of receive queue `queue` of `port` into `out`, up to its free room. Implementations
     /// whose ports have one queue need not override this method.
     #[inline]
     fn rx_queue(&mut self, port: usize, queue: usize, most: usize, out: &mut Burst<Self::Pkt>) {
-        debug_assert!(queue == 0 && most >= out.remaining_capacity(), "these ports have one queue");
-        let _ = (queue, most);
-        self.rx(port, out);
+        debug_assert!(queue == 0, "these ports have one queue");
+        let _ = queue;
+        self.rx(port, most, out);
     }
 
     /// Marks the beginning of work on the oldest burst not begun yet, which is a burst of `port`. The switch receives

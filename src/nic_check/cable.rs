@@ -2,7 +2,7 @@
 
 use crate::io::{Burst, Packet, Ports};
 use crate::pfc::PauseTimers;
-use crate::sets::{CLASSES, ClassSet};
+use crate::sets::{BURST, CLASSES, ClassSet};
 use crate::units::{BitRate, Nanos, Quanta, Ticks};
 use crate::wire::MacAddr;
 use crate::wire::mac_control::{FRAME_LEN, PfcFrame};
@@ -68,7 +68,7 @@ impl<I: Ports, C: FnMut() -> Ticks> Cable<I, C> {
     /// Receives a burst of `port` and shows each frame to `see`. Returns the number of frames.
     pub fn receive(&mut self, port: usize, mut see: impl FnMut(&[u8])) -> usize {
         let mut burst = Burst::new();
-        self.io.rx(port, &mut burst);
+        self.io.rx(port, BURST, &mut burst);
         burst.iter().for_each(|packet| see(packet.bytes()));
         let count = burst.len();
         self.io.free(&mut burst);

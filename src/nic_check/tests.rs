@@ -65,8 +65,9 @@ impl Wires<'_> {
 impl Ports for Wires<'_> {
     type Pkt = MemPacket;
 
-    fn rx(&mut self, port: usize, out: &mut Burst<MemPacket>) {
-        while !out.is_full()
+    fn rx(&mut self, port: usize, most: usize, out: &mut Burst<MemPacket>) {
+        let until = out.capacity().min(out.len() + most);
+        while out.len() < until
             && let Some((at, _)) = self.to[port].front()
             && *at <= self.now.get()
             && (port == 1 || self.held_until <= self.now.get())

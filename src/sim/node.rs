@@ -427,9 +427,10 @@ struct End<'a, 'b> {
 impl Ports for End<'_, '_> {
     type Pkt = SimPacket;
 
-    fn rx(&mut self, port: usize, out: &mut Burst<SimPacket>) {
+    fn rx(&mut self, port: usize, most: usize, out: &mut Burst<SimPacket>) {
         let (device, before) = (&mut self.devices[port], out.len());
-        while !out.is_full()
+        let until = out.capacity().min(before + most);
+        while out.len() < until
             && let Some(packet) = device.ring.pop_front()
         {
             if packet.cargo.kind == FrameKind::Pfc {

@@ -253,7 +253,7 @@ impl Bench {
         while !done(&self.wires) {
             for port in 0..PORTS {
                 let mut burst = Burst::new();
-                self.wires.rx(port, &mut burst);
+                self.wires.rx(port, burst.capacity(), &mut burst);
             }
             if Instant::now() > end {
                 return false;

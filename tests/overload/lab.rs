@@ -75,9 +75,10 @@ fn class_of(frame: &[u8]) -> usize {
 impl Ports for Links {
     type Pkt = MemPacket;
 
-    fn rx(&mut self, port: usize, out: &mut Burst<MemPacket>) {
+    fn rx(&mut self, port: usize, most: usize, out: &mut Burst<MemPacket>) {
         let link = &mut self.links[port];
-        while !out.is_full() && link.to_host.front().is_some_and(|(at, _)| *at <= self.now) {
+        let until = out.capacity().min(out.len() + most);
+        while out.len() < until && link.to_host.front().is_some_and(|(at, _)| *at <= self.now) {
             let frame = link.to_host.pop_front();
             out.extend(frame.map(|(_, frame)| frame).filter(|_| !link.is_dead));
         }
@@ -131,11 +132,11 @@ struct SwitchEnd {
 impl Ports for SwitchEnd {
     type Pkt = MemPacket;
 
-    fn rx(&mut self, port: usize, out: &mut Burst<MemPacket>) {
+    fn rx(&mut self, port: usize, most: usize, out: &mut Burst<MemPacket>) {
         let mut world = self.world.borrow_mut();
         world.advance(self.clock);
         let ring = &mut world.links.links[port].ring;
-        let count = ring.len().min(out.remaining_capacity());
+        let count = ring.len().min(most).min(out.remaining_capacity());
         out.extend(ring.drain(..count));
         self.clock += count as u64 * self.frame_ns;
     }

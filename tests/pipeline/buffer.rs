@@ -211,8 +211,8 @@ struct Mute(MemPorts);
 impl Ports for Mute {
     type Pkt = MemPacket;
 
-    fn rx(&mut self, port: usize, out: &mut Burst<MemPacket>) {
-        self.0.rx(port, out);
+    fn rx(&mut self, port: usize, most: usize, out: &mut Burst<MemPacket>) {
+        self.0.rx(port, most, out);
     }
 
     fn tx(&mut self, port: usize, packets: &mut Burst<MemPacket>) {

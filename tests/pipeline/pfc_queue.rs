@@ -2,7 +2,7 @@
 
 use holdfast::dataplane::{DropReason, SwitchSpec};
 use holdfast::pfc::PfcMode;
-use holdfast::sets::{BURST, ClassSet};
+use holdfast::sets::{ClassSet, LEAST_BURST};
 use holdfast::units::Cells;
 
 use crate::harness::*;
@@ -13,7 +13,7 @@ fn by_queue(queues: u8) -> SwitchSpec {
     let mut spec = spec(2);
     let port = &mut spec.ports[0];
     (port.pfc, port.rx_queues) = (PfcMode::Queue, queues);
-    let headroom = BURST as u32 + 4 * u32::from(queues - 1);
+    let headroom = LEAST_BURST as u32 + 4 * u32::from(queues - 1);
     port.buffer.groups[LOSSLESS].headroom = Cells(headroom);
     spec.buffer.headroom = Cells(headroom + 5);
     spec
@@ -40,7 +40,7 @@ fn xoff_stops_the_queue_of_its_class_and_no_other_and_loses_nothing() {
     assert_eq!(counters.xoff_mask.get(), 1 << LOSSLESS);
     assert_eq!(counters.rx_queue_carries[3].get(), 1 << LOSSLESS);
     // Reserve and shared hold 30 frames, so the first burst causes XOFF.
-    assert_eq!(waiting(&mut bed, 3), Some(200 - BURST));
+    assert_eq!(waiting(&mut bed, 3), Some(200 - LEAST_BURST));
     send(&mut bed, 0, 0, 10);
     bed.run(20_000);
     assert_eq!((waiting(&mut bed, 0), bed.data(1).len()), (Some(0), 10), "class 0 goes on");
@@ -56,7 +56,7 @@ fn xoff_stops_the_queue_of_its_class_and_no_other_and_loses_nothing() {
 /// The burst that causes XOFF may begin with any frame, and headroom of one burst is enough.
 #[test]
 fn headroom_of_one_burst_holds_every_burst_that_causes_xoff() {
-    for first in 1..=BURST {
+    for first in 1..=LEAST_BURST {
         let mut bed = Bed::blocked(&by_queue(8));
         send(&mut bed, 3, LOSSLESS_DSCP, first);
         bed.poll();
@@ -71,7 +71,7 @@ fn headroom_of_one_burst_holds_every_burst_that_causes_xoff() {
 #[test]
 fn class_in_every_queue_loses_nothing() {
     let mut bed = Bed::blocked(&by_queue(8));
-    send(&mut bed, 3, LOSSLESS_DSCP, BURST);
+    send(&mut bed, 3, LOSSLESS_DSCP, LEAST_BURST);
     bed.poll();
     (0..8).for_each(|queue| send(&mut bed, queue, LOSSLESS_DSCP, 100));
     bed.run(50_000);
@@ -80,21 +80,21 @@ fn class_in_every_queue_loses_nothing() {
     assert!(left > 700, "{left} of 800 wait in stopped queues");
     bed.pause(1, ClassSet::only(LOSSLESS), 0);
     bed.run(5_000_000);
-    assert_eq!((bed.data(1).len(), bed.drops(0, DropReason::HeadroomFull)), (BURST + 800, 0));
+    assert_eq!((bed.data(1).len(), bed.drops(0, DropReason::HeadroomFull)), (LEAST_BURST + 800, 0));
     bed.assert_empty();
 }
 
 #[test]
 fn class_in_the_only_queue_waits_while_another_class_is_xoff() {
     let mut bed = Bed::blocked(&by_queue(1));
-    send(&mut bed, 0, LOSSLESS_DSCP, BURST);
+    send(&mut bed, 0, LOSSLESS_DSCP, LEAST_BURST);
     bed.run(20_000);
     send(&mut bed, 0, 0, 10);
     bed.run(20_000);
     assert_eq!((waiting(&mut bed, 0), bed.data(1).len()), (Some(10), 0));
     bed.pause(1, ClassSet::only(LOSSLESS), 0);
     bed.run(1_000_000);
-    assert_eq!(bed.data(1).len(), BURST + 10);
+    assert_eq!(bed.data(1).len(), LEAST_BURST + 10);
     bed.assert_empty();
 }
 

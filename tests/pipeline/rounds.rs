@@ -7,8 +7,8 @@ use crate::harness::{CELL, HZ, LOSSLESS, LOSSLESS_DSCP, frame, mac, pfc_of, spec
 use holdfast::dataplane::{Counters, Pipeline, SwitchSpec};
 use holdfast::io::memory::{MemPacket, MemPorts};
 use holdfast::io::{Burst, Packet, Ports};
-use holdfast::sets::{BURST, ClassSet};
-use holdfast::units::{Nanos, Ticks};
+use holdfast::sets::{BURST, ClassSet, LEAST_BURST};
+use holdfast::units::{BitRate, Nanos, Ticks};
 
 /// A step of the switch, as its ports observe it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,8 +37,8 @@ struct Diary {
 impl Ports for Diary {
     type Pkt = MemPacket;
 
-    fn rx(&mut self, port: usize, out: &mut Burst<MemPacket>) {
-        self.io.rx(port, out);
+    fn rx(&mut self, port: usize, most: usize, out: &mut Burst<MemPacket>) {
+        self.io.rx(port, most, out);
     }
 
     fn rx_queue(&mut self, port: usize, queue: usize, most: usize, out: &mut Burst<MemPacket>) {
@@ -86,7 +86,7 @@ impl Ports for Diary {
     }
 }
 
-/// The instant at which each poll begins.
+/// The instant at which the first poll begins. Each further one begins 100 us after the one before.
 const NOW: Ticks = Ticks(2 * HZ);
 
 /// A switch of one lcore that knows station `n` behind port `n` of `ports`, and receives up to three bursts a poll.
@@ -95,6 +95,8 @@ struct Bed {
     io: Diary,
     scratch: Scratch<MemPacket>,
     counters: Arc<Counters>,
+    /// The instant at which the next poll begins.
+    next: Ticks,
 }
 
 impl Bed {
@@ -117,16 +119,17 @@ impl Bed {
             time: None,
             sending: Nanos(0),
         };
-        Self { switch, io, scratch: Scratch::default(), counters }
+        Self { switch, io, scratch: Scratch::default(), counters, next: NOW }
     }
 
     fn inject(&mut self, port: usize, bursts: usize, frame: &[u8]) {
-        (0..bursts * BURST).for_each(|_| self.io.io.inject(port, frame));
+        (0..bursts * LEAST_BURST).for_each(|_| self.io.io.inject(port, frame));
     }
 
     /// Returns the steps of one poll.
     fn poll(&mut self) -> Vec<Step> {
-        self.switch.poll(&mut self.io, &mut self.scratch, NOW);
+        self.switch.poll(&mut self.io, &mut self.scratch, self.next);
+        self.next.0 += HZ / 10_000;
         std::mem::take(&mut self.io.steps)
     }
 
@@ -253,7 +256,7 @@ fn receive_round_without_time_is_skipped_and_leaves_a_backlog() {
     });
     assert_eq!(left, [(64, 1), (1, 1)]);
     // With enough time it receives the rest within its gap.
-    bed.io.time = Some((NOW, Nanos(5_000)));
+    bed.io.time = Some((bed.next, Nanos(5_000)));
     assert_eq!(bed.works(), [0, 1, 0]);
 }
 
@@ -261,12 +264,12 @@ fn receive_round_without_time_is_skipped_and_leaves_a_backlog() {
 #[test]
 fn receive_round_without_time_leaves_drained_lossless_queues_alone() {
     let lossless = frame(0, 1, LOSSLESS_DSCP, 60);
-    for (count, xoffs) in [(BURST / 2, 0), (BURST + 1, 1)] {
+    for (count, xoffs) in [(LEAST_BURST / 2, 0), (LEAST_BURST + 1, 1)] {
         let mut bed = Bed::new(2, |spec| {
             (spec.ports[0].rx_queues, spec.ports[0].backlog_mark) = (2, Some(40));
         });
         bed.switch.steer(0, ClassSet::only(1), true);
-        (0..3 * BURST).for_each(|_| bed.io.io.inject_queue(0, 0, &frame(0, 1, 0, 60)));
+        (0..3 * LEAST_BURST).for_each(|_| bed.io.io.inject_queue(0, 0, &frame(0, 1, 0, 60)));
         (0..count).for_each(|_| bed.io.io.inject_queue(0, 1, &lossless));
         bed.io.time = Some((NOW, Nanos(30_000)));
         assert_eq!(bed.works(), [0]);
@@ -285,5 +288,41 @@ fn receive_round_is_started_only_when_it_would_end_in_time() {
         bed.inject(port, 3, &frame(port, 1 - port, 0, 60));
         bed.io.time = Some((NOW, Nanos(burst_ns)));
         assert_eq!(bed.works(), vec![port; rounds], "bursts of {burst_ns} ns");
+    }
+}
+
+/// A poll that was quick makes the bursts of the next one large. A long one makes them small.
+#[test]
+fn bursts_are_large_only_after_a_quick_poll() {
+    // 162 frames of the MTU in 20 us: up to 192 frames a poll.
+    let mut bed = Bed::new(2, |spec| {
+        spec.poll_gap = Nanos(20_000);
+        spec.ports.iter_mut().for_each(|port| port.rate = BitRate(100_000_000_000));
+    });
+    // A poll may take half of the gap with 256 frames, so 15 us with the 384 that it moves here.
+    for (begin_us, frames) in [(0, LEAST_BURST), (1, BURST), (16, BURST), (32, LEAST_BURST)] {
+        bed.inject(0, 6, &frame(0, 1, 0, 60));
+        bed.next = Ticks(NOW.0 + begin_us * HZ / 1_000_000);
+        let sent: Vec<Step> = bed.poll().into_iter().filter(|step| matches!(step, Step::Sends(..))).collect();
+        assert_eq!(sent, vec![Step::Sends(1, frames); 6 * LEAST_BURST / frames], "after {begin_us} us");
+    }
+}
+
+/// A poll gap of zero leaves no time for further rounds, so a poll must send more than it receives.
+#[test]
+fn standing_queue_drains_without_a_poll_gap_while_frames_arrive() {
+    let mut bed = Bed::new(2, |spec| {
+        spec.poll_gap = Nanos(0);
+        spec.ports.iter_mut().for_each(|port| port.rate = BitRate(400_000_000_000));
+    });
+    bed.io.io.set_room(1, Some(0));
+    bed.inject(0, 6, &frame(0, 1, 0, 60));
+    (0..3).for_each(|_| drop(bed.poll()));
+    assert_eq!(bed.switch.held_frames(), 3 * BURST);
+    bed.io.io.set_room(1, None);
+    for poll in 1..=4 {
+        bed.inject(0, 2, &frame(0, 1, 0, 60));
+        bed.poll();
+        assert_eq!(bed.switch.held_frames(), (3 - poll.min(3)) * BURST, "poll {poll}");
     }
 }

@@ -7,11 +7,11 @@ use crate::harness::{HZ, LOSSLESS, LOSSLESS_DSCP, frame, mac, spec};
 use holdfast::dataplane::{Counters, DropReason, Pipeline, SwitchSpec};
 use holdfast::io::Ports;
 use holdfast::io::memory::{MemPacket, MemPorts};
-use holdfast::sets::{BURST, ClassSet};
+use holdfast::sets::{ClassSet, LEAST_BURST};
 use holdfast::units::Ticks;
 
 /// Frames of a flood that arrive between two polls. Each poll may receive one burst of a port.
-const FLOOD: usize = 3 * BURST;
+const FLOOD: usize = 3 * LEAST_BURST;
 /// Polls after which the allowance has settled.
 const SETTLED: usize = 64;
 
@@ -33,7 +33,7 @@ impl Bed {
         let mut spec = spec(3);
         spec.lcores = 1;
         for port in &mut spec.ports {
-            (port.lcore, port.backlog_mark) = (0, Some(BURST as u32));
+            (port.lcore, port.backlog_mark) = (0, Some(LEAST_BURST as u32));
         }
         change(&mut spec);
         let counters = Arc::new(Counters::new(3, 1));
@@ -148,7 +148,7 @@ fn a_lasting_flood_is_shed_and_its_port_goes_on() {
     assert!(held < 1_000_000 / 5, "held for {held} ns of 1 ms");
     // About as many frames pass as a poll may receive.
     let passed = bed.passed(0, 0);
-    assert!(passed > 1000 * BURST as u64 / 2, "{passed} passed");
+    assert!(passed > 1000 * LEAST_BURST as u64 / 2, "{passed} passed");
 }
 
 #[test]
@@ -223,10 +223,10 @@ fn floods_share_equally_and_low_rate_class_loses_nothing() {
     for poll in 0..2000 {
         // Classes 0 and 1 of port 0 and class 0 of port 2 flood, one with twice as many frames as another. Class 2 does
         // not.
-        bed.inject(0, 2 * BURST, &frame(0, 1, 0, 60));
-        bed.inject(0, 4 * BURST, &frame(0, 1, 8, 60));
+        bed.inject(0, 2 * LEAST_BURST, &frame(0, 1, 0, 60));
+        bed.inject(0, 4 * LEAST_BURST, &frame(0, 1, 8, 60));
         bed.inject(0, 1, &frame(0, 1, 16, 60));
-        bed.inject(2, 2 * BURST, &frame(2, 1, 0, 60));
+        bed.inject(2, 2 * LEAST_BURST, &frame(2, 1, 0, 60));
         bed.poll();
         // Until then rings hold the frames of many polls.
         if poll == SETTLED {

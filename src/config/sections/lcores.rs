@@ -8,7 +8,7 @@ use crate::config::model::{DeviceKind, HostsLcore, LcoreConfig};
 use crate::config::overrides::Overrides;
 use crate::config::yaml::read::Item;
 use crate::headroom::{LEFT_ROW, SHORTEST_FRAME, WIRE_OVERHEAD, headroom};
-use crate::sets::BURST;
+use crate::sets::LEAST_BURST;
 use crate::units::Nanos;
 
 const KEYS: &[&str] = &["control", "dataplane", "count", "hosts", "poll_gap", "poll_delay", "backlog_xoff", "idle"];
@@ -174,13 +174,13 @@ impl Lcores<'_> {
             _ if !port.pfc.sends_frames() || !lossless => return None,
             Backlog::Never => return None,
             Backlog::Default if !self.backlog_xoff => return None,
-            Backlog::Default => BURST as u16,
+            Backlog::Default => LEAST_BURST as u16,
             Backlog::From(mark) => mark,
         };
         let ring = port.device.rx_descriptors;
         if is_written && mark >= ring {
             written.fail(format!(
-                "`{mark}` is not below the {ring} frames of the receive ring, so it has no effect; write e.g. {BURST}"
+                "`{mark}` is not below the {ring} frames of the receive ring, so it has no effect; write e.g. {LEAST_BURST}"
             ));
             return None;
         }

@@ -15,7 +15,7 @@ use crate::mmu::{QueueAdmission, QueueReserves};
 use crate::qos::scheduler::Credit;
 use crate::qos::shaper::Pace;
 use crate::qos::wred::{CERTAIN, WredProfile, WredVerdict};
-use crate::sets::{BURST, ClassSet, FrameSet};
+use crate::sets::{ClassSet, FrameSet};
 use crate::units::{Bytes, Cells, Ticks};
 
 impl<P: Packet> Egress<P> {
@@ -33,12 +33,12 @@ impl<P: Packet> Egress<P> {
         // paused".
         let mut ready = port.waiting - port.discarding - port.pfc.stopped_queues(now);
         let Some(mut pace) = port.shaper.pace(now) else { return chosen };
-        if let Some(after) = all_fit(port, ready, rule, pace) {
+        if let Some(after) = all_fit(port, ready, rule, (pace, self.burst)) {
             self.serve_all((number, port), reserves, ready, &mut chosen);
             port.shaper.keep(after, now);
             return chosen;
         }
-        while !ready.is_empty() && !self.posted.is_full() && pace.is_free() {
+        while !ready.is_empty() && self.posted.len() < self.burst && pace.is_free() {
             let Port { queues, scheduler, .. } = port;
             let Some(queue) = scheduler.choose(ready, |queue| queues[queue].head_len(&self.slab).0 as u32) else {
                 break;
@@ -103,7 +103,7 @@ impl<P: Packet> Egress<P> {
         loop {
             let here = frames.first(&self.slab);
             let (posted, depth) = (self.posted.len(), frames.bytes());
-            let descs = &here[..here.len().min(self.posted.remaining_capacity())];
+            let descs = &here[..here.len().min(self.burst - self.posted.len())];
             // Depths only decrease from here on.
             let wred = wred.filter(|wred| wred.probability(depth) > 0);
             // The packets of a long queue have left the cache, and so have their headers, to which a mark is written.
@@ -131,7 +131,7 @@ impl<P: Packet> Egress<P> {
             chosen.charge(descs, run, sums.is_one_charge());
             frames.take(&mut self.slab, run, &mut self.posted, &mut self.charges);
             chosen.add(queue, run);
-            if is_cut || frames.is_empty() || self.posted.is_full() {
+            if is_cut || frames.is_empty() || self.posted.len() >= self.burst {
                 break;
             }
         }
@@ -139,10 +139,10 @@ impl<P: Packet> Egress<P> {
     }
 }
 
-/// The pace after all frames of the queues `ready`, if they can leave at once: they fit one burst, and the wire is free
-/// for all of them. No queue needs a look at each frame, and the device took all of the burst before.
+/// The pace after all frames of the queues `ready`, if they can leave at once: they fit a burst of `burst` frames, and
+/// the wire is free for all of them. No queue needs a look at each frame, and the device took all of the burst before.
 #[inline]
-fn all_fit(port: &Port, ready: ClassSet, rule: &QueueAdmission, pace: Pace) -> Option<Pace> {
+fn all_fit(port: &Port, ready: ClassSet, rule: &QueueAdmission, (pace, burst): (Pace, usize)) -> Option<Pace> {
     // A device that takes a part would leave the same queues behind each time.
     if ready.is_empty() || !port.takes_all || fast_path::is_off(FastPath::AllSent) {
         return None;
@@ -151,7 +151,7 @@ fn all_fit(port: &Port, ready: ClassSet, rule: &QueueAdmission, pace: Pace) -> O
     for queue in ready.iter() {
         let (run, _) = port.queues[queue].as_one_run()?;
         (frames, bytes) = (frames + run.frames, bytes + run.bytes());
-        if frames as usize > BURST || rule.wred(queue).is_some_and(|wred| wred.probability(run.bytes()) > 0) {
+        if frames as usize > burst || rule.wred(queue).is_some_and(|wred| wred.probability(run.bytes()) > 0) {
             return None;
         }
     }

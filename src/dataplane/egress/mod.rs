@@ -27,7 +27,7 @@ use crate::io::{Burst, Packet, Ports};
 use crate::mmu::{QueueAdmission, QueueReserves};
 use crate::mutant::{self, Mutant};
 use crate::qos::wred::XorShift;
-use crate::sets::CLASSES;
+use crate::sets::{CLASSES, LEAST_BURST};
 use crate::units::Ticks;
 use crate::wire::ecn;
 
@@ -40,6 +40,8 @@ pub(crate) struct Egress<P> {
     /// The burst that is being sent, and the descriptor of each of its frames: empty except during a transmission.
     pub posted: Burst<P>,
     pub charges: Descs,
+    /// Frames of a full burst.
+    pub burst: usize,
 }
 
 impl<P> Egress<P> {
@@ -49,6 +51,7 @@ impl<P> Egress<P> {
             rng: XorShift::new(seed),
             posted: Burst::new(),
             charges: Descs::new(),
+            burst: LEAST_BURST,
         }
     }
 }

@@ -114,7 +114,7 @@ impl<P> Slots<P> {
     /// The packets of `chunk`.
     pub fn packets(&self, chunk: u32) -> impl Iterator<Item = &P> {
         let held = self.held.get(chunk as usize).copied().unwrap_or(0);
-        FrameSet::from_bits(held).iter().map(move |slot| {
+        FrameSet::from_bits(held.into()).iter().map(move |slot| {
             // SAFETY: the slot's bit is set, so it holds a packet, and `self` is borrowed.
             unsafe { self.chunks[chunk as usize].packets[slot].assume_init_ref() }
         })
@@ -190,7 +190,7 @@ impl<P> Slots<P> {
 impl<P> Drop for Slots<P> {
     fn drop(&mut self) {
         for chunk in 0..self.held.len() {
-            FrameSet::from_bits(self.held[chunk]).iter().for_each(|slot| drop(self.take(chunk as u32, slot)));
+            FrameSet::from_bits(self.held[chunk].into()).iter().for_each(|slot| drop(self.take(chunk as u32, slot)));
         }
     }
 }

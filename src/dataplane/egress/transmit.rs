@@ -5,11 +5,11 @@ use crate::dataplane::pipeline::Pipeline;
 use crate::dataplane::port::Port;
 use crate::dataplane::telemetry::counters::PortCounters;
 use crate::io::{Packet, Ports};
-use crate::sets::{BURST, PortSet};
+use crate::sets::{LEAST_BURST, PortSet};
 use crate::units::Ticks;
 
 /// Frames of a port that one poll discards when a queue must be emptied: they take the time of a few bursts.
-const DISCARDED: usize = 4 * BURST;
+const DISCARDED: usize = 4 * LEAST_BURST;
 
 /// The work of a poll at one port.
 pub(crate) struct Sent {
@@ -43,14 +43,15 @@ impl<P: Packet> Pipeline<P> {
         moved
     }
 
-    /// Sends the frames that `port` may send now, in at most as many bursts as a poll may receive from it.
+    /// Sends the frames that `port` may send now, in at most as many bursts as hold the frames that a poll may receive
+    /// from it.
     #[inline]
     fn transmit_bursts<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, now: Ticks) -> Sent {
-        let (mut frames, most) = (0, self.ports[port].bursts);
-        for _ in 0..most {
+        let (mut frames, most) = (0, self.ports[port].most_frames() as usize + self.burst_size.sent_beyond());
+        while frames < most {
             let sent = self.transmit(io, port, now);
             frames += sent;
-            if sent < BURST {
+            if sent < self.egress.burst {
                 return Sent { frames, has_more: false };
             }
         }
@@ -69,7 +70,7 @@ impl<P: Packet> Pipeline<P> {
             for port in more.iter() {
                 let sent = self.transmit(io, port, now);
                 moved += sent;
-                more -= PortSet::only_if(sent < BURST, port);
+                more -= PortSet::only_if(sent < self.egress.burst, port);
             }
             rounds += 1;
             time = io.time().unwrap_or(time);

@@ -79,14 +79,14 @@ impl Lanes {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "sse2")]
 #[inline]
-fn equal_sse2(bytes: &[u8; BURST], byte: u8) -> u32 {
+fn equal_sse2(bytes: &[u8; BURST], byte: u8) -> u64 {
     use std::arch::x86_64::{_mm_cmpeq_epi8, _mm_movemask_epi8, _mm_set_epi64x, _mm_set1_epi8};
     let word = |at: usize| i64::from_le_bytes(std::array::from_fn(|byte| bytes[at + byte]));
     let half = |at: usize| {
         let lanes = _mm_set_epi64x(word(at + 8), word(at));
-        _mm_movemask_epi8(_mm_cmpeq_epi8(lanes, _mm_set1_epi8(byte as i8))) as u32
+        _mm_movemask_epi8(_mm_cmpeq_epi8(lanes, _mm_set1_epi8(byte as i8))) as u32 as u64
     };
-    half(0) | half(16) << 16
+    half(0) | half(16) << 16 | half(32) << 32 | half(48) << 48
 }
 
 #[cfg(test)]
@@ -96,7 +96,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn vectors_find_the_lanes_that_a_loop_finds(bytes in prop::array::uniform32(0_u8..4), byte in 0_u8..5) {
+        fn vectors_find_the_lanes_that_a_loop_finds(bytes in prop::collection::vec(0_u8..4, BURST), byte in 0_u8..5) {
             let mut lanes = Lanes::all(u8::MAX);
             bytes.iter().enumerate().for_each(|(index, &byte)| lanes.set(index, byte));
             prop_assert_eq!(lanes.equal(byte), lanes.equal_one_by_one(byte));

@@ -134,12 +134,12 @@ impl RunSums {
     }
 }
 
-/// Sums of the frames of one burst in one word: cells (28 bits), bytes (30) and frames (6). A sum in memory would wait
+/// Sums of the frames of one burst in one word: cells (28 bits), bytes (28) and frames (8). A sum in memory would wait
 /// for its last store at each addition.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct BurstSum(u64);
 
-const SUM_FRAMES: u32 = 58;
+const SUM_FRAMES: u32 = 56;
 
 const _: () = assert!(BURST < 1 << (u64::BITS - SUM_FRAMES) && BURST << 16 < 1 << (SUM_FRAMES - SUM_BYTES));
 

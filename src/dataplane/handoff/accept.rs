@@ -3,10 +3,10 @@
 use crate::dataplane::egress::enqueue::{QueueContext, Refused};
 use crate::dataplane::pipeline::Pipeline;
 use crate::io::{Packet, Ports};
-use crate::sets::BURST;
+use crate::sets::{BURST, LEAST_BURST};
 
 /// The most frames that a poll takes from one lcore: as many as it may receive from the fastest port.
-const MOST_HANDOFFS: usize = 16 * BURST;
+const MOST_HANDOFFS: usize = 16 * LEAST_BURST;
 
 impl<P: Packet> Pipeline<P> {
     /// Makes the handed-over frames visible to their lcores, and counts them.

@@ -5,6 +5,7 @@ use super::punt::RouteContext;
 use super::rewrite::BurstDemand;
 use crate::dataplane::buffer::Before;
 use crate::dataplane::egress::enqueue::{Appended, QueueContext};
+use crate::dataplane::frame::fast_path::{self, FastPath};
 use crate::dataplane::frame::lanes::BurstLanes;
 use crate::dataplane::frame::meta::{Forwarding, Meta};
 use crate::dataplane::handoff::mesh::HandoffFrame;
@@ -34,8 +35,13 @@ impl<P: Packet> Pipeline<P> {
         let is_admitted =
             !is_special && self.buffer.admit_burst((&mut self.ports, port), self.own, &self.queue_rule, metas, demand);
         // At once, unless some frame is dropped or consumed, or the use of a queue's reserve must be published.
-        if is_admitted && demand.sent.len() == burst.len() && self.buffer.reserves.is_empty() {
-            return self.enqueue_burst(io, burst, (metas, lanes), demand);
+        if demand.sent.len() == burst.len() && self.buffer.reserves.is_empty() {
+            if is_admitted {
+                return self.enqueue_burst(io, burst, (metas, lanes), demand);
+            }
+            if !is_special && demand.lossy_queues.is_empty() && (demand.egresses - self.own).is_empty() {
+                return self.send_lossless(io, port, burst, (metas, lanes), demand);
+            }
         }
         for (packet, meta) in burst.drain(..).zip(metas) {
             match meta.forwarding {
@@ -65,6 +71,44 @@ impl<P: Packet> Pipeline<P> {
         }
         self.egress.push_all((&mut self.ports, &mut self.buffer), burst, (metas, lanes), demand);
         self.telemetry.gauges_dirty |= demand.egresses;
+    }
+
+    /// Sends a burst of lossless frames to ports of this lcore, whose queues have no reserve. Groups admit the frames
+    /// one by one, since a frame may change the state of its group. Queues must accept them.
+    #[inline(never)]
+    fn send_lossless<I: Ports<Pkt = P>>(
+        &mut self,
+        io: &mut I,
+        port: usize,
+        burst: &mut Burst<P>,
+        (metas, lanes): (&[Meta; BURST], &BurstLanes),
+        demand: &BurstDemand,
+    ) {
+        let (mut refused, mut is_whole) = ([None; BURST], true);
+        for index in demand.sent.iter() {
+            let meta = &metas[index % BURST];
+            let Forwarding::Send(egress) = meta.forwarding else { unreachable!("every frame of the burst is sent") };
+            if let Err(reason) = self.admit(port, egress.into(), meta) {
+                self.log_drop(port, RefusedFrame::by_group(&meta.desc, egress.into()), reason);
+                (refused[index % BURST], is_whole) = (Some(reason), false);
+            }
+        }
+        if is_whole {
+            if burst.len() > 1 {
+                fast_path::hit(FastPath::Lossless);
+            }
+            return self.enqueue_burst(io, burst, (metas, lanes), demand);
+        }
+        fast_path::hit(FastPath::LosslessRefused);
+        for ((packet, meta), refused) in burst.drain(..).zip(metas).zip(refused) {
+            match (meta.forwarding, refused) {
+                (_, Some(reason)) => self.drop_frame(io, packet, port, meta.class(), reason),
+                (Forwarding::Send(egress), None) => {
+                    self.place_accepted(io, HandoffFrame::new(packet, meta, egress, true));
+                }
+                _ => unreachable!("every frame of the burst is sent"),
+            }
+        }
     }
 
     /// Hands over the frames of an admitted burst that leave by ports of other lcores, and enqueues the rest. Not

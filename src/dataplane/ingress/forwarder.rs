@@ -206,12 +206,12 @@ impl Forwarder {
         (metas, lanes): (&mut [Meta; BURST], &mut BurstLanes),
         frames: usize,
     ) -> (PortSet, FrameSet) {
-        let (mut egresses, mut misses) = (PortSet::EMPTY, 0_u32);
+        let (mut egresses, mut misses) = (PortSet::EMPTY, 0_u64);
         for (index, (meta, &place)) in metas[..frames].iter_mut().zip(&lanes.places).enumerate() {
             let answer = self.cache.get(lookup, place, meta.stations);
             egresses.insert(answer.port());
             // The first frame ends up highest.
-            misses = misses + misses + u32::from(!answer.is_hit());
+            misses = misses + misses + u64::from(!answer.is_hit());
             lanes.egresses.set(index, answer.port() as u8);
             meta.forwarding = Forwarding::Send(answer.port() as u8);
         }

@@ -1,6 +1,7 @@
 //! Ingress: the stages of a received burst, from its headers to its admission.
 
 pub(crate) mod backlog;
+pub(crate) mod burst_size;
 mod control;
 mod dispatch;
 pub(crate) mod forwarder;

@@ -9,13 +9,15 @@ use crate::dataplane::telemetry::drops::DropReason;
 use crate::dataplane::telemetry::log::RefusedFrame;
 use crate::io::{Burst, Packet, Ports};
 use crate::mutant::{self, Mutant};
-use crate::sets::{BURST, CLASSES, PortSet};
+use crate::sets::{CLASSES, LEAST_BURST, PortSet};
 use crate::units::{Cells, Ticks};
 
 /// A burst that was received from `port`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TakenBurst {
     pub port: usize,
+    /// Whether it was full, so that more frames may wait.
+    pub is_full: bool,
     /// Whether it was full, and the last that the limit per poll allows the port.
     pub is_last: bool,
 }
@@ -64,11 +66,10 @@ impl<P: Packet> Pipeline<P> {
     pub(crate) fn shed_burst<I: Ports<Pkt = P>>(
         &mut self,
         io: &mut I,
-        port: usize,
+        (port, is_full): (usize, bool),
         burst: &mut Burst<P>,
         round: &mut PollRound,
     ) -> bool {
-        let is_full = burst.is_full();
         let shed = self.shed(io, port, burst);
         let state = &mut self.ports[port];
         state.taken = state.taken.saturating_sub(if is_full { shed as u32 } else { 0 });
@@ -95,18 +96,21 @@ impl<P: Packet> Pipeline<P> {
             state.pfc.start_pauses(now);
             state.taken = 0;
         }
-        if state.rx_queues.is_managed() {
+        let full = if state.rx_queues.is_managed() {
             state.receive_queues(io, port, burst, (round, &mut self.shedder), now);
+            LEAST_BURST
         } else {
-            io.rx(port, burst);
-        }
-        let is_full = burst.is_full();
+            let most = self.burst_size.frames();
+            io.rx(port, most, burst);
+            most
+        };
+        let is_full = burst.len() >= full;
         // A burst that drained the ring does not count towards the port's limit.
-        state.taken += if is_full { BURST as u32 } else { 0 };
+        state.taken += if is_full { full as u32 } else { 0 };
         let may_more = state.may_take_more();
         round.again |= PortSet::only_if(may_more, port);
         round.more |= PortSet::only_if(is_full && may_more, port);
-        Some(TakenBurst { port, is_last: is_full && !may_more })
+        Some(TakenBurst { port, is_full, is_last: is_full && !may_more })
     }
 
     /// Whether a poll that began at `now` and has had `rounds` rounds has time for another of equal length. Receiving

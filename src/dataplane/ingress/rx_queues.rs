@@ -13,7 +13,7 @@
 use crate::dataplane::frame::meta::Meta;
 use crate::headroom::UNKNOWN_QUEUE_FRAMES;
 use crate::io::{Burst, Ports};
-use crate::sets::{BURST, CLASSES, ClassSet, FrameSet};
+use crate::sets::{BURST, CLASSES, ClassSet, FrameSet, LEAST_BURST};
 use crate::units::{Nanos, Ticks};
 
 /// Room of a burst that queues with lossless classes leave to the others. Without it, a sender that is always faster
@@ -69,7 +69,7 @@ pub(crate) struct RxQueues {
     /// Queue that each kind of queue (others, lossless) begins with in the next burst.
     next: [usize; 2],
     /// The queue of each frame in the burst that was received last.
-    queue_of: [u8; BURST],
+    queue_of: [u8; LEAST_BURST],
     /// Frames of that burst.
     burst: usize,
 }
@@ -104,9 +104,9 @@ impl RxQueues {
             others_left: usize::MAX,
             period_end: Ticks(0),
             period,
-            most: BURST,
+            most: LEAST_BURST,
             next: [0; 2],
-            queue_of: [0; BURST],
+            queue_of: [0; LEAST_BURST],
             burst: 0,
         }
     }
@@ -184,19 +184,20 @@ impl RxQueues {
             self.age(conditions.xoff, now);
         }
         let open = self.all - self.stopped(conditions.xoff);
-        self.most = if self.is_stopped_by_xoff && !conditions.xoff.is_empty() { UNKNOWN_QUEUE_FRAMES } else { BURST };
+        self.most =
+            if self.is_stopped_by_xoff && !conditions.xoff.is_empty() { UNKNOWN_QUEUE_FRAMES } else { LEAST_BURST };
         let (lossless, others) = (open & self.lossless, open - self.lossless);
         let is_shared = !conditions.is_late && !others.is_empty();
-        let share = if is_shared { BURST - LOSSY_SHARE } else { BURST };
+        let share = if is_shared { LEAST_BURST - LOSSY_SHARE } else { LEAST_BURST };
         let mut lossless_drained = self.take(io, port, (1, lossless), share, burst);
         let before = burst.len();
         let others_drained =
-            self.take(io, port, (0, others), before.saturating_add(self.others_left).min(BURST), burst);
+            self.take(io, port, (0, others), before.saturating_add(self.others_left).min(LEAST_BURST), burst);
         self.others_left -= burst.len() - before;
         let is_cut = before == share;
-        if is_shared && is_cut && self.most == BURST {
+        if is_shared && is_cut && self.most == LEAST_BURST {
             // The others left room.
-            lossless_drained = self.take(io, port, (1, lossless), BURST, burst);
+            lossless_drained = self.take(io, port, (1, lossless), LEAST_BURST, burst);
         }
         self.is_drained = lossless_drained && (others_drained || self.backlogged() != self.all);
         self.burst = burst.len();

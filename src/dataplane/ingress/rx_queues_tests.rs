@@ -64,7 +64,7 @@ fn only_queue_with_all_classes_is_stopped_by_xoff() {
 fn queue_without_pfc_by_queue_is_never_stopped() {
     let mut bed = Bed::new(2, false);
     bed.inject(1, 3, 0..40);
-    assert_eq!(bed.receive(LOSSLESS, false).len(), BURST);
+    assert_eq!(bed.receive(LOSSLESS, false).len(), LEAST_BURST);
     assert_eq!(bed.receive(LOSSLESS, false).len(), 8);
 }
 
@@ -77,15 +77,19 @@ fn lossless_queues_come_first_and_leave_a_share_to_others() {
     bed.inject(1, 3, 0..100);
     let lossless = |frames: &[(u8, u8)]| frames.iter().filter(|(group, _)| *group == 3).count();
     let frames = bed.receive(ClassSet::EMPTY, false);
-    assert_eq!((frames[0].0, frames.len(), lossless(&frames)), (3, BURST, BURST - LOSSY_SHARE));
+    assert_eq!((frames[0].0, frames.len(), lossless(&frames)), (3, LEAST_BURST, LEAST_BURST - LOSSY_SHARE));
     let late = bed.receive(ClassSet::EMPTY, true);
-    assert_eq!((late.len(), lossless(&late)), (BURST, BURST), "on a late lcore the others get what remains");
+    assert_eq!(
+        (late.len(), lossless(&late)),
+        (LEAST_BURST, LEAST_BURST),
+        "on a late lcore the others get what remains"
+    );
     bed.inject(0, 0, 100..101);
     let mut alone = Bed::new(2, false);
     alone.inject(1, 3, 0..1);
     alone.receive(ClassSet::EMPTY, false);
     alone.inject(1, 3, 0..40);
-    assert_eq!(alone.receive(ClassSet::EMPTY, false).len(), BURST, "an empty queue needs no share");
+    assert_eq!(alone.receive(ClassSet::EMPTY, false).len(), LEAST_BURST, "an empty queue needs no share");
 }
 
 #[test]
@@ -99,13 +103,13 @@ fn others_bring_no_more_in_a_poll_than_they_may() {
         [3, 0].map(|group| frames.iter().filter(|frame| frame.0 == group).count())
     };
     bed.queues.begin_poll(10);
-    assert_eq!((groups(&mut bed), bed.queues.is_cut()), ([BURST, 0], false));
+    assert_eq!((groups(&mut bed), bed.queues.is_cut()), ([LEAST_BURST, 0], false));
     assert!(!bed.queues.is_drained());
     assert_eq!((groups(&mut bed), bed.queues.is_cut()), ([8, 10], true));
     assert!(bed.queues.is_drained());
     assert_eq!(groups(&mut bed), [0, 0]);
     bed.queues.begin_poll(usize::MAX);
-    assert_eq!(groups(&mut bed), [0, BURST]);
+    assert_eq!(groups(&mut bed), [0, LEAST_BURST]);
 }
 
 #[test]
@@ -124,14 +128,14 @@ fn steered_queues_are_lossless_without_frames_and_after_long_silence() {
 fn lossless_queues_are_drained_if_they_left_room_for_themselves() {
     let mut bed = Bed::new(2, false);
     bed.queues.steer(ClassSet::only(1), true);
-    let share = BURST - LOSSY_SHARE;
+    let share = LEAST_BURST - LOSSY_SHARE;
     for (lossless, lossy, is_drained) in [
         (0, 0, true),
         (share - 1, 100, true),
         (share, 0, true),
         (share, 100, false),
-        (BURST - 1, 0, true),
-        (BURST, 0, false),
+        (LEAST_BURST - 1, 0, true),
+        (LEAST_BURST, 0, false),
     ] {
         bed.inject(0, 0, 0..lossy);
         bed.inject(1, 3, 0..lossless as u8);
@@ -248,7 +252,7 @@ proptest! {
                 prop_assert_eq!(number, received[queue]);
                 received[queue] += 1;
             }
-            if burst.len() < BURST && !is_xoff && !bed.queues.is_cut() {
+            if burst.len() < LEAST_BURST && !is_xoff && !bed.queues.is_cut() {
                 prop_assert_eq!(bed.io.backlog(0, ClassSet::first(4) - stopped), Some(0));
             }
             let groups: Vec<usize> = burst.iter().map(|packet| packet.bytes()[0].into()).collect();

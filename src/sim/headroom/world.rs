@@ -12,7 +12,7 @@ use crate::headroom::{LEFT_BEHIND, PACING_SLACK, bursts_per_poll};
 use crate::hosts::FlowKind;
 use crate::mmu::Threshold;
 use crate::qos::shaper::WIRE_OVERHEAD;
-use crate::sets::{BURST, ClassSet};
+use crate::sets::{ClassSet, LEAST_BURST};
 use crate::sim::engine::run_prepared;
 use crate::sim::load::PS;
 use crate::sim::node::{Hurry, first_poll};
@@ -145,7 +145,7 @@ fn settling_ps(link: &Link) -> u64 {
 
 /// Returns the most frames that one poll receives (`Port::bursts`).
 fn per_poll(link: &Link) -> u64 {
-    u64::from(bursts_per_poll(link.rate, link.mtu, link.poll_gap)) * BURST as u64
+    u64::from(bursts_per_poll(link.rate, link.mtu, link.poll_gap)) * LEAST_BURST as u64
 }
 
 /// A host that sends to the peer.

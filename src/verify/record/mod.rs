@@ -157,8 +157,8 @@ impl<I: Ports, T, C> Recorder<I, T, C> {
 impl<I: Ports, T: BorrowMut<Tape>, C: FnMut() -> u64> Ports for Recorder<I, T, C> {
     type Pkt = I::Pkt;
 
-    fn rx(&mut self, port: usize, out: &mut Burst<I::Pkt>) {
-        self.take(port, out, |io, out| io.rx(port, out));
+    fn rx(&mut self, port: usize, most: usize, out: &mut Burst<I::Pkt>) {
+        self.take(port, out, |io, out| io.rx(port, most, out));
     }
 
     fn rx_queue(&mut self, port: usize, queue: usize, most: usize, out: &mut Burst<I::Pkt>) {

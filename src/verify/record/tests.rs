@@ -53,8 +53,8 @@ impl Ends {
 impl Ports for Ends {
     type Pkt = MemPacket;
 
-    fn rx(&mut self, port: usize, out: &mut Burst<MemPacket>) {
-        let room = out.remaining_capacity();
+    fn rx(&mut self, port: usize, most: usize, out: &mut Burst<MemPacket>) {
+        let room = out.remaining_capacity().min(most);
         out.extend(self.links[port].1.try_iter().take(room));
     }
 

@@ -13,6 +13,7 @@ use crate::isa::Isa;
 use crate::pfc::PfcMode;
 use crate::qos::{Rewrite, Trust};
 use crate::sets::PortSet;
+use crate::units::Nanos;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 
@@ -170,6 +171,8 @@ fn roomy(policy: HeadroomPolicy) -> impl Strategy<Value = SwitchSpec> {
         // Floods leave by all ports, so each port must obey the pauses of its peer.
         spec.ports.iter_mut().for_each(|port| port.pfc = PfcMode::Asymmetric);
         spec.ports[2].mtu = if times % 2 == 0 { 600 } else { 1500 };
+        // Bursts of 64 frames, or of 32.
+        spec.poll_gap = Nanos(if times % 2 == 0 { 0 } else { 1000 });
         if !has_reserve {
             spec.ports.iter_mut().for_each(|port| port.buffer.reserve = [Cells(0); 2]);
             // Frames for a queue with a reserve are queued one by one.
@@ -224,10 +227,8 @@ fn agree(spec: &SwitchSpec, bursts: &[Sending], happened: &Happened) -> Result<(
             single.io.inject(*port, &frame);
         }
         let before = fast_path::hits(FastPath::Unchanged);
-        for bed in [&mut whole, &mut single] {
-            bed.poll();
-            bed.poll();
-        }
+        (0..2).for_each(|_| whole.poll());
+        fast_path::without(&[FastPath::OfKind], || (0..2).for_each(|_| single.poll()));
         let is_plain = look.network == Network::V6;
         let of_kind = [(&happened.tagged, look.tci.is_some()), (&happened.plain, look.tci.is_none() && is_plain)];
         let left = fast_path::hits(FastPath::Unchanged) - before;
@@ -267,22 +268,35 @@ fn frames(mut bed: Bed) -> Vec<(usize, usize, FrameDesc, Vec<u8>)> {
     frames
 }
 
+/// Paths that must have been taken.
+const PATHS: [FastPath; 6] = [
+    FastPath::Admitted,
+    FastPath::InHeadroom,
+    FastPath::Appended,
+    FastPath::OfKind,
+    FastPath::Lossless,
+    FastPath::LosslessRefused,
+];
+
 fn bursts_agree(policy: HeadroomPolicy) {
     let config = Config { failure_persistence: None, max_shrink_iters: 20_000, ..Config::with_cases(3000) };
     let bursts = prop::collection::vec(
-        (0..PORTS, look(), prop::bool::weighted(0.4), prop::collection::vec(sent(), 1..33)),
+        (0..PORTS, look(), prop::bool::weighted(0.4), prop::collection::vec(sent(), 1..65)),
         1..12,
     );
     let happened = Happened::default();
-    let before = [FastPath::Admitted, FastPath::InHeadroom, FastPath::Appended].map(fast_path::hits);
+    let before = PATHS.map(fast_path::hits);
     let mut runner = TestRunner::new(config);
     if let Err(error) = runner.run(&(roomy(policy), bursts), |(spec, bursts)| agree(&spec, &bursts, &happened)) {
         panic!("{error}");
     }
     // These limits are for some 18,000 bursts.
-    let [together, in_headroom, appended] =
-        [FastPath::Admitted, FastPath::InHeadroom, FastPath::Appended].map(fast_path::hits);
-    assert!(appended - before[2] > 500, "{} queued in runs", appended - before[2]);
+    let [together, in_headroom, appended, of_kind, lossless, refused] = PATHS.map(fast_path::hits);
+    assert!(lossless - before[4] > 100, "{} lossless ones near a limit", lossless - before[4]);
+    assert!(of_kind - before[3] > 1000, "{} read as one kind", of_kind - before[3]);
+    assert!(refused - before[5] > 100, "{} with refused frames", refused - before[5]);
+    // Few: large bursts soon fill the pools of the specification.
+    assert!(appended - before[2] > 300, "{} queued in runs", appended - before[2]);
     let counts = [&happened.queued, &happened.tagged, &happened.plain].map(Cell::get);
     assert!(counts.iter().all(|&count| count > 100), "{counts:?}");
     assert!(together - before[0] > 1000, "{} admitted at once", together - before[0]);

@@ -22,6 +22,7 @@ pub(crate) use self::next_hop::RoutedBurst;
 use self::usual::UsualReader;
 use super::forwarder::{Egresses, Forwarder, IngressContext};
 use super::punt::{Exception, Punter, RouteContext};
+use crate::dataplane::frame::lanes::Lanes;
 use crate::dataplane::frame::meta::{Forwarding, Meta};
 use crate::dataplane::spec::SwitchSpec;
 use crate::forward::fdb::Station;
@@ -184,13 +185,13 @@ impl Router {
         })
     }
 
-    /// Routes all frames of a usual `burst`, which has been read.
+    /// Routes all frames of a usual `burst`, which has been read, and puts their egress ports into `lanes`.
     #[inline]
     pub fn route_usual<P: Packet>(
         &mut self,
         from: RouteContext<'_>,
         burst: &mut Burst<P>,
-        metas: &mut [Meta; BURST],
+        (metas, lanes): (&mut [Meta; BURST], &mut Lanes),
     ) -> RoutedBurst {
         let Self { table, bridged, fitting, v4, punter, .. } = self;
         let len = burst.len().min(BURST);
@@ -198,15 +199,16 @@ impl Router {
         let mut hops = NextHops::new(table, bridged, from, fitting[from.port % MAX_PORTS]);
         let mut exceptions: ArrayVec<(usize, Exception), BURST> = ArrayVec::new();
         for (index, ((frame, meta), &group)) in burst.iter_mut().zip(&mut *metas).zip(&v4.groups).enumerate() {
-            if let Err(exception) = usual::send(&mut hops, frame, meta, group) {
-                exceptions.push((index, exception));
+            match usual::send(&mut hops, frame, meta, group) {
+                Ok(egress) => lanes.set(index, egress),
+                Err(exception) => exceptions.push((index, exception)),
             }
         }
         let routed = hops.finish(len, exceptions.len());
         for &(index, exception) in &exceptions {
             punter.except(from, burst[index].bytes(), &mut metas[index % BURST], exception);
         }
-        routed
+        RoutedBurst { are_in_lanes: exceptions.is_empty(), ..routed }
     }
 
     /// Routes those frames of `data` that leave by the router's port.

@@ -20,13 +20,15 @@ pub(crate) struct RoutedBurst {
     pub retagged_at: PortSet,
     /// Number of routed packets.
     pub frames: usize,
+    /// Whether the egress port of each frame is in its lane.
+    pub are_in_lanes: bool,
 }
 
 impl RoutedBurst {
     /// The egress ports of the burst.
     #[inline]
     pub fn egresses(self) -> Egresses {
-        Egresses { ports: self.ports, are_single: self.are_single, are_in_lanes: false }
+        Egresses { ports: self.ports, are_single: self.are_single, are_in_lanes: self.are_in_lanes }
     }
 }
 
@@ -69,7 +71,7 @@ impl<'a, 'b> NextHops<'a, 'b> {
     pub fn finish(self, frames: usize, exceptions: usize) -> RoutedBurst {
         let (are_single, frames) = (exceptions == 0, frames - exceptions);
         self.from.counters.routed_frames.add(frames as u64);
-        RoutedBurst { ports: self.egresses, are_single, retagged_at: self.retagged_at, frames }
+        RoutedBurst { ports: self.egresses, are_single, retagged_at: self.retagged_at, frames, are_in_lanes: false }
     }
 
     /// The only adjacency of `group`, if it sends any packet with `ttl` hops left that came to this ingress port.
@@ -138,15 +140,17 @@ impl<'a, 'b> NextHops<'a, 'b> {
         self.retagged_at |= if is_tagged { untagged } else { !untagged };
     }
 
-    /// Gives a packet the addresses of its next hop, and its `egress` port, which is one.
+    /// Gives a packet the addresses of its next hop, and its `egress` port, which is one. Returns its number.
     #[inline]
-    pub fn send(&mut self, addresses: &mut [u8; 12], meta: &mut Meta, adjacency: &Adjacency, egress: PortSet) {
+    pub fn send(&mut self, addresses: &mut [u8; 12], meta: &mut Meta, adjacency: &Adjacency, egress: PortSet) -> u8 {
         *addresses = adjacency.addresses;
         meta.stations = meta.stations.to(adjacency.station);
-        meta.forwarding = Forwarding::Send(egress.bits().trailing_zeros() as u8);
+        let port = egress.bits().trailing_zeros() as u8;
+        meta.forwarding = Forwarding::Send(port);
         self.egresses |= egress;
         if let Some(frames) = self.frames.get(usize::from(adjacency.id.0)) {
             frames.add(1);
         }
+        port
     }
 }

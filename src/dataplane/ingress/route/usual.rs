@@ -79,14 +79,14 @@ pub(super) fn destination(sources: &SourceFilter, bytes: &[u8]) -> Option<u32> {
     (ip::has_right_checksum(ip) && !sources.suspects_v4(ipv4.src)).then_some(ipv4.dst)
 }
 
-/// Sends one packet by a next hop of `group`. Always inline, for the loop over a burst.
+/// Sends one packet by a next hop of `group`. Returns its egress port. Always inline, for the loop over a burst.
 #[inline(always)]
 pub(super) fn send(
     hops: &mut NextHops<'_, '_>,
     frame: &mut impl Packet,
     meta: &mut Meta,
     group: FoundGroup,
-) -> Result<(), Exception> {
+) -> Result<u8, Exception> {
     let headers: &mut Headers = frame.bytes_mut().first_chunk_mut().ok_or(NOT_ROUTABLE)?;
     let (hop, egress) = match hops.direct(group, headers[IP + 8]) {
         Some(hop) => (hop, hop.port),
@@ -94,8 +94,7 @@ pub(super) fn send(
     };
     ip::decrement_ttl(headers[IP..].first_chunk_mut().expect("the array is longer"));
     let addresses = headers.first_chunk_mut().expect("the array is longer");
-    hops.send(addresses, meta, hop, egress);
-    Ok(())
+    Ok(hops.send(addresses, meta, hop, egress))
 }
 
 /// The next hop and the egress port of a packet whose group has a choice, or whose next hop needs a closer look.
