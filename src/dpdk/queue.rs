@@ -14,6 +14,10 @@ use crate::units::Ticks;
 use super::Mbuf;
 use super::device::Device;
 
+/// Frames asked for in one call. Vector drivers of some NICs bring at most so many (`RTE_I40E_MAX_RX_BURST`), so a
+/// shorter answer to a larger question would not show that the queue is empty.
+const MOST_A_CALL: usize = 32;
+
 /// The queues of a started port. A port has one such value at a time, and cannot be stopped while it exists.
 ///
 /// It can be sent to the lcore that polls it, but not shared: two threads must not use a DPDK queue at once.
@@ -57,8 +61,18 @@ impl PortQueues {
     /// it refused and freed because they had several segments or other owners.
     #[inline]
     pub fn rx(&mut self, most: usize, out: &mut Burst<Mbuf>) -> usize {
-        // SAFETY: a port has at least one receive queue.
-        unsafe { self.receive(0, most.min(out.remaining_capacity()), out) }
+        let (mut left, mut refused) = (most.min(out.remaining_capacity()), 0);
+        loop {
+            let (asked, before) = (left.min(MOST_A_CALL), out.len());
+            // SAFETY: a port has at least one receive queue.
+            let refused_now = unsafe { self.receive(0, asked, out) };
+            refused += refused_now;
+            let received = out.len() - before + refused_now;
+            left -= asked;
+            if received < asked || left == 0 {
+                return refused;
+            }
+        }
     }
 
     /// Receives up to `most` frames of receive queue `queue`, like [`PortQueues::rx`].
