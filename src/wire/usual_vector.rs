@@ -12,8 +12,8 @@ use super::usual::{Usual, UsualHeaders, is_whole};
 /// The 16 bytes of `bytes` from `at` on.
 #[target_feature(enable = "sse4.1")]
 #[inline]
-fn load(bytes: &UsualHeaders, at: usize) -> __m128i {
-    assert!(at + size_of::<__m128i>() <= bytes.len(), "all of it is in the headers");
+pub(super) fn load<const LEN: usize>(bytes: &[u8; LEN], at: usize) -> __m128i {
+    assert!(at + size_of::<__m128i>() <= LEN, "all of it is in the bytes");
     // SAFETY: the bytes are in the array, and this load needs no alignment.
     unsafe { _mm_loadu_si128(bytes.as_ptr().add(at).cast()) }
 }

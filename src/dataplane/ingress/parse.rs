@@ -133,8 +133,10 @@ fn parse_form<P: Packet, N: NextStage>(
 ) -> Arrived {
     // A burst mostly goes on as it begins.
     match burst.first().and_then(|packet| PlainKind::of(packet.bytes())).filter(|_| !is_off(FastPath::OfKind)) {
+        // A loop for each kind: the compiler then knows the places of its headers.
         Some(PlainKind::TaggedIpv4) => parse_plain_frames(from, burst, lanes, (PlainKind::TaggedIpv4, read_kind), next),
-        Some(kind) => parse_plain_frames(from, burst, lanes, (kind, read_kind), next),
+        Some(PlainKind::Ipv6) => parse_plain_frames(from, burst, lanes, (PlainKind::Ipv6, read_kind), next),
+        Some(PlainKind::TaggedIpv6) => parse_plain_frames(from, burst, lanes, (PlainKind::TaggedIpv6, read_kind), next),
         None => parse_frames(from, burst, lanes, read, next),
     }
 }
