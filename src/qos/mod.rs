@@ -14,6 +14,8 @@
 //! ```
 
 pub mod classify;
+pub mod joint_pacer;
+pub mod joint_wire;
 pub mod scheduler;
 pub mod shaper;
 pub mod wred;

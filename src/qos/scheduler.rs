@@ -124,6 +124,30 @@ impl Scheduler {
         };
     }
 
+    /// The share of the wire, in parts of 2^16, that an lcore gets while others hold frames of the same port. `ready`
+    /// are its queues that may send, `others` those of the others. `bytes` returns for a queue the bytes of this lcore
+    /// and of the others. Strict queues exclude all others, and the frames of one queue share its time by their bytes.
+    #[cold]
+    #[must_use]
+    pub fn share(&self, ready: ClassSet, others: ClassSet, bytes: impl Fn(usize) -> (u64, u64)) -> u32 {
+        let all = ready | others;
+        let part = |queue: usize, weight: u64| {
+            let (own, other) = bytes(queue);
+            let other = if others.contains(queue) { other } else { 0 };
+            if ready.contains(queue) {
+                ((u128::from(weight) * u128::from(own)) << 16) / u128::from((own + other).max(1))
+            } else {
+                0
+            }
+        };
+        if let Some(queue) = (all & self.strict).highest() {
+            return part(queue, 1) as u32;
+        }
+        let weights = all.iter().map(|queue| u64::from(self.quantum[queue & 7])).sum::<u64>();
+        let parts = ready.iter().map(|queue| part(queue, self.quantum[queue & 7].into())).sum::<u128>();
+        (parts / u128::from(weights.max(1))) as u32
+    }
+
     #[inline]
     fn choose_dwrr(&mut self, ready: ClassSet, head_len: impl Fn(usize) -> u32) -> usize {
         loop {
@@ -223,6 +247,38 @@ mod tests {
             Some(queue)
         });
         assert_eq!(order.collect::<Vec<_>>(), [4, 2, 7, 5, 1]);
+    }
+
+    #[test]
+    fn lcores_share_a_wire_by_weight_and_bytes() {
+        let mut disciplines = [dwrr(1); 8];
+        (disciplines[3], disciplines[6]) = (dwrr(3), QueueDiscipline::Strict);
+        let scheduler = Scheduler::new(disciplines);
+        let whole = 1 << 16;
+        let share = |own: u8, others: u8, bytes: (u64, u64)| scheduler.share(set(own), set(others), |_| bytes);
+        assert_eq!(share(0b1, 0b1, (300, 100)), whole * 3 / 4, "by the bytes in one queue");
+        assert_eq!(share(0b1, 0b1000, (100, 100)), whole / 4, "by weight between queues");
+        assert_eq!(share(0b1001, 0b1000, (100, 100)), whole / 4 + whole * 3 / 8);
+        assert_eq!(share(0b1000, 0b100_0000, (1000, 1)), 0, "a strict queue of others is first");
+        assert_eq!(share(0b100_1000, 0b1001, (1, 1000)), whole, "and an own one");
+    }
+
+    proptest! {
+        /// Two lcores that see the same bytes share the whole wire, and no more.
+        #[test]
+        fn shares_of_all_lcores_are_the_wire(strict: u8, one: u8, other: u8, bytes in prop::array::uniform8((1_u64..1 << 40, 1_u64..1 << 40))) {
+            let discipline = |queue| if set(strict).contains(queue) { QueueDiscipline::Strict } else { dwrr(1 + queue as u8) };
+            let scheduler = Scheduler::new(std::array::from_fn(discipline));
+            // A queue without frames of an lcore has none of its bytes.
+            let held = |queue: usize| {
+                let (a, b) = bytes[queue];
+                (if set(one).contains(queue) { a } else { 0 }, if set(other).contains(queue) { b } else { 0 })
+            };
+            let shares = [scheduler.share(set(one), set(other), held), scheduler.share(set(other), set(one), |queue| (held(queue).1, held(queue).0))];
+            let sum = shares[0] + shares[1];
+            let whole = if one | other == 0 { 0 } else { 1 << 16 };
+            prop_assert!(sum <= whole && sum + 16 >= whole, "{shares:?}");
+        }
     }
 
     proptest! {

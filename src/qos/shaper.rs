@@ -77,6 +77,18 @@ impl Shaper {
         self.fraction = (pace.ahead & 0xffff) as u64;
     }
 
+    /// Bytes that a frame of `len` bytes occupies on the wire.
+    #[inline]
+    #[must_use]
+    pub fn wire_bytes(len: u32) -> u64 {
+        u64::from(len.max(MIN_FRAME) + WIRE_OVERHEAD)
+    }
+
+    /// The wire time of a byte in parts of 2^16 of a tick, and the slack in ticks.
+    pub(super) fn settings(&self) -> (u64, u64) {
+        (self.byte_time, self.slack)
+    }
+
     /// Returns the bytes of frames that may start at one instant after a long idle time: the burst of this shaper.
     #[must_use]
     pub fn burst(&self) -> Bytes {
@@ -93,6 +105,18 @@ pub struct Pace {
 }
 
 impl Pace {
+    /// A wire that is free in `ahead` parts of 2^16 of a tick, whose bytes take `byte_time` of these parts each.
+    #[inline]
+    pub(super) fn new(ahead: i64, byte_time: u64) -> Self {
+        Self { ahead, byte_time: byte_time as i64 }
+    }
+
+    /// The time until the wire is free: whole ticks, rounded down, and the fraction in parts of 2^16.
+    #[inline]
+    pub(super) fn split(self) -> (i64, u64) {
+        (self.ahead >> 16, (self.ahead & 0xffff) as u64)
+    }
+
     /// Whether a frame may start.
     #[inline]
     #[must_use]
