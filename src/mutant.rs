@@ -25,6 +25,10 @@ pub(crate) enum Mutant {
     ShedsOnlyWhereHeld,
     /// A lossy queue is judged by the sum of all queues of its port.
     QueueOfPort,
+    /// An lcore does not obey the pauses of a joint port that another lcore owns.
+    GuestIgnoresPauses,
+    /// An lcore never tells the others that its frames for a joint port have left.
+    DepthStays,
 }
 
 #[cfg(not(test))]

@@ -252,6 +252,7 @@ fn port_spec(
         buffer,
         backlog_mark,
         rx_queues: port.device.queues,
+        tx_queues: port.device.tx_queues,
         lcore: port.lcore,
     }
 }

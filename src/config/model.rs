@@ -139,6 +139,10 @@ pub struct PortDevice {
     pub socket: SocketAccess,
     /// Receive queues, one to eight.
     pub queues: u8,
+    /// Transmit queues: one, or one for each lcore if the device has so many.
+    pub tx_queues: u8,
+    /// Whether the configuration sets `tx_queues`: a device that has fewer is then an error.
+    pub needs_tx_queues: bool,
     /// Whether the configuration sets the MAC address of the port; otherwise it is the NIC's own.
     pub has_mac: bool,
     /// Whether the operator asserts that PFC works in both directions between this port and its peer.

@@ -250,6 +250,7 @@ fn of_switch(switch: &SwitchSpec, list: &mut List) {
 fn of_port(port: &PortSpec, device: &PortDevice, switch: &SwitchSpec, list: &mut List) {
     list.fixed("device", &device.kind);
     list.fixed("queues", device.queues);
+    list.fixed("tx_queues", device.tx_queues);
     if matches!(device.kind, crate::config::model::DeviceKind::Vhost(_)) {
         list.fixed("socket", &device.socket);
     }

@@ -108,7 +108,7 @@ pub fn run(mut config: Config, options: RunOptions, again: Again) -> Result<(), 
     let mut signals = Signals::listen(&runtime).map_err(RunError::Runtime)?;
     let notifier = notify::Notifier::from_environment()?.map(Arc::new);
     let mut ports = setup::Ports::start(&config, options.verbose)?;
-    use_own_addresses(&mut config, &ports);
+    follow_devices(&mut config, &ports);
     let counters = Arc::new(Counters::of(&config.switch));
     let hz = dpdk::hz(&ports.eal);
     let control = Arc::new(control(&config, hz));
@@ -175,6 +175,12 @@ fn warn(line: &str) {
     let _ = writeln!(std::io::stderr(), "warning: {line}");
 }
 
+/// Takes from the devices the settings that the configuration leaves to them.
+fn follow_devices(config: &mut Config, ports: &setup::Ports) {
+    use_own_addresses(config, ports);
+    use_tx_queues(config, ports);
+}
+
 /// Gives each port its device's address, where the configuration gives it none.
 fn use_own_addresses(config: &mut Config, ports: &setup::Ports) {
     for (index, (port, device)) in config.switch.ports.iter_mut().zip(&config.devices).enumerate() {
@@ -183,6 +189,20 @@ fn use_own_addresses(config: &mut Config, ports: &setup::Ports) {
         }
     }
     config.follow_ports();
+}
+
+/// Gives each port the transmit queues that its device has.
+fn use_tx_queues(config: &mut Config, ports: &setup::Ports) {
+    for ((port, &queues), device) in config.switch.ports.iter_mut().zip(&ports.tx_queues).zip(&config.devices) {
+        port.tx_queues = queues;
+        if queues < device.tx_queues {
+            let (name, lcores) = (&port.name, config.switch.lcores);
+            warn(&format!(
+                "port {name}: its device has fewer transmit queues than the {lcores} lcores, so frames for it cross to the \
+                 lcore of the port; write `tx_queues: 1` to accept that"
+            ));
+        }
+    }
 }
 
 /// The switch by `config` on `ports`, for its observers.

@@ -124,6 +124,14 @@ impl Reloader {
             {
                 port.mac = own.mac;
             }
+            // The number that the device has may be lower than that of the configuration.
+            let running = &self.running;
+            let has_same = running.devices.get(index).is_some_and(|running| running.tx_queues == device.tx_queues);
+            if let (true, Some(port), Some(own)) =
+                (has_same, wanted.switch.ports.get_mut(index), running.switch.ports.get(index))
+            {
+                port.tx_queues = own.tx_queues;
+            }
         }
         wanted.follow_ports();
     }

@@ -4,7 +4,9 @@ use crate::config::Config;
 use crate::config::model::{DeviceKind, HostsLcore, MemoryMode, PortDevice};
 use crate::config::sections::vdev;
 use crate::dataplane::telemetry::counters::Counter;
-use crate::dpdk::{self, Eal, EalOptions, EthIo, EthPort, Memory, Mempool, PortConfig, PortQueues, RingLink, RteFib};
+use crate::dpdk::{
+    self, Eal, EalOptions, EthIo, EthPort, Memory, Mempool, PortConfig, PortQueues, PortSender, RingLink, RteFib,
+};
 use crate::pfc::PfcMode;
 use crate::sets::{BURST, MAX_PORTS};
 use crate::stats::{BufferPool, PfcStanding};
@@ -26,6 +28,8 @@ pub(super) struct Ports {
     pub eal: Eal,
     /// Switch ends of the ports, by port index.
     pub ports: Vec<EthPort>,
+    /// Their transmit queues.
+    pub tx_queues: Vec<u8>,
     /// Host ends of the in-process links, by host index.
     pub hosts: Vec<EthPort>,
     pub data: Mempool,
@@ -53,8 +57,8 @@ impl PoolPlan {
             _ => u32::from(device.rx_descriptors),
         };
         let sent = |device: &PortDevice| match device.kind {
-            DeviceKind::Ring => u32::from(device.rx_descriptors),
-            _ => u32::from(device.tx_descriptors),
+            DeviceKind::Ring => u32::from(device.tx_queues) * u32::from(device.rx_descriptors),
+            _ => u32::from(device.tx_queues) * u32::from(device.tx_descriptors),
         };
         let received: u32 = config.devices.iter().map(received).sum();
         let sent: u32 = config.devices.iter().map(sent).sum();
@@ -102,17 +106,18 @@ impl Ports {
         idle::prove(config, &eal)?;
         let data = Mempool::create(&eal, "data", plan.data, plan.data_room, POOL_CACHE, None)?;
         let control = Mempool::create(&eal, "control", plan.control, plan.data_room, 32, None)?;
-        let mut all = Self { eal, ports: Vec::new(), hosts: Vec::new(), data, control };
+        let mut all = Self { eal, ports: Vec::new(), tx_queues: Vec::new(), hosts: Vec::new(), data, control };
         let mut host_ends: Vec<Option<EthPort>> = Vec::new();
         for (index, (device, port)) in config.devices.iter().zip(&config.switch.ports).enumerate() {
             let wanted = PortConfig {
                 rx_descriptors: device.rx_descriptors,
                 tx_descriptors: device.tx_descriptors,
                 rx_queues: device.queues.into(),
-                tx_queues: 1,
+                tx_queues: all.tx_queues_of(device),
                 mtu: port.mtu,
                 promiscuous: true,
             };
+            all.tx_queues.push(wanted.tx_queues as u8);
             let (opened, host_end) = all.open(device, (index, &port.name), &wanted)?;
             all.ports.push(opened);
             host_ends.push(host_end);
@@ -130,6 +135,19 @@ impl Ports {
         Ok(all)
     }
 
+    /// The transmit queues of `device`: as many as are configured, or one if a NIC has too few and the configuration
+    /// does not insist.
+    fn tx_queues_of(&self, device: &PortDevice) -> u16 {
+        let wanted = u16::from(device.tx_queues);
+        match &device.kind {
+            DeviceKind::Pci(address) if !device.needs_tx_queues => {
+                let most = EthPort::most_tx_queues(&self.eal, address).unwrap_or(wanted);
+                if most < wanted { 1 } else { wanted }
+            }
+            _ => wanted,
+        }
+    }
+
     fn open(
         &self,
         device: &PortDevice,
@@ -139,9 +157,12 @@ impl Ports {
         let (eal, pool) = (&self.eal, &self.data);
         let opened = match &device.kind {
             DeviceKind::Pci(address) => EthPort::open(eal, address, config, pool),
-            DeviceKind::Vdev(devargs) => {
-                EthPort::plug(eal, &vdev::complete(devargs, config.mtu, config.rx_queues), config, pool)
-            }
+            DeviceKind::Vdev(devargs) => EthPort::plug(
+                eal,
+                &vdev::complete(devargs, config.mtu, config.rx_queues.max(config.tx_queues)),
+                config,
+                pool,
+            ),
             DeviceKind::Vhost(path) => {
                 let socket = (path.as_path(), &device.socket);
                 return Ok((vhost::open(eal, (index, name), socket, config, pool)?, None));
@@ -159,16 +180,26 @@ impl Ports {
     /// Returns the port queues of each switch lcore, and those of each part of the hosts.
     pub fn queues(&mut self, config: &Config) -> Result<(Vec<EthIo>, Vec<EthIo>), RunError> {
         let empty = |parts: usize, count: usize| (0..parts).map(|_| (0..count).map(|_| None).collect()).collect();
-        let mut switch: Vec<Vec<Option<PortQueues>>> = empty(config.switch.lcores.into(), self.ports.len());
+        let lcores = usize::from(config.switch.lcores);
+        let mut switch: Vec<Vec<Option<PortQueues>>> = empty(lcores, self.ports.len());
+        let mut senders: Vec<Vec<Option<PortSender>>> =
+            (0..lcores).map(|_| self.ports.iter().map(|_| None).collect()).collect();
+        let joint = config.switch.joint_ports();
         let mut hosts: Vec<Vec<Option<PortQueues>>> = empty(host_parts(config), self.hosts.len());
         for (index, (port, spec)) in self.ports.iter_mut().zip(&config.switch.ports).enumerate() {
-            switch[usize::from(spec.lcore)][index] = Some(port.queues()?);
+            let owner = usize::from(spec.lcore);
+            let (queues, others) = port.queues_for(if joint.contains(index) { lcores as u16 } else { 1 })?;
+            switch[owner][index] = Some(queues);
+            for (lcore, sender) in (0..lcores).filter(|lcore| *lcore != owner).zip(others) {
+                senders[lcore][index] = Some(sender);
+            }
         }
         for ((index, port), part) in self.hosts.iter_mut().enumerate().zip(parts_of_hosts(config)) {
             hosts[part][index] = Some(port.queues()?);
         }
         let io = |queues, control: &Mempool| EthIo::new(queues, self.data.clone(), control.clone());
-        let switch = switch.into_iter().map(|queues| io(queues, &self.control));
+        let switch = switch.into_iter().zip(senders);
+        let switch = switch.map(|(queues, senders)| io(queues, &self.control).with_senders(senders));
         Ok((switch.collect(), hosts.into_iter().map(|queues| io(queues, &self.data)).collect()))
     }
 

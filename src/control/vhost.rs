@@ -33,7 +33,8 @@ pub(super) fn open(
     let owner = account("owner", &access.owner, user_number)?;
     let group = account("group", &access.group, group_number)?;
     // `linear-buffer`: a frame is in one buffer, or is dropped.
-    let devargs = format!("net_vhost_hf{index},iface={},queues={},linear-buffer=1", path.display(), config.rx_queues);
+    let queues = config.rx_queues.max(config.tx_queues);
+    let devargs = format!("net_vhost_hf{index},iface={},queues={queues},linear-buffer=1", path.display());
     // The driver creates the socket, and no other user may connect before its rights are set.
     let before = umask(Mode::from_raw_mode(0o177));
     let opened = EthPort::plug(eal, &devargs, config, pool);

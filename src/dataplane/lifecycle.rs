@@ -20,15 +20,19 @@ impl<P: Packet> Pipeline<P> {
         if !up {
             self.forwarder.fdb.forget_port(port);
         }
-        if !self.own.contains(port) {
+        if !self.sends.contains(port) {
             return;
         }
-        if up {
-            self.announce_pfc(port);
-        } else {
+        if !up {
             let state = &mut self.ports[port];
             state.pfc.link_down(now);
             state.schedule_discard(ClassSet::ALL, DropReason::EgressDown);
+        }
+        if self.own.contains(port) {
+            if up {
+                self.announce_pfc(port);
+            }
+            self.tell_pauses(port);
         }
         self.telemetry.gauges_dirty.insert(port);
     }
@@ -50,13 +54,16 @@ impl<P: Packet> Pipeline<P> {
     /// from other lcores are dropped as `shutdown`. Returns false if a port did not take its XON. Another call tries
     /// again, and accepts the frames that other lcores have handed over meanwhile.
     pub fn shutdown<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks) -> bool {
+        self.stop_guests();
         self.publish_handoffs();
         self.accept_handoffs(io);
-        for port in self.own.iter() {
+        for port in self.sends.iter() {
             self.ports[port].schedule_discard(ClassSet::ALL, DropReason::Shutdown);
             self.run_discards(io, port, usize::MAX);
             // A stuck port gets its XON too.
             self.release_stuck(port);
+        }
+        for port in self.own.iter() {
             self.ports[port].pfc.set_xoff(ClassSet::EMPTY);
             self.send_pfc(io, port, now);
         }
@@ -70,7 +77,10 @@ impl<P: Packet> Pipeline<P> {
 
     /// Lets `port` send again if it was stuck.
     pub(crate) fn release_stuck(&mut self, port: usize) {
-        let counters = &self.telemetry.counters.ports[port];
+        if !self.sends.contains(port) {
+            return;
+        }
+        let counters = self.telemetry.written(port);
         let moves = self.links.release_stuck((port, &mut self.ports[port]), counters);
         self.telemetry.gauges_dirty |= PortSet::only_if(moves, port);
     }

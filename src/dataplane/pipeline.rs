@@ -9,6 +9,7 @@ use super::spec::SwitchSpec;
 use super::telemetry::Telemetry;
 use crate::dataplane::buffer::pauses::PauseState;
 use crate::dataplane::buffer::trash::Trash;
+use crate::dataplane::egress::joint::JointPorts;
 use crate::dataplane::egress::links::Links;
 use crate::dataplane::egress::queue::Queue;
 use crate::dataplane::handoff::exception::ExceptionPort;
@@ -33,9 +34,11 @@ use crate::wire::MacAddr;
 pub struct Pipeline<P> {
     /// Number of this lcore among the dataplane lcores.
     pub(crate) lcore: usize,
-    /// The ports that this lcore owns.
+    /// The ports that this lcore owns: it receives from them.
     pub(crate) own: PortSet,
-    /// All ports. Ports of other lcores have only their settings here, and empty queues.
+    /// The ports by which it sends: its own, and all joint ones.
+    pub(crate) sends: PortSet,
+    /// All ports. Joint ports of other lcores have only an egress side here, others only their settings.
     pub(crate) ports: Box<[Port]>,
     pub(crate) links: Links,
     pub(crate) forwarder: Forwarder,
@@ -46,6 +49,7 @@ pub struct Pipeline<P> {
     /// The admission rule of the queues.
     pub(crate) queue_rule: QueueAdmission,
     pub(crate) egress: Egress<P>,
+    pub(crate) joint: JointPorts,
     pub(crate) mesh: Mesh<P>,
     pub(crate) pauses: PauseState,
     /// Drops lossy frames when the lcore has more frames than time.
@@ -88,18 +92,22 @@ impl<P: Packet> Pipeline<P> {
         assert!(spec.ports.iter().all(|port| usize::from(port.lcore) < lcores), "a port is on a missing lcore");
         assert!(spec.routing.is_none() || ports < MAX_PORTS, "the router needs a port number");
         assert!(spec.classes.is_valid(), "a class map beyond eight classes");
-        let parts = Mesh::fleet(spec).into_iter().zip(Forwarder::fleet(spec, hz)).zip(Buffer::fleet(spec)).enumerate();
+        let has_guests = counters.guests.len() == lcores;
+        assert!(spec.joint_ports().is_empty() || has_guests, "joint ports need the counters of `Counters::of`");
+        let parts = Mesh::fleet(spec).into_iter().zip(Forwarder::fleet(spec, hz)).zip(Buffer::fleet(spec));
+        let parts = parts.zip(JointPorts::fleet(spec, hz)).enumerate();
         parts
-            .map(|(lcore, ((mesh, forwarder), buffer))| {
+            .map(|(lcore, (((mesh, forwarder), buffer), (joint, sides)))| {
                 let own = owned_by(lcore, spec);
-                let telemetry = Telemetry::new(counters.clone(), own, hz, spec.poll_gap);
+                let telemetry = Telemetry::new(counters.clone(), (lcore, own), hz, spec.poll_gap);
                 // Each lcore needs its own seed; otherwise all would mark the same frames.
                 let seed = seed.wrapping_add((lcore as u32).wrapping_mul(0x9e37_79b9));
                 Self {
                     burst_size: BurstSize::new((own.len(), lcores > 1), spec.poll_gap, telemetry.clock.half_gap()),
                     lcore,
                     own,
-                    ports: spec.ports.iter().map(|port| Port::new(port, spec, hz)).collect(),
+                    sends: own | joint.ports,
+                    ports: spec.ports.iter().zip(sides).map(|(port, side)| Port::new(port, spec, side, hz)).collect(),
                     links: Links::new(ports, spec.routing.is_some()),
                     forwarder,
                     router: Router::new(spec, hz),
@@ -107,6 +115,7 @@ impl<P: Packet> Pipeline<P> {
                     buffer,
                     queue_rule: QueueAdmission::new(spec.queues.map(|queue| queue.admission())),
                     egress: Egress::new(spec, seed),
+                    joint,
                     mesh,
                     pauses: PauseState::default(),
                     shedder: Shedder::default(),
@@ -127,18 +136,18 @@ impl<P: Packet> Pipeline<P> {
 
     /// Sets all watermarks to the present values.
     pub fn clear_watermarks(&mut self) {
-        for port in self.own.iter() {
+        for port in self.sends.iter() {
             let state = &mut self.ports[port];
             state.ledger.clear_watermarks();
             state.queues.iter_mut().for_each(Queue::clear_watermark);
-            self.telemetry.counters.ports[port].backlog_highest_frames.set(0);
+            self.telemetry.written(port).backlog_highest_frames.set(0);
         }
         self.buffer.pools.shared.iter_mut().for_each(Lease::clear_watermark);
         self.buffer.pools.headroom.reset_highest();
         let counters = &self.telemetry.counters.lcores[self.lcore];
         counters.handoff_highest_frames.set(0);
         counters.poll_gap_highest_ns.set(0);
-        self.telemetry.gauges_dirty |= self.own;
+        self.telemetry.gauges_dirty |= self.sends;
     }
 
     /// Learns a station in the forwarding database, as if it had sent a frame.

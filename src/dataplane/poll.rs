@@ -4,6 +4,7 @@
 //! state; this file calls them. Loops over ports, and branches for refused frames and for other lcores, are in
 //! `ingress/rounds.rs`, `ingress/dispatch.rs`, `handoff/accept.rs` and `egress/transmit.rs`.
 
+use super::egress::links::StuckLook;
 use super::frame::lanes::BurstLanes;
 use super::frame::meta::Meta;
 use super::ingress::forwarder::{Egresses, IngressContext, Prefetcher};
@@ -39,6 +40,7 @@ impl<P: Packet> Pipeline<P> {
         self.now = now;
         self.forwarder.fdb.set_time(now);
         self.forwarder.apply_fdb_updates(&self.telemetry.counters.lcores[self.lcore]);
+        self.hear_joint();
         // Mutants are faults for tests, constant false in the program.
         if !mutant::is(Mutant::TallyReadLast) {
             self.collect_releases();
@@ -187,6 +189,7 @@ impl<P: Packet> Pipeline<P> {
         }
         if !arrived.control.is_empty() {
             self.control(port, burst, metas, arrived.control, now);
+            self.tell_pauses(port);
         }
     }
 
@@ -274,10 +277,11 @@ impl<P: Packet> Pipeline<P> {
         // For each own port: watch, run_discards, then `Egress::transmit`: schedule, mark, tx, release, put_back.
         let sent = self.transmit_all(io, now);
         if !self.links.stuck.is_empty() {
-            self.look_at_stuck(now);
+            self.look_at_stuck(io, now);
         }
         let moved = received + accepted + sent;
         self.moved = moved;
+        self.tell_joint();
         self.finish_poll(io, now, moved);
         moved
     }
@@ -333,11 +337,17 @@ impl<P: Packet> Pipeline<P> {
 
     /// Lets stuck ports whose devices take frames send again.
     #[cold]
-    fn look_at_stuck(&mut self, now: Ticks) {
+    fn look_at_stuck<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks) {
         for port in self.links.stuck.iter() {
-            let counters = &self.telemetry.counters.ports[port];
-            let moves = self.links.look_at_stuck((port, &mut self.ports[port]), counters, now);
-            self.telemetry.gauges_dirty |= PortSet::only_if(moves, port);
+            let (state, counters) = (&mut self.ports[port], self.telemetry.written(port));
+            match self.links.look_at_stuck((port, state), counters, now) {
+                StuckLook::Moves => self.telemetry.gauges_dirty.insert(port),
+                StuckLook::Probe if self.own.contains(port) => state.pfc.announce(),
+                StuckLook::Probe if state.pfc.generated().is_empty() => {}
+                // Only the owner knows the state of the priorities, so this probe has none.
+                StuckLook::Probe => self.links.send_pfc(io, (port, state), &PfcFrame::default(), counters, now),
+                StuckLook::Waits => {}
+            }
         }
     }
 
@@ -366,7 +376,7 @@ impl<P: Packet> Pipeline<P> {
 
     /// Publishes all gauges, for an observer that needs exact values between two polls: the simulator, at its end.
     pub(crate) fn settle_gauges(&mut self, now: Ticks) {
-        self.telemetry.gauges_dirty |= self.own;
+        self.telemetry.gauges_dirty |= self.sends;
         self.publish_gauges(now);
     }
 

@@ -1,12 +1,13 @@
 //! The state of one port: plain memory of the lcore that owns it.
 
 use super::spec::{PortSpec, SwitchSpec};
+use crate::dataplane::egress::joint::side::JointSide;
 use crate::dataplane::egress::queue::Queue;
 use crate::dataplane::egress::stuck::Progress;
 use crate::dataplane::ingress::backlog::Backlog;
 use crate::dataplane::ingress::port_classifier::PortClassifier;
 use crate::dataplane::ingress::rx_queues::RxQueues;
-use crate::dataplane::telemetry::counters::{Counter, PortCounters};
+use crate::dataplane::telemetry::counters::Counters;
 use crate::dataplane::telemetry::drops::DropReason;
 use crate::headroom::{PACING_SLACK, bursts_per_poll};
 use crate::mmu::PortLedger;
@@ -51,6 +52,8 @@ pub(crate) struct Port {
     pub discarding: ClassSet,
     pub scheduler: Scheduler,
     pub shaper: Shaper,
+    /// The state that other lcores share; `None`: only the owner sends by the port.
+    pub joint: Option<Box<JointSide>>,
     /// Whether the device takes the frames that it is offered.
     pub progress: Progress,
     /// Whether the device took all frames of the last burst.
@@ -63,7 +66,7 @@ pub(crate) struct Port {
 }
 
 impl Port {
-    pub fn new(spec: &PortSpec, switch: &SwitchSpec, hz: u64) -> Self {
+    pub fn new(spec: &PortSpec, switch: &SwitchSpec, joint: Option<Box<JointSide>>, hz: u64) -> Self {
         let lossless = spec.lossless_groups();
         let pfc = PortPfcSpec {
             mode: spec.pfc,
@@ -71,7 +74,8 @@ impl Port {
             lossless_queues: switch.lossless_queues(spec),
             map: PriorityMap::new(switch.classes.pfc_to_queue),
             rate: spec.rate,
-            watchdog: spec.watchdog,
+            // Only the owner of a joint port hears its pauses.
+            watchdog: spec.watchdog.filter(|_| joint.as_ref().is_none_or(|joint| joint.is_owner())),
         };
         Self {
             mac: spec.mac,
@@ -92,6 +96,7 @@ impl Port {
             discarding: ClassSet::EMPTY,
             scheduler: Scheduler::new(switch.queues.map(|queue| queue.discipline)),
             shaper: Shaper::new(spec.rate, hz, PACING_SLACK),
+            joint,
             progress: Progress::new(spec.stuck_after, hz),
             takes_all: true,
             bursts: bursts_per_poll(spec.rate, spec.mtu, switch.poll_gap),
@@ -132,18 +137,19 @@ impl Port {
 
     /// Runs the watchdog's check of the queues if it is due. Returns whether it ran.
     #[inline]
-    pub fn watch(&mut self, counters: &PortCounters, now: Ticks) -> bool {
+    pub fn watch(&mut self, number: usize, counters: &Counters, now: Ticks) -> bool {
         let is_due = self.pfc.is_check_due(now);
         if is_due {
-            self.look(counters, now);
+            self.look(number, counters, now);
         }
         is_due
     }
 
     #[cold]
-    fn look(&mut self, counters: &PortCounters, now: Ticks) {
-        let sent = counters.tx_frames.each_ref().map(Counter::get);
-        let events = self.pfc.check(now, self.waiting, &sent);
+    fn look(&mut self, number: usize, counters: &Counters, now: Ticks) {
+        let sent = std::array::from_fn(|queue| counters.sum(number, |port| &port.tx_frames[queue]));
+        let events = self.pfc.check(now, self.waiting | self.waiting_elsewhere(), &sent);
+        let counters = &counters.ports[number];
         for queue in events.detected.iter() {
             counters.watchdog_storms[queue].add(1);
         }
@@ -175,7 +181,7 @@ impl Port {
     /// Whether some of the port's queues refuse frames that the buffer has admitted.
     #[inline]
     pub fn is_refusing(&self) -> bool {
-        !self.pfc.dropping().is_empty() || self.progress.is_stuck()
+        !self.dropping().is_empty() || self.progress.is_stuck()
     }
 
     /// Whether `queue` accepts no frame because the port is stuck. Each queue may hold one frame as a probe: a probe
@@ -189,7 +195,7 @@ impl Port {
     /// its link is down.
     #[inline]
     pub fn refusal(&self, queue: usize, is_up: bool) -> Option<DropReason> {
-        if self.pfc.dropping().contains(queue) {
+        if self.dropping().contains(queue) {
             return Some(DropReason::Watchdog);
         }
         if self.is_closed(queue) {

@@ -5,7 +5,7 @@ use crate::mmu::{BufferPlan, GroupProfile, PortProfile, QueueLimit, QueueProfile
 use crate::pfc::{PfcMode, WatchdogSpec};
 use crate::qos::{ClassMap, MarkMap, QueueDiscipline, Rewrite, Trust, WredProfile};
 use crate::route::{ROUTER_PORT, RoutingSpec};
-use crate::sets::{CLASSES, ClassSet};
+use crate::sets::{CLASSES, ClassSet, PortSet};
 use crate::units::{BitRate, Cells, Nanos};
 use crate::wire::MacAddr;
 
@@ -44,6 +44,8 @@ pub struct PortSpec {
     pub backlog_mark: Option<u32>,
     /// Receive queues, one to eight.
     pub rx_queues: u8,
+    /// Transmit queues of the device that lcores may use. With one for each lcore, every lcore sends by the port.
+    pub tx_queues: u8,
     /// Number of the dataplane lcore that owns the port, from zero.
     pub lcore: u8,
 }
@@ -69,6 +71,7 @@ impl PortSpec {
             buffer: PortProfile::independent(groups),
             backlog_mark: None,
             rx_queues: 1,
+            tx_queues: 1,
             lcore: 0,
         }
     }
@@ -139,6 +142,16 @@ impl SwitchSpec {
         let groups = port.lossless_groups();
         let classes = (0..CLASSES).filter(|&class| groups.contains(usize::from(self.classes.tc_to_group[class] & 7)));
         classes.map(|class| usize::from(self.classes.tc_to_queue[class] & 7)).collect()
+    }
+
+    /// Joint ports: every lcore sends by its own transmit queue, so that frames stay on the lcore that received them.
+    /// Reserves of queues need one owner of each queue, so with them there are none.
+    #[must_use]
+    pub fn joint_ports(&self) -> PortSet {
+        if self.lcores < 2 || self.queues.iter().any(|queue| queue.reserve > Cells(0)) {
+            return PortSet::EMPTY;
+        }
+        (0..self.ports.len()).filter(|&port| self.ports[port].tx_queues >= self.lcores).collect()
     }
 
     /// The reserves of the queues, as one view for each lcore.

@@ -52,8 +52,8 @@ pub(super) enum Origin {
 #[derive(Default)]
 pub(super) struct State {
     pub started: bool,
-    /// Whether the queues are out.
-    pub queues_out: bool,
+    /// Number of parts of the queues that are out.
+    pub queues_out: u16,
     /// Receive and transmit queues that are set up.
     pub rx_queues: u16,
     pub tx_queues: u16,
@@ -146,9 +146,9 @@ impl Device {
         usize::try_from(unsafe { dpdk_sys::hf_rx_backlog(self.id, number) }).ok()
     }
 
-    /// Marks the queues as returned.
+    /// Marks a part of the queues as returned.
     pub(super) fn take_back(&self) {
-        self.state().queues_out = false;
+        self.state().queues_out -= 1;
     }
 
     /// Locks the state. The lock also grants control calls on this port, of which DPDK allows one at a time.

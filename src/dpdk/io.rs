@@ -4,7 +4,7 @@ use crate::io::{Burst, Packet, Ports};
 use crate::sets::ClassSet;
 use crate::units::Ticks;
 
-use super::{Mbuf, Mempool, PortQueues};
+use super::{Mbuf, Mempool, PortQueues, PortSender};
 
 /// Ports by index, and the pools for frames that the switch itself makes.
 ///
@@ -12,6 +12,8 @@ use super::{Mbuf, Mempool, PortQueues};
 pub struct EthIo {
     /// Queues by port index; `None` for a port of another lcore.
     queues: Vec<Option<PortQueues>>,
+    /// Transmit queues at ports of other lcores, by port index.
+    senders: Vec<Option<PortSender>>,
     data: Mempool,
     control: Mempool,
     refused: u64,
@@ -22,7 +24,14 @@ impl EthIo {
     /// the pool for copies of frames, and `control` the pool for control frames.
     #[must_use]
     pub fn new(queues: Vec<Option<PortQueues>>, data: Mempool, control: Mempool) -> Self {
-        Self { queues, data, control, refused: 0 }
+        let senders = queues.iter().map(|_| None).collect();
+        Self { queues, senders, data, control, refused: 0 }
+    }
+
+    /// Adds transmit queues at ports of other lcores, by port index.
+    #[must_use]
+    pub fn with_senders(self, senders: Vec<Option<PortSender>>) -> Self {
+        Self { senders, ..self }
     }
 
     /// Returns the number of ports.
@@ -85,8 +94,10 @@ impl Ports for EthIo {
 
     #[inline]
     fn tx(&mut self, port: usize, packets: &mut Burst<Mbuf>) {
-        if let Some(queue) = &mut self.queues[port] {
-            queue.tx(packets);
+        if let Some(queues) = &mut self.queues[port] {
+            queues.tx(packets);
+        } else if let Some(sender) = &mut self.senders[port] {
+            sender.tx(packets);
         }
     }
 

@@ -53,6 +53,6 @@ pub use lcore::{Lcore, Worker, allowed_cpus, pin_to};
 pub use mbuf::{HEADROOM, Mbuf};
 pub use mempool::Mempool;
 pub use port::{EthPort, FlowControl, LinkState, PortConfig, PortStats};
-pub use queue::PortQueues;
+pub use queue::{PortQueues, PortSender};
 pub use ring::RingLink;
 pub use steering::{FlowRule, Frames, Steerable, steerable};

@@ -11,7 +11,7 @@ use super::device::{Device, Origin};
 use super::error::errno_text;
 use super::interface::{Interface, InterfaceState};
 use super::kernel_ring::KernelRings;
-use super::{Eal, Error, Mempool, PortQueues, driver, log};
+use super::{Eal, Error, Mempool, PortQueues, PortSender, driver, log};
 
 /// The bus of virtual devices.
 pub(super) const VDEV: &CStr = c"vdev";
@@ -165,6 +165,15 @@ impl EthPort {
         Ok(Self(Arc::new(device)))
     }
 
+    /// Returns the number of transmit queues that the probed device `name` can have; `None` if there is no such device.
+    #[must_use]
+    pub fn most_tx_queues(_: &Eal, name: &str) -> Option<u16> {
+        let id = find(&pci_address(name))?;
+        let mut info = dpdk_sys::rte_eth_dev_info::default();
+        // SAFETY: EAL runs, the port exists, and the information is written to a local value.
+        (unsafe { dpdk_sys::rte_eth_dev_info_get(id, &mut info) } == 0).then_some(info.max_tx_queues)
+    }
+
     /// Returns the device of the port.
     pub(super) fn device(&self) -> &Device {
         &self.0
@@ -197,19 +206,52 @@ impl EthPort {
     ///
     /// [`Error::InUse`] if the queues are out already; [`Error::Invalid`] if the port is not started.
     pub fn queues(&mut self) -> Result<PortQueues, Error> {
+        let tx_queues = self.0.state().tx_queues;
+        self.take_queues(&[tx_queues]).map(|mut parts| parts.remove(0))
+    }
+
+    /// Takes out the queues of the port for `lcores` threads: the receive queues and a transmit queue for the first,
+    /// a transmit queue for each other one.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`EthPort::queues`], and [`Error::Invalid`] if there are fewer transmit queues.
+    pub fn queues_for(&mut self, lcores: u16) -> Result<(PortQueues, Vec<PortSender>), Error> {
+        let mut parts = self.take_queues(&vec![1; usize::from(lcores.max(1))])?;
+        let owner = parts.remove(0);
+        Ok((owner, parts.into_iter().map(PortSender::new).collect()))
+    }
+
+    /// Takes out the queues in parts with these numbers of transmit queues. The first part has the receive queues.
+    fn take_queues(&mut self, tx_queues: &[u16]) -> Result<Vec<PortQueues>, Error> {
         let device = &self.0;
         let mut state = device.state();
         let what = || format!("the queues of port `{}`", device.name);
         if !state.started {
             return Err(Error::Invalid { what: what(), remedy: "start the port first".into() });
         }
-        if state.queues_out {
+        if state.queues_out > 0 {
             return Err(Error::InUse { what: what(), remedy: "drop their other owner first" });
         }
-        state.queues_out = true;
-        // SAFETY: the port is started with these queues, and the flag ensures that this is the only value for them.
-        // `stop` refuses while it is set, and the device is closed only when the value has dropped its share.
-        Ok(unsafe { PortQueues::new(Arc::clone(device), state.rx_queues, state.tx_queues) })
+        if tx_queues.iter().sum::<u16>() > state.tx_queues {
+            let remedy = format!("it has {}; use one for all lcores", state.tx_queues);
+            return Err(Error::Invalid {
+                what: format!("{} transmit queues of port `{}`", tx_queues.len(), device.name),
+                remedy,
+            });
+        }
+        state.queues_out = tx_queues.len() as u16;
+        let mut first = 0;
+        let part = |(index, &count): (usize, &u16)| {
+            let rx_queues = if index == 0 { state.rx_queues } else { 0 };
+            let tx_queues = first..first + count;
+            first += count;
+            // SAFETY: the port is started with these queues. The count ensures that these are the only values for
+            // them, and no two parts have a queue in common. `stop` refuses while a part is out, and the device is
+            // closed only when each has dropped its share.
+            unsafe { PortQueues::new(Arc::clone(device), rx_queues, tx_queues) }
+        };
+        Ok(tx_queues.iter().enumerate().map(part).collect())
     }
 
     /// Stops the port. Frames in its queues may be lost.
@@ -220,7 +262,7 @@ impl EthPort {
     pub fn stop(&mut self) -> Result<(), Error> {
         let device = &*self.0;
         let mut state = device.state();
-        if state.queues_out {
+        if state.queues_out > 0 {
             let what = format!("port `{}`", device.name);
             return Err(Error::InUse { what, remedy: "drop its queues before stopping the port" });
         }

@@ -1,6 +1,7 @@
 //! The packet path of a port: its receive and transmit queues, used by one thread.
 
 use std::marker::PhantomData;
+use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -25,7 +26,9 @@ pub struct PortQueues {
     device: Arc<Device>,
     operations: NonNull<rte_eth_fp_ops>,
     rx_queues: u16,
-    tx_queues: u16,
+    /// The receive queue that is next, if frames are received from all in turn.
+    turn: u16,
+    tx_queues: Range<u16>,
     not_sync: PhantomData<std::cell::Cell<()>>,
 }
 
@@ -34,21 +37,21 @@ pub struct PortQueues {
 unsafe impl Send for PortQueues {}
 
 impl PortQueues {
-    /// Creates the queues of `device`: `rx_queues` receive queues and `tx_queues` transmit queues, at least one of
-    /// each.
+    /// Creates the queues of `device`: the first `rx_queues` receive queues and the transmit queues `tx_queues`, at
+    /// least one. Only a [`PortSender`] may have no receive queue.
     ///
     /// # Safety
     ///
     /// The device must be started with these queues and stay so while the value exists, and no other value for them may
     /// exist.
-    pub(super) unsafe fn new(device: Arc<Device>, rx_queues: u16, tx_queues: u16) -> Self {
+    pub(super) unsafe fn new(device: Arc<Device>, rx_queues: u16, tx_queues: Range<u16>) -> Self {
         // SAFETY: the table has an element for each port number that DPDK assigns; only its address is taken.
         let operations = unsafe {
             NonNull::new_unchecked(
                 (&raw mut dpdk_sys::rte_eth_fp_ops).cast::<rte_eth_fp_ops>().add(usize::from(device.id())),
             )
         };
-        Self { device, operations, rx_queues, tx_queues, not_sync: PhantomData }
+        Self { device, operations, rx_queues, turn: 0, tx_queues, not_sync: PhantomData }
     }
 
     /// Returns the name of the port.
@@ -57,14 +60,17 @@ impl PortQueues {
         self.device.name()
     }
 
-    /// Receives up to `most` frames of the first receive queue into `out`, up to its free room. Returns how many frames
-    /// it refused and freed because they had several segments or other owners.
+    /// Receives up to `most` frames of the receive queues in turn into `out`, up to its free room. Returns how many
+    /// frames it refused and freed because they had several segments or other owners.
     #[inline]
     pub fn rx(&mut self, most: usize, out: &mut Burst<Mbuf>) -> usize {
+        if self.rx_queues != 1 {
+            return self.rx_in_turn(most, out);
+        }
         let (mut left, mut refused) = (most.min(out.remaining_capacity()), 0);
         loop {
             let (asked, before) = (left.min(MOST_A_CALL), out.len());
-            // SAFETY: a port has at least one receive queue.
+            // SAFETY: the port has this queue.
             let refused_now = unsafe { self.receive(0, asked, out) };
             refused += refused_now;
             let received = out.len() - before + refused_now;
@@ -73,6 +79,20 @@ impl PortQueues {
                 return refused;
             }
         }
+    }
+
+    #[inline(never)]
+    fn rx_in_turn(&mut self, most: usize, out: &mut Burst<Mbuf>) -> usize {
+        let (mut left, mut refused) = (most.min(out.remaining_capacity()), 0);
+        for _ in 0..self.rx_queues {
+            let before = out.len();
+            // SAFETY: `turn` is below the number of receive queues.
+            let refused_now = unsafe { self.receive(self.turn.into(), left.min(MOST_A_CALL), out) };
+            refused += refused_now;
+            left -= out.len() - before + refused_now;
+            self.turn = (self.turn + 1) % self.rx_queues;
+        }
+        refused
     }
 
     /// Receives up to `most` frames of receive queue `queue`, like [`PortQueues::rx`].
@@ -157,8 +177,8 @@ impl PortQueues {
     /// front.
     #[inline]
     pub fn tx(&mut self, packets: &mut Burst<Mbuf>) {
-        // SAFETY: a port has at least one transmit queue.
-        unsafe { self.transmit(0, packets) }
+        // SAFETY: there is at least one transmit queue.
+        unsafe { self.transmit(self.tx_queues.start.into(), packets) }
     }
 
     /// Passes `packets` to transmit queue `queue`, like [`PortQueues::tx`].
@@ -168,9 +188,9 @@ impl PortQueues {
     /// If the port has no such queue.
     #[inline]
     pub fn tx_queue(&mut self, queue: usize, packets: &mut Burst<Mbuf>) {
-        assert!(queue < usize::from(self.tx_queues), "port {} has no transmit queue {queue}", self.name());
+        assert!(queue < self.tx_queues.len(), "port {} has no transmit queue {queue}", self.name());
         // SAFETY: the port has the queue.
-        unsafe { self.transmit(queue, packets) }
+        unsafe { self.transmit(usize::from(self.tx_queues.start) + queue, packets) }
     }
 
     /// Passes `packets` to transmit queue `queue`.
@@ -234,6 +254,21 @@ fn refuse(out: &mut Burst<Mbuf>, start: usize) -> usize {
         }
     }
     refused
+}
+
+/// A transmit queue of a port, for a thread that does not receive from the port.
+pub struct PortSender(PortQueues);
+
+impl PortSender {
+    pub(super) fn new(queues: PortQueues) -> Self {
+        Self(queues)
+    }
+
+    /// Passes `packets` to the queue, like [`PortQueues::tx`].
+    #[inline]
+    pub fn tx(&mut self, packets: &mut Burst<Mbuf>) {
+        self.0.tx(packets);
+    }
 }
 
 impl Drop for PortQueues {

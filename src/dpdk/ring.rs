@@ -26,10 +26,10 @@ pub struct RingLink {
     pub host: EthPort,
 }
 
-/// The rings of both directions. The host may send by several queues.
+/// The rings of both directions, one for each queue.
 pub(super) struct Rings {
     to_switch: Vec<Ring>,
-    to_host: [Ring; 1],
+    to_host: Vec<Ring>,
 }
 
 /// The end of a link that a port is.
@@ -50,7 +50,7 @@ impl Rings {
     }
 }
 
-/// One direction: a ring with one producer and one consumer, which owns the buffers in it.
+/// One queue: a ring with one producer and one consumer, which owns the buffers in it.
 struct Ring {
     raw: NonNull<rte_ring>,
     _eal: Arc<Shared>,
@@ -63,8 +63,8 @@ unsafe impl Send for Ring {}
 unsafe impl Sync for Ring {}
 
 impl RingLink {
-    /// Creates a link that holds up to `size` frames in each queue and direction, and opens both ends. The switch
-    /// receives by the receive queues of `config`, and the host has as many transmit queues.
+    /// Creates a link that holds up to `size` frames in each queue and direction, and opens both ends. The switch has
+    /// the queues of `config`, and the host has as many in the other direction.
     ///
     /// The ports are called `net_ring_<name>s` and `net_ring_<name>h`. Their number of descriptors and their receive
     /// pools have no effect, but DPDK requires both for a port.
@@ -84,19 +84,19 @@ impl RingLink {
         let queues = config.rx_queues;
         let to_switch = (0..queues).map(|queue| Ring::create(eal, &format!("{name}_s{queue}"), size));
         let to_switch = to_switch.collect::<Result<_, _>>()?;
-        let to_host = [Ring::create(eal, &format!("{name}_h"), size)?];
+        let to_host = (0..config.tx_queues).map(|queue| Ring::create(eal, &format!("{name}_h{queue}"), size));
+        let to_host = to_host.collect::<Result<_, _>>()?;
         let rings = Arc::new(Rings { to_switch, to_host });
         let open =
             |name: String, end, config| EthPort::from_device(attach(eal, &name, &rings, end, pool)?, config, pool);
-        let (of_switch, of_host) =
-            (PortConfig { tx_queues: 1, ..*config }, PortConfig { rx_queues: 1, tx_queues: queues, ..*config });
-        let switch = open(format!("{name}s"), End::Switch, &of_switch)?;
+        let of_host = PortConfig { rx_queues: config.tx_queues, tx_queues: queues, ..*config };
+        let switch = open(format!("{name}s"), End::Switch, config)?;
         let host = open(format!("{name}h"), End::Host, &of_host)?;
         Ok(Self { switch, host })
     }
 }
 
-/// Creates the port `net_ring_<name>` from two rings.
+/// Creates the port `net_ring_<name>` from the rings.
 fn attach(eal: &Eal, name: &str, rings: &Arc<Rings>, end: End, pool: &Mempool) -> Result<Device, Error> {
     let (rx, tx) = match end {
         End::Switch => (&rings.to_switch[..], &rings.to_host[..]),

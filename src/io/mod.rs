@@ -141,7 +141,7 @@ pub trait Ports {
     type Pkt: Packet;
 
     /// Receives up to `most` frames of `port` into `out`, up to its free room. A port with several receive queues
-    /// receives from the first.
+    /// receives from all of them in turn.
     fn rx(&mut self, port: usize, most: usize, out: &mut Burst<Self::Pkt>);
 
     /// Receives up to `most` frames of receive queue `queue` of `port` into `out`, up to its free room. Implementations
@@ -177,8 +177,8 @@ pub trait Ports {
     /// there.
     fn tx(&mut self, port: usize, packets: &mut Burst<Self::Pkt>);
 
-    /// Passes `packets` to transmit queue `queue` of `port`, like [`Ports::tx`]. The switch sends by the first queue;
-    /// virtual hosts may send each priority by a queue of its own.
+    /// Passes `packets` to transmit queue `queue` of `port`, like [`Ports::tx`]. The switch sends by the lcore's own
+    /// queue; virtual hosts may send each priority by a queue of its own.
     #[inline]
     fn tx_queue(&mut self, port: usize, queue: usize, packets: &mut Burst<Self::Pkt>) {
         debug_assert_eq!(queue, 0, "these ports have one queue");

@@ -139,12 +139,15 @@ impl PortPfc {
     }
 
     /// Restarts at `now` the time of the pauses that the last poll received. They are obeyed since then.
+    /// Returns whether there were any.
     #[inline]
-    pub fn start_pauses(&mut self, now: Ticks) {
-        if !self.arrived.enabled.is_empty() {
+    pub fn start_pauses(&mut self, now: Ticks) -> bool {
+        let has_arrived = !self.arrived.enabled.is_empty();
+        if has_arrived {
             self.timers.receive(&self.arrived, now);
             self.arrived = PfcFrame::default();
         }
+        has_arrived
     }
 
     /// Returns the priorities of `frame` that the port obeys in general, and ignores now because of the watchdog.
@@ -170,6 +173,22 @@ impl PortPfc {
             Some(watchdog) if !paused.is_empty() => paused - watchdog.ignoring(),
             _ => paused,
         }
+    }
+
+    /// The time until which each queue may not send, for other lcores; zero if it may. The time of a pause that arrived
+    /// in the last poll is not known yet, so such a queue is stopped without end.
+    #[must_use]
+    pub fn stopped_until(&self) -> [Ticks; CLASSES] {
+        let mut until = [Ticks(0); CLASSES];
+        for priority in (0..CLASSES).filter(|&priority| self.timers.until(priority) > Ticks(0)) {
+            let is_new = self.arrived.enabled.contains(priority);
+            let ends = if is_new { Ticks(u64::MAX) } else { self.timers.until(priority) };
+            let queues = self.map.queues(ClassSet::only(priority)) & self.obeyed_queues;
+            for queue in (queues - self.ignoring()).iter() {
+                until[queue] = until[queue].max(ends);
+            }
+        }
+        until
     }
 
     /// Queues that may not send at `now`, like [`PortPfc::stopped_queues`], for an observer: it changes no state.

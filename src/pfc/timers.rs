@@ -100,6 +100,12 @@ impl PauseTimers {
         self.running.iter().filter(|&priority| self.until[priority] > now).collect()
     }
 
+    /// The time at which the pause of `priority` ends or has ended; zero if it was not paused at the last look.
+    #[must_use]
+    pub fn until(&self, priority: usize) -> Ticks {
+        if self.running.contains(priority) { self.until[priority & 7] } else { Ticks(0) }
+    }
+
     #[cold]
     fn expire(&mut self, now: Ticks) {
         let before = self.running;

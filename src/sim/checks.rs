@@ -171,7 +171,7 @@ impl Engine<'_> {
 /// Sums the lossless frames that a switch dropped for lack of buffer.
 fn lossless_drops(node: &Node, lossless: ClassSet) -> u64 {
     let mut sum = 0;
-    for port in &node.counters.ports {
+    for port in (0..node.spec.ports.len()).flat_map(|port| node.counters.of_port(port)) {
         for class in lossless.iter() {
             for (reason, ..) in DropReason::TABLE {
                 if reason.is_congestion() {
@@ -185,10 +185,10 @@ fn lossless_drops(node: &Node, lossless: ClassSet) -> u64 {
 
 fn describe_drops(node: &Node, lossless: ClassSet) -> String {
     let mut drops = Vec::new();
-    for (port, spec) in node.counters.ports.iter().zip(&node.spec.ports) {
+    for (port, spec) in node.spec.ports.iter().enumerate() {
         for class in lossless.iter() {
             for (reason, label, _) in DropReason::TABLE.iter().filter(|(reason, ..)| reason.is_congestion()) {
-                let count = port.drops[class][*reason as usize].get();
+                let count = node.counters.sum(port, |counters| &counters.drops[class][*reason as usize]);
                 if count > 0 {
                     drops.push(format!("{count} at {} in class {class}, {label}", spec.name));
                 }
@@ -201,5 +201,6 @@ fn describe_drops(node: &Node, lossless: ClassSet) -> String {
 /// Sums all frames that a switch dropped. A flooded copy that found no buffer counts as dropped, although no copy was
 /// made.
 fn all_drops(node: &Node) -> u64 {
-    node.counters.ports.iter().flat_map(|port| port.drops.iter().flatten()).map(|count| count.get()).sum()
+    let ports = (0..node.spec.ports.len()).flat_map(|port| node.counters.of_port(port));
+    ports.flat_map(|port| port.drops.iter().flatten()).map(|count| count.get()).sum()
 }

@@ -6,7 +6,7 @@ use super::node::{EPOCH, Node};
 use super::outcome::{ClassOutcome, Ending, LinkOutcome, Outcome, PortOutcome, SwitchOutcome, Violation};
 use super::watch::Watch;
 use crate::dataplane::Pipeline;
-use crate::dataplane::telemetry::counters::{Counter, LcoreCounters, PerClass, UNCLASSIFIED};
+use crate::dataplane::telemetry::counters::{Counter, LcoreCounters, PerClass, PortCounters, UNCLASSIFIED};
 use crate::dataplane::telemetry::drops::DropReason;
 use crate::sets::CLASSES;
 use crate::units::Ticks;
@@ -24,10 +24,11 @@ pub struct AtStop {
 #[must_use]
 pub fn at_stop(nodes: &[Node]) -> Vec<AtStop> {
     let of_port = |node: &Node, port| {
-        let owner = node.fleet.iter().find(|pipeline| pipeline.owns(port));
+        let senders = || node.fleet.iter().filter(|pipeline| pipeline.sends_by(port));
         std::array::from_fn(|class| {
-            let view = owner.map(|pipeline| pipeline.view(port, class));
-            view.map_or((0, 0), |view| (u64::from(view.used.0), view.queue_bytes.0))
+            let views = senders().map(|pipeline| pipeline.view(port, class));
+            // Lcores that do not own the port hold no cells of its groups.
+            views.fold((0, 0), |(used, queued), view| (used + u64::from(view.used.0), queued + view.queue_bytes.0))
         })
     };
     let of_node = |node: &Node| AtStop {
@@ -98,15 +99,16 @@ fn switch(node: &mut Node, at_stop: &AtStop, watch: &Watch, now: u64) -> SwitchO
 
 fn of_port(node: &Node, port: usize, at_stop: &AtStop, watch: &Watch) -> PortOutcome {
     let (counters, device, spec) = (&node.counters.ports[port], &node.devices[port], &node.spec.ports[port]);
+    let all = |of: &dyn Fn(&PortCounters) -> &Counter| node.counters.sum(port, of);
     let held = at_stop.held.get(port).copied().unwrap_or_default();
     let pauses = device.wires.map_or([0; CLASSES], |(out, _)| watch.begun(out));
     let classes = std::array::from_fn(|class| ClassOutcome {
         lossless: spec.buffer.groups[class].lossless,
         rx_frames: counters.rx_frames[class].get(),
-        tx_frames: counters.tx_frames[class].get(),
-        tx_bytes: counters.tx_bytes[class].get(),
-        marked_frames: counters.ecn_marked[class].get(),
-        drops: drops(&counters.drops[class]),
+        tx_frames: all(&|port| &port.tx_frames[class]),
+        tx_bytes: all(&|port| &port.tx_bytes[class]),
+        marked_frames: all(&|port| &port.ecn_marked[class]),
+        drops: drops(node, port, class),
         xoff_tx: counters.pfc_tx_xoff[class].get(),
         pauses_tx: pauses[class],
         xon_tx: counters.pfc_tx_xon[class].get(),
@@ -117,12 +119,12 @@ fn of_port(node: &Node, port: usize, at_stop: &AtStop, watch: &Watch) -> PortOut
         used_at_stop_cells: held[class].0,
         headroom_highest_cells: counters.group_headroom_highest_cells[class].get(),
         headroom_cells: u64::from(spec.buffer.groups[class].headroom.0),
-        queue_highest_cells: counters.queue_highest_cells[class].get(),
+        queue_highest_cells: all(&|port| &port.queue_highest_cells[class]),
         queue_at_stop_bytes: held[class].1,
     });
     PortOutcome {
         classes,
-        unclassified_drops: drops(&counters.drops[UNCLASSIFIED]),
+        unclassified_drops: drops(node, port, UNCLASSIFIED),
         pfc_tx_frames: counters.pfc_tx_frames.get(),
         pfc_rx_frames: counters.pfc_rx_frames.get(),
         missed_frames: device.missed,
@@ -139,7 +141,8 @@ fn sum(counts: &PerClass) -> u64 {
     counts.iter().map(Counter::get).sum()
 }
 
-fn drops(counts: &[Counter; DropReason::COUNT]) -> Vec<(DropReason, u64)> {
-    let reasons = DropReason::TABLE.iter().zip(counts);
-    reasons.map(|((reason, ..), count)| (*reason, count.get())).filter(|(_, count)| *count > 0).collect()
+/// The frames that `node` dropped at `port` in the row of a class, by reason.
+fn drops(node: &Node, port: usize, row: usize) -> Vec<(DropReason, u64)> {
+    let count = |reason: DropReason| node.counters.sum(port, |counters| &counters.drops[row][reason as usize]);
+    DropReason::TABLE.iter().map(|(reason, ..)| (*reason, count(*reason))).filter(|(_, count)| *count > 0).collect()
 }

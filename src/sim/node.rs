@@ -256,7 +256,7 @@ impl Node {
             }
         };
         let (sent, received) = (moved - state.received, state.worked_for_ps);
-        self.disobeyed = self.disobeyed.or_else(|| self.broken_silence(lcore, &silent));
+        self.disobeyed = self.disobeyed.or_else(|| self.broken_silence(&silent));
         let busy = self.every_ps(lcore) + received + self.poll.frame.0 * PS * sent as u64;
         let state = &mut self.lcores[lcore];
         state.heard_ps = state.began_ps;
@@ -268,8 +268,8 @@ impl Node {
         (state.began_ps + busy + late).max(leaves + 1).max(state.stalled_until)
     }
 
-    /// Returns the queues of the lcore's ports that peers have paused beyond this poll, with the number of frames each
-    /// has sent.
+    /// Returns the queues that peers have paused beyond this poll, of the ports by which the lcore sends. Each has the
+    /// number of frames that it has sent.
     fn silent(&self, lcore: usize, world: &World<'_>) -> Vec<(usize, usize, u64)> {
         let began = self.lcores[lcore].began_ps;
         let mut silent = Vec::new();
@@ -277,7 +277,7 @@ impl Node {
             // A few picoseconds may be rounding errors.
             let paused = (0..CLASSES).filter(|&priority| device.silent_until[priority] > began + PS);
             let paused: ClassSet = paused.collect();
-            if paused.is_empty() || !self.fleet[lcore].owns(port) || !device.is_up(world) {
+            if paused.is_empty() || !self.fleet[lcore].sends_by(port) || !device.is_up(world) {
                 continue;
             }
             let spec = &self.spec.ports[port];
@@ -285,19 +285,23 @@ impl Node {
             let obeyed = spec.pfc.obeyed(self.spec.lossless_queues(spec), &map);
             let queues = map.queues(obeyed & paused);
             for queue in queues.iter() {
-                silent.push((port, queue, self.counters.ports[port].tx_frames[queue].get()));
+                silent.push((port, queue, self.tx_frames(port, queue)));
             }
         }
         silent
     }
 
     /// Returns one of these queues that has sent nevertheless, unless the watchdog makes it ignore pauses.
-    fn broken_silence(&self, lcore: usize, silent: &[(usize, usize, u64)]) -> Option<(usize, usize)> {
+    fn broken_silence(&self, silent: &[(usize, usize, u64)]) -> Option<(usize, usize)> {
         let has_sent = |&&(port, queue, before): &&(usize, usize, u64)| {
-            self.counters.ports[port].tx_frames[queue].get() != before
-                && !self.fleet[lcore].ignoring(port).contains(queue)
+            let is_ignored = self.fleet.iter().any(|part| part.owns(port) && part.ignoring(port).contains(queue));
+            self.tx_frames(port, queue) != before && !is_ignored
         };
         silent.iter().find(has_sent).map(|&(port, queue, _)| (port, queue))
+    }
+
+    fn tx_frames(&self, port: usize, queue: usize) -> u64 {
+        self.counters.sum(port, |counters| &counters.tx_frames[queue])
     }
 
     /// Moves every frame that has arrived by `now` into its receive ring, independent of polls.
@@ -369,7 +373,9 @@ impl Device {
             return;
         };
         for priority in frame.enabled.iter() {
-            self.silent_until[priority] = now + world.watch.pause_ps(wire, frame.quanta[priority].0);
+            let quanta = frame.quanta[priority].0;
+            // XON ends the pause for a lcore whose poll began earlier, too.
+            self.silent_until[priority] = if quanta == 0 { 0 } else { now + world.watch.pause_ps(wire, quanta) };
         }
     }
 

@@ -48,7 +48,8 @@ impl Recording {
         let ports = node.spec.fdb.entries.iter().map(|entry| (entry.mac, usize::from(entry.port))).collect();
         let up = node.devices.iter().enumerate().filter(|(_, device)| device.wires.is_some());
         let up = up.map(|(port, _)| port).collect();
-        let rows = || node.counters.ports.iter().flat_map(|port| &port.drops);
+        let of_ports = || (0..node.spec.ports.len()).flat_map(|port| node.counters.of_port(port));
+        let rows = || of_ports().flat_map(|port| &port.drops);
         let count = |reason: DropReason| rows().map(|row| row[reason as usize].get()).sum();
         let untold = UNTOLD.map(|reason| (reason, count(reason))).into_iter().filter(|(_, count)| *count > 0);
         Self {

@@ -90,12 +90,19 @@ impl Watched {
     fn sample(&mut self, node: &Node, before: usize) {
         let port = self.port.port;
         let Some(pipeline) = node.fleet.iter().find(|pipeline| pipeline.owns(port)) else { return };
-        let counters = &node.counters.ports[port];
-        let tx: u64 = counters.tx_bytes.iter().map(|bytes| bytes.get()).sum();
+        let counters = &node.counters;
+        let tx: u64 = (0..CLASSES).map(|queue| counters.sum(port, |port| &port.tx_bytes[queue])).sum();
         self.tx_bytes.push(clamp(tx - self.tx_before));
         self.tx_before = tx;
         for (class, series) in self.classes.iter_mut().enumerate() {
-            let (view, marked) = (pipeline.view(port, class), counters.ecn_marked[class].get());
+            let marked = counters.sum(port, |port| &port.ecn_marked[class]);
+            let mut view = pipeline.view(port, class);
+            for guest in node.fleet.iter().filter(|part| !part.owns(port) && part.sends_by(port)) {
+                let there = guest.view(port, class);
+                view.queue_bytes += there.queue_bytes;
+                view.queue_cells += there.queue_cells;
+                view.queue_frames += there.queue_frames;
+            }
             let is_idle = view.queue_frames == 0 && view.used.0 == 0 && view.headroom.0 == 0 && !view.is_xoff;
             if series.is_none() && is_idle && marked == 0 {
                 continue;

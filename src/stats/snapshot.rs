@@ -69,6 +69,27 @@ pub struct PortSnapshot {
 }
 
 impl PortSnapshot {
+    /// Reads the counters of `port`. At a joint port, what the lcores count adds up, and so do their watermarks: their
+    /// sum is at least the highest depth of the queue.
+    fn of(counters: &Counters, port: usize, device: DeviceStats) -> Self {
+        let mut all = Self::take(&counters.ports[port], device);
+        for guest in counters.of_port(port).skip(1).map(|guest| Self::take(guest, DeviceStats::default())) {
+            let add = |sum: &mut Values, more: &Values| sum.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
+            add(&mut all.tx_frames, &guest.tx_frames);
+            add(&mut all.tx_bytes, &guest.tx_bytes);
+            add(&mut all.ecn_marked, &guest.ecn_marked);
+            add(&mut all.queue_cells, &guest.queue_cells);
+            add(&mut all.queue_highest_cells, &guest.queue_highest_cells);
+            for (row, more) in all.drops.iter_mut().zip(&guest.drops) {
+                row.0.iter_mut().zip(&more.0).for_each(|(sum, more)| *sum += more);
+            }
+            all.pfc_tx_frames += guest.pfc_tx_frames;
+            all.egress_stuck |= guest.egress_stuck;
+            all.egress_stucks += guest.egress_stucks;
+        }
+        all
+    }
+
     fn take(port: &PortCounters, device: DeviceStats) -> Self {
         Self {
             rx_frames: values(&port.rx_frames),
@@ -270,7 +291,7 @@ impl Snapshot {
         let lcores: Vec<_> = lcores.iter().map(|lcore| LcoreSnapshot::take(lcore)).collect();
         Self {
             at,
-            ports: ports.iter().enumerate().map(|(index, port)| PortSnapshot::take(port, device(index))).collect(),
+            ports: (0..ports.len()).map(|port| PortSnapshot::of(&switch_view.counters, port, device(port))).collect(),
             lcore: lcores.iter().fold(LcoreSnapshot::default(), LcoreSnapshot::with),
             lcores,
         }

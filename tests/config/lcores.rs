@@ -34,6 +34,42 @@ fn ports_are_spread_over_the_lcores_in_turn() {
 }
 
 #[test]
+fn ports_have_a_transmit_queue_for_each_lcore_or_one() {
+    let text = |lcores: u8, keys: &str| {
+        format!(
+            "preset: roce\nlcores: {{count: {lcores}}}\nports:\n- {{name: p1, device: ring, speed: 10G{keys}}}\n\
+             - {{name: p2, device: \"0000:3b:00.0\", speed: 10G}}\n- {{name: p3, device: net_tap3, speed: 10G}}\n\
+             hosts:\n- {{name: h1, port: p1}}\n"
+        )
+    };
+    let tx_queues = |config: &Config| config.switch.ports.iter().map(|port| port.tx_queues).collect::<Vec<u8>>();
+    let joint = |config: &Config| config.switch.joint_ports().iter().collect::<Vec<usize>>();
+    let config = accept(&text(3, ""));
+    assert_eq!((tx_queues(&config), joint(&config)), (vec![3, 3, 1], vec![0, 1]));
+    let config = accept(&text(3, ", tx_queues: 1"));
+    assert_eq!((tx_queues(&config), joint(&config)), (vec![1, 3, 1], vec![1]));
+    let config = accept(&text(1, ", tx_queues: 8"));
+    assert_eq!((tx_queues(&config), joint(&config)), (vec![1; 3], vec![]), "one lcore needs one queue");
+    let config = accept(&format!("{}classes: {{0: {{queue_reserve: 10kB}}}}\n", text(3, "")));
+    assert!(joint(&config).is_empty(), "a queue with a reserve has one owner");
+    refuse(
+        &text(3, ", tx_queues: 2"),
+        "x.yaml:4:51: ports[0].tx_queues: `2` queues are too few for 3 lcores: either each lcore has its own, or the \
+         port's lcore sends for all; write `3` or `1`",
+    );
+    refuse(
+        "lcores: {count: 3}\nports: [{name: p1, device: \"vhost:/run/a\", speed: 10G, queues: 2, tx_queues: 3}]\n",
+        "x.yaml:2:78: ports[0].tx_queues: a guest that receives by 3 queues also sends by them, and the switch polls 2; \
+         write `queues: 3` too",
+    );
+    refuse(
+        &port("speed: 10G, tx_queues: 2"),
+        "x.yaml:2:61: ports[0].tx_queues: only NICs by PCI address, vhost and `device: ring` have several transmit \
+         queues; write `tx_queues: 1`",
+    );
+}
+
+#[test]
 fn invalid_lcore_settings_are_refused() {
     refuse_beside_ports(
         "lcores: {dataplane: 1, count: 2}\n",

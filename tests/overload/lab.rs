@@ -193,7 +193,7 @@ impl Lab {
         let world = World { hosts: Hosts::new(&hosts, HZ), links };
         let tallies = world.hosts.counters();
         let world = Rc::new(RefCell::new(world));
-        let counters = Arc::new(Counters::new(switch.ports.len(), usize::from(switch.lcores)));
+        let counters = Arc::new(Counters::of(&switch));
         let end = || SwitchEnd { world: world.clone(), clock: HZ, frame_ns, shed_ns: frame_ns.div_ceil(6) };
         let fleet = Pipeline::fleet(&switch, &counters, HZ, 1);
         let mut lab = Self {

@@ -16,7 +16,7 @@ fn pfc_wire_time_is_charged_to_data_pacing() {
     for _ in 0..20_000 {
         bed.now += 1000;
         // Port 3 keeps the queue of port 1 full, and the peer of port 1 never pauses it.
-        credit[3] = if bed.counters.ports[1].queue_cells[0].get() < 2000 { credit[3] + 1250 } else { 0 };
+        credit[3] = if bed.counters.sum(1, |port| &port.queue_cells[0]) < 2000 { credit[3] + 1250 } else { 0 };
         while credit[3] > 0 {
             bed.io.inject(3, &frame(3, 1, 0, 1476));
             credit[3] -= 1400;

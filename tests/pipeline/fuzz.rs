@@ -178,7 +178,7 @@ fn is_marked_ipv6(frame: &[u8]) -> bool {
 /// Asserts that every received frame and every copy was sent, dropped for a reason, or consumed, and only once.
 fn check_conservation(bed: &Bed, injected: u64) {
     let (mut sent, mut dropped, mut consumed) = (0, 0, 0);
-    for port in &bed.counters.ports {
+    for port in (0..PORTS).flat_map(|port| bed.counters.of_port(port)) {
         sent += port.tx_frames.iter().map(|count| count.get()).sum::<u64>();
         dropped += port.drops.iter().flatten().map(|count| count.get()).sum::<u64>();
         consumed += port.pfc_rx_frames.get() + port.pause_rx_frames.get();

@@ -3,7 +3,7 @@
 use holdfast::dataplane::Scratch;
 use std::sync::Arc;
 
-use crate::LCORES;
+use crate::{LCORES, TX_QUEUES};
 use holdfast::dataplane::handoff::exception::{ExceptionLink, exception_channel};
 use holdfast::dataplane::{Counters, DropReason, LiveConfig, Pipeline, PortSpec, QueueSpec, SwitchSpec};
 use holdfast::forward::FdbSpec;
@@ -54,7 +54,7 @@ pub fn spec(ports: usize) -> SwitchSpec {
     let port = |index: usize| {
         let mac = MacAddr::local(0, index as u16);
         let port = PortSpec::new(format!("p{index}"), mac, BitRate(10_000_000_000), groups);
-        PortSpec { lcore: [0, LCORES - 1][index % 2], ..port }
+        PortSpec { lcore: [0, LCORES - 1][index % 2], tx_queues: TX_QUEUES, ..port }
     };
     let lossy_limit = QueueLimit { threshold: Threshold::Dynamic(Alpha::from_exponent(3).unwrap()) };
     let mut queues = [QueueSpec {
@@ -136,6 +136,18 @@ impl Fleet {
             }
         }
         done
+    }
+
+    /// Shuts down `lcore` alone.
+    #[allow(dead_code, reason = "only where there are several")]
+    pub fn shutdown_one(&mut self, lcore: usize, io: &mut MemPorts, now: Ticks) -> bool {
+        self.parts[lcore].shutdown(io, now)
+    }
+
+    /// Polls `lcore` alone.
+    #[allow(dead_code, reason = "only where there are several")]
+    pub fn poll_one(&mut self, lcore: usize, io: &mut MemPorts, now: u64) {
+        self.parts[lcore].poll(io, &mut self.scratch, Ticks(now));
     }
 
     pub fn apply(&mut self, live_config: &LiveConfig) {
@@ -245,7 +257,8 @@ impl Bed {
 
     /// Returns the drops at `port` for `reason`, of any class.
     pub fn drops(&self, port: usize, reason: DropReason) -> u64 {
-        self.counters.ports[port].drops.iter().map(|row| row[reason as usize].get()).sum()
+        let rows = self.counters.of_port(port).flat_map(|port| &port.drops);
+        rows.map(|row| row[reason as usize].get()).sum()
     }
 
     /// Asserts that all frames have left and all cells and buffers are free.

@@ -21,3 +21,5 @@ mod wred;
 
 /// Number of lcores of the switches in these tests. `tests/pipeline_two` runs the same tests with two.
 const LCORES: u8 = 1;
+/// Transmit queues of their ports. `tests/pipeline_joint` runs the tests with one for each of two lcores.
+const TX_QUEUES: u8 = 1;

@@ -33,7 +33,7 @@ fn send(bed: &mut Bed, to: usize, frames: usize) {
 }
 
 fn stuck(bed: &Bed, port: usize) -> (u64, u64) {
-    (bed.counters.ports[port].egress_stuck.get(), bed.counters.ports[port].egress_stucks.get())
+    (bed.counters.sum(port, |port| &port.egress_stuck), bed.counters.sum(port, |port| &port.egress_stucks))
 }
 
 /// An obedient sender was once paused for ever here: its frames for a dead port filled its group.
@@ -212,7 +212,9 @@ fn stuck_port_holds_no_frames_at_shutdown() {
     send(&mut bed, 1, 32);
     bed.run(LIMIT + MS);
     let now = holdfast::units::Ticks(bed.now);
-    assert!(!bed.switch.shutdown(&mut bed.io, now), "port 1 takes no XON");
+    // With joint ports only the lcore of port 0 has found its queue stuck, so the owner of port 1 has no XON due.
+    let is_told = bed.switch.shutdown(&mut bed.io, now);
+    assert_eq!(is_told, crate::TX_QUEUES > 1, "port 1 takes no XON");
     assert_eq!(stuck(&bed, 1), (0, 1));
     bed.assert_empty();
 }

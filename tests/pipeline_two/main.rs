@@ -27,3 +27,5 @@ mod tags;
 
 /// Number of lcores of the switches in these tests.
 const LCORES: u8 = 2;
+/// Transmit queues of their ports: frames cross rings.
+const TX_QUEUES: u8 = 1;

@@ -69,8 +69,9 @@ impl Why {
     }
 
     fn of(look: &Look<'_>, port: usize, row: usize) -> Self {
-        let counters = &look.switch_view.counters.ports[port];
-        let counted = DropReason::TABLE.iter().map(|line| (line, counters.drops[row][line.0 as usize].get()));
+        let counters = &look.switch_view.counters;
+        let count = |reason: DropReason| counters.sum(port, |counters| &counters.drops[row][reason as usize]);
+        let counted = DropReason::TABLE.iter().map(|line| (line, count(line.0)));
         let reasons = counted.filter(|(_, frames)| *frames > 0).map(|((reason, label, meaning), frames)| Reason {
             reason: (*label).to_owned(),
             frames,
@@ -79,11 +80,10 @@ impl Why {
         });
         let (mut decisions, mut xoffs) = (Vec::new(), 0);
         if row < CLASSES {
-            let logged = &look.switch_view.counters.decisions[port];
             let group = usize::from(look.switch_view.spec.classes.tc_to_group[row] & 7);
-            xoffs = counters.pfc_tx_xoff[group].get();
-            let mut seen = logged.last_drops(row);
-            seen.extend(logged.last_pauses(group));
+            xoffs = counters.ports[port].pfc_tx_xoff[group].get();
+            let mut seen: Vec<_> = counters.logs_of_port(port).flat_map(|logged| logged.last_drops(row)).collect();
+            seen.extend(counters.decisions[port].last_pauses(group));
             seen.sort_by_key(|logged| std::cmp::Reverse(logged.at));
             decisions = seen.iter().map(|logged| Sentence { look, port, logged }.explained()).collect();
         }

@@ -1,5 +1,6 @@
 //! `device:` and `queues:` of a port.
 
+use super::lcores::MAX_LCORES;
 use super::{vdev, vhost};
 use crate::config::model::DeviceKind;
 use crate::config::yaml::names::Unique;
@@ -27,6 +28,43 @@ pub fn read_queues(fields: &Fields<'_>, kind: &DeviceKind, pfc: PfcMode) -> u8 {
         (written, of_device) => written.map(|(count, _)| count).or(of_device).unwrap_or(default),
     }
 }
+
+/// Reads `tx_queues:`, the number of transmit queues: one, or one for each of `lcores`. The device has `queues` receive
+/// queues.
+pub fn read_tx_queues(fields: &Fields<'_>, kind: &DeviceKind, queues: u8, lcores: u8) -> Option<u8> {
+    let item = fields.get("tx_queues")?;
+    let written = item.number::<u8>("a count of queues", 1..=MAX_LCORES.into())?;
+    if written > 1 && written < lcores {
+        item.fail(format!(
+            "`{written}` queues are too few for {lcores} lcores: either each lcore has its own, or the port's lcore sends \
+             for all; write `{lcores}` or `1`"
+        ));
+    }
+    let needed = written.min(lcores);
+    let is_vhost = !matches!(kind, DeviceKind::Ring | DeviceKind::Pci(_)) && has_queues(kind);
+    if is_vhost && needed > queues {
+        item.fail(format!(
+            "a guest that receives by {needed} queues also sends by them, and the switch polls {queues}; write `queues: \
+             {needed}` too"
+        ));
+    }
+    if written > 1 && !has_queues(kind) {
+        item.fail(format!("{ONE_TX_QUEUE}; write `tx_queues: 1`"));
+    }
+    Some(needed)
+}
+
+/// The transmit queues of a device with `lcores` lcores, unless they are written. A guest may leave queues of a vhost
+/// port unused, and frames for them would wait without end. So it has one unless the user knows better.
+pub fn default_tx_queues(kind: &DeviceKind, lcores: u8) -> u8 {
+    match kind {
+        DeviceKind::Ring | DeviceKind::Pci(_) => lcores,
+        DeviceKind::Vhost(_) | DeviceKind::Vdev(_) => 1,
+    }
+}
+
+/// Reason why a device has one transmit queue. The driver of taps has as many receive queues as transmit queues.
+const ONE_TX_QUEUE: &str = "only NICs by PCI address, vhost and `device: ring` have several transmit queues";
 
 /// Reason why a device has one receive queue.
 const NO_QUEUES: &str = "only NICs by PCI address, vhost and `device: ring` have several receive queues";

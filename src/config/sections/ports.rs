@@ -35,6 +35,7 @@ const KEYS: &[&str] = &[
     "rewrite",
     "vlan",
     "queues",
+    "tx_queues",
     "pfc",
     "pfc_proven",
     "watchdog",
@@ -168,6 +169,8 @@ fn read_port<'a>(
     let pfc = read_pfc(fields, &kind, context.overrides);
     // Simulated cables have one queue.
     let queues = if context.overrides.simulated { 1 } else { device::read_queues(fields, &kind, pfc) };
+    let written = device::read_tx_queues(fields, &kind, queues, context.lcores.count);
+    let tx_queues = written.unwrap_or_else(|| device::default_tx_queues(&kind, context.lcores.count));
     let port = Port {
         name,
         has_device,
@@ -175,6 +178,8 @@ fn read_port<'a>(
             socket: vhost::read_access(fields, &kind),
             kind,
             queues,
+            tx_queues,
+            needs_tx_queues: written.is_some(),
             has_mac,
             pfc_proven: fields.get("pfc_proven").and_then(|item| item.flag()).unwrap_or(false),
             cable: fields.get("cable").and_then(|item| read_cable(&item)).unwrap_or(DEFAULT_CABLE),

@@ -94,21 +94,21 @@ impl Buffer {
 
     /// Admits all frames of `demand`, which came by ingress `port`, if [`Buffer::admit`] and their queues on this lcore
     /// would accept each of them and no group would become XOFF. Otherwise admits none. Returns whether they are
-    /// admitted. `own` has the ports of this lcore.
+    /// admitted. `sends` has the ports by which this lcore sends.
     ///
     /// Always inline, at two calls: a call of its own costs 145 instructions a burst.
     #[inline(always)]
     pub fn admit_burst(
         &mut self,
         (ports, port): (&mut [Port], usize),
-        own: PortSet,
+        sends: PortSet,
         rule: &QueueAdmission,
         metas: &[Meta; BURST],
         demand: &BurstDemand,
     ) -> bool {
         let groups = demand.groups();
         let lossy = groups - ports[port].lossless;
-        if !lossy.is_empty() && !self.queues_take((ports, port), own, rule, metas, demand, lossy)
+        if !lossy.is_empty() && !self.queues_take((ports, port), sends, rule, metas, demand, lossy)
             || !ports[port].ledger.admit_burst(&demand.cells, groups, &mut self.pools)
         {
             return false;
@@ -133,13 +133,13 @@ impl Buffer {
     fn queues_take(
         &self,
         (ports, port): (&[Port], usize),
-        own: PortSet,
+        sends: PortSet,
         rule: &QueueAdmission,
         metas: &[Meta; BURST],
         demand: &BurstDemand,
         lossy: ClassSet,
     ) -> bool {
-        let crosses = !(demand.egresses - own).is_empty();
+        let crosses = !(demand.egresses - sends).is_empty();
         // The other lcore must accept a frame within its group's reserve. Only frame by frame is it known which frames
         // these are.
         if crosses && lossy.iter().any(|group| ports[port].ledger.has_free_reserve(group)) {
@@ -154,7 +154,12 @@ impl Buffer {
         };
         // Iterates by port and queue instead of by frame: there are fewer of them.
         let deepest = |queue: usize| {
-            demand.egresses.iter().map(|egress| ports[egress].queues[queue].cells()).max().unwrap_or_default()
+            demand
+                .egresses
+                .iter()
+                .map(|egress| ports[egress].queues[queue].cells() + ports[egress].elsewhere(queue).cells)
+                .max()
+                .unwrap_or_default()
         };
         rule.admit_burst(request, self.lossy_pool(), draws, deepest)
     }

@@ -31,11 +31,14 @@ impl<P: Packet> Egress<P> {
         let mut chosen = Chosen::default();
         // IEEE 802.1Q clause 8.6.8: "a frame of priority n is not available for transmission if that priority is
         // paused".
-        let mut ready = port.waiting - port.discarding - port.pfc.stopped_queues(now);
-        let Some(mut pace) = port.shaper.pace(now) else { return chosen };
+        let mut ready = port.waiting - port.discarding - port.stopped_queues(now);
+        if ready.is_empty() {
+            return chosen;
+        }
+        let Some(mut pace) = port.pace(ready, self.burst, now) else { return chosen };
         if let Some(after) = all_fit(port, ready, rule, (pace, self.burst)) {
             self.serve_all((number, port), reserves, ready, &mut chosen);
-            port.shaper.keep(after, now);
+            port.keep_pace(after, true, now);
             return chosen;
         }
         while !ready.is_empty() && self.posted.len() < self.burst && pace.is_free() {
@@ -55,9 +58,7 @@ impl<P: Packet> Egress<P> {
                 port.scheduler.emptied(queue);
             }
         }
-        if !self.posted.is_empty() {
-            port.shaper.keep(pace, now);
-        }
+        port.keep_pace(pace, !self.posted.is_empty(), now);
         chosen
     }
 
@@ -97,12 +98,13 @@ impl<P: Packet> Egress<P> {
         pace: &mut Pace,
         chosen: &mut Chosen,
     ) {
+        let elsewhere = port.elsewhere(queue).bytes;
         let Port { queues, scheduler, .. } = port;
         let frames = &mut queues[queue];
         let mut credit = scheduler.credit(queue, frames.head_len(&self.slab).0 as u32, ready);
         loop {
             let here = frames.first(&self.slab);
-            let (posted, depth) = (self.posted.len(), frames.bytes());
+            let (posted, depth) = (self.posted.len(), frames.bytes() + elsewhere);
             let descs = &here[..here.len().min(self.burst - self.posted.len())];
             // Depths only decrease from here on.
             let wred = wred.filter(|wred| wred.probability(depth) > 0);
@@ -144,14 +146,16 @@ impl<P: Packet> Egress<P> {
 #[inline]
 fn all_fit(port: &Port, ready: ClassSet, rule: &QueueAdmission, (pace, burst): (Pace, usize)) -> Option<Pace> {
     // A device that takes a part would leave the same queues behind each time.
-    if ready.is_empty() || !port.takes_all || fast_path::is_off(FastPath::AllSent) {
+    if !port.takes_all || fast_path::is_off(FastPath::AllSent) {
         return None;
     }
     let (mut frames, mut bytes) = (0, Bytes(0));
     for queue in ready.iter() {
         let (run, _) = port.queues[queue].as_one_run()?;
         (frames, bytes) = (frames + run.frames, bytes + run.bytes());
-        if frames as usize > burst || rule.wred(queue).is_some_and(|wred| wred.probability(run.bytes()) > 0) {
+        if frames as usize > burst
+            || rule.wred(queue).is_some_and(|wred| wred.probability(run.bytes() + port.elsewhere(queue).bytes) > 0)
+        {
             return None;
         }
     }

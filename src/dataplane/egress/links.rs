@@ -4,7 +4,6 @@ use crate::dataplane::port::Port;
 use crate::dataplane::telemetry::counters::PortCounters;
 use crate::dataplane::telemetry::drops::DropReason;
 use crate::io::{Burst, Ports};
-use crate::qos::shaper::MIN_FRAME;
 use crate::route::ROUTER_PORT;
 use crate::sets::{ClassSet, PortSet};
 use crate::units::Ticks;
@@ -19,6 +18,16 @@ pub(crate) struct Links {
     pub refusing: PortSet,
     /// Own ports whose devices take no frames.
     pub stuck: PortSet,
+}
+
+/// The state of a stuck port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StuckLook {
+    /// Its device has taken a frame: it is no longer stuck.
+    Moves,
+    /// A probe is due now.
+    Probe,
+    Waits,
 }
 
 impl Links {
@@ -44,17 +53,19 @@ impl Links {
     }
 
     /// Lets a stuck port send again if its device has taken a frame. Otherwise it permits a probe if one is due: the
-    /// next frame for the port, and a PFC frame, which is sent even if no frame comes. Returns whether the port is no
-    /// longer stuck.
+    /// next frame for the port, and a PFC frame, which the caller sends even if no frame comes.
     #[cold]
-    pub fn look_at_stuck(&mut self, (number, port): (usize, &mut Port), counters: &PortCounters, now: Ticks) -> bool {
+    pub fn look_at_stuck(
+        &mut self,
+        (number, port): (usize, &mut Port),
+        counters: &PortCounters,
+        now: Ticks,
+    ) -> StuckLook {
         if port.progress.has_moved(counters.taken_frames()) {
-            return self.release_stuck((number, port), counters);
+            self.release_stuck((number, port), counters);
+            return StuckLook::Moves;
         }
-        if port.progress.probe(now) {
-            port.pfc.announce();
-        }
-        false
+        if port.progress.probe(now) { StuckLook::Probe } else { StuckLook::Waits }
     }
 
     /// Ends the stuck state of a port, so that it sends again. Returns whether the port was stuck.
@@ -108,7 +119,7 @@ impl Links {
         port.pfc.sent(frame, now);
         // The frame bypassed pacing, but not the wire, so the next data frames wait for its time. Otherwise each PFC
         // frame would put the device ahead of the wire and delay the next PFC frame.
-        port.shaper.charge(MIN_FRAME, now);
+        port.charge_pfc(now);
         counters.pfc_tx_frames.add(1);
         for priority in frame.enabled.iter() {
             let xoff = frame.quanta[priority].0 > 0;

@@ -3,6 +3,7 @@
 mod choose;
 mod chosen;
 pub(crate) mod enqueue;
+pub(crate) mod joint;
 pub(crate) mod links;
 #[cfg(test)]
 mod pacing_tests;
@@ -26,6 +27,7 @@ use crate::dataplane::telemetry::drops::DropReason;
 use crate::io::{Burst, Packet, Ports};
 use crate::mmu::{QueueAdmission, QueueReserves};
 use crate::mutant::{self, Mutant};
+use crate::qos::Shaper;
 use crate::qos::wred::XorShift;
 use crate::sets::{CLASSES, LEAST_BURST};
 use crate::units::Ticks;
@@ -65,7 +67,7 @@ pub(crate) struct Offered {
     pub is_refused: bool,
 }
 
-/// An own port that sends.
+/// A port by which the lcore sends.
 pub(crate) struct Sender<'a> {
     pub number: usize,
     pub port: &'a mut Port,
@@ -106,6 +108,7 @@ impl<P: Packet> Egress<P> {
     /// Puts the frames that the device did not take back to the heads of their queues, the last frame first.
     #[cold]
     fn put_back(&mut self, (number, port): (usize, &mut Port), reserves: &QueueReserves) {
+        port.give_back(self.charges.iter().map(|desc| Shaper::wire_bytes(desc.frame_len().into())).sum());
         for (packet, desc) in self.posted.drain(..).zip(self.charges.drain(..)).rev() {
             let queue = desc.queue();
             let before = port.queues[queue].cells();

@@ -1,4 +1,4 @@
-//! The egress half of a poll: each own port sends in bursts, as long as it may and there is time.
+//! The egress half of a poll: each port by which the lcore sends has its bursts, as long as it may and there is time.
 
 use super::{Offered, Sender};
 use crate::dataplane::pipeline::Pipeline;
@@ -19,13 +19,14 @@ pub(crate) struct Sent {
 }
 
 impl<P: Packet> Pipeline<P> {
-    /// Runs the watchdog, discards and sends at each own port. Returns the frames sent.
+    /// Runs the watchdog of each own port, discards and sends. Returns the frames sent.
     #[inline]
     pub(crate) fn transmit_all<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks) -> usize {
         let (mut moved, mut more) = (0, PortSet::EMPTY);
-        for port in self.own.iter() {
-            if self.ports[port].watch(&self.telemetry.counters.ports[port], now) {
+        for port in self.sends.iter() {
+            if self.ports[port].watch(port, &self.telemetry.counters, now) {
                 self.links.refusing.set(port, self.ports[port].is_refusing());
+                self.tell_pauses(port);
             }
             if !self.ports[port].discarding.is_empty() {
                 self.run_discards(io, port, DISCARDED);
@@ -54,8 +55,19 @@ impl<P: Packet> Pipeline<P> {
             if sent < self.egress.burst {
                 return Sent { frames, has_more: false };
             }
+            // Each lcore has time for the ports that it owns, and joint ports may be far more.
+            if !self.own.contains(port) && self.is_late(io, now) {
+                break;
+            }
         }
         Sent { frames, has_more: !self.ports[port].waiting.is_empty() }
+    }
+
+    /// Whether the poll that began at `now` has used three quarters of the poll gap. Without a poll gap or a clock it
+    /// never has.
+    fn is_late<I: Ports<Pkt = P>>(&self, io: &mut I, now: Ticks) -> bool {
+        let latest = self.telemetry.clock.half_gap() * 3 / 2;
+        latest > 0 && io.time().is_some_and(|time| time.since(now) > latest)
     }
 
     /// Sends further bursts of the ports that have `more`, in rounds. The burst limit assumes MTU-sized frames, so a
@@ -85,7 +97,7 @@ impl<P: Packet> Pipeline<P> {
         if port.waiting.is_empty() {
             return 0;
         }
-        let counters: &PortCounters = &self.telemetry.counters.ports[number];
+        let counters: &PortCounters = self.telemetry.written(number);
         let from = Sender { number, port, counters };
         let Offered { taken, is_refused } = self.egress.transmit(io, from, &mut self.buffer, &self.queue_rule, now);
         if is_refused {

@@ -61,13 +61,19 @@ pub(crate) struct Mesh<P> {
 
 impl<P: Send> Mesh<P> {
     /// Creates the meshes of all lcores of `spec`. A ring holds as many frames as the buffer has cells, plus one burst.
+    /// No frame crosses to an lcore that owns joint ports only.
     pub fn fleet(spec: &SwitchSpec) -> Vec<Self> {
-        let (lcores, frames) = (usize::from(spec.lcores), spec.buffer.total.0 as usize + BURST);
+        let (lcores, joint) = (usize::from(spec.lcores), spec.joint_ports());
+        let has_others = |to: usize| {
+            let ports = spec.ports.iter().enumerate();
+            ports.filter(|(port, _)| !joint.contains(*port)).any(|(_, port)| usize::from(port.lcore) == to)
+        };
+        let frames = |to: usize| if has_others(to) { spec.buffer.total.0 as usize + BURST } else { 1 };
         let owners = std::array::from_fn(|port| spec.ports.get(port).map_or(0, |port| port.lcore));
-        let alone = |_| Self { peers: (0..lcores).map(|_| None).collect(), owners };
-        let mut fleet: Vec<Self> = (0..lcores).map(alone).collect();
+        let without_peers = |_| Self { peers: (0..lcores).map(|_| None).collect(), owners };
+        let mut fleet: Vec<Self> = (0..lcores).map(without_peers).collect();
         for (one, other) in lcore_pairs(lcores) {
-            let ((there, received), (back, returned)) = (ring(frames), ring(frames));
+            let ((there, received), (back, returned)) = (ring(frames(other)), ring(frames(one)));
             fleet[one].peers[other] = Some(Box::new(PeerLcore { frames_out: there, frames_in: returned }));
             fleet[other].peers[one] = Some(Box::new(PeerLcore { frames_out: back, frames_in: received }));
         }

@@ -32,14 +32,14 @@ impl<P: Packet> Pipeline<P> {
     ) {
         // The watchdog drops a priority in both directions: frames that leave by a port, and those that came by it.
         let is_special = demand.floods || !((demand.egresses | PortSet::only(port)) & self.links.refusing).is_empty();
-        let is_admitted =
-            !is_special && self.buffer.admit_burst((&mut self.ports, port), self.own, &self.queue_rule, metas, demand);
+        let is_admitted = !is_special
+            && self.buffer.admit_burst((&mut self.ports, port), self.sends, &self.queue_rule, metas, demand);
         // At once, unless some frame is dropped or consumed, or the use of a queue's reserve must be published.
         if demand.sent.len() == burst.len() && self.buffer.reserves.is_empty() {
             if is_admitted {
                 return self.enqueue_burst(io, burst, (metas, lanes), demand);
             }
-            if !is_special && demand.lossy_queues.is_empty() && (demand.egresses - self.own).is_empty() {
+            if !is_special && demand.lossy_queues.is_empty() && (demand.egresses - self.sends).is_empty() {
                 return self.send_lossless(io, port, burst, (metas, lanes), demand);
             }
         }
@@ -66,7 +66,7 @@ impl<P: Packet> Pipeline<P> {
         (metas, lanes): (&[Meta; BURST], &BurstLanes),
         demand: &BurstDemand,
     ) {
-        if !(demand.egresses - self.own).is_empty() {
+        if !(demand.egresses - self.sends).is_empty() {
             return self.hand_over_burst(io, burst, metas, demand);
         }
         self.egress.push_all((&mut self.ports, &mut self.buffer), burst, (metas, lanes), demand);
@@ -122,11 +122,11 @@ impl<P: Packet> Pipeline<P> {
         demand: &BurstDemand,
     ) {
         self.egress.expect_room(burst.len());
-        let own = self.own;
-        let mut appended = Appended { frames: 0, egresses: demand.egresses & own, queues: demand.queues };
+        let sends = self.sends;
+        let mut appended = Appended { frames: 0, egresses: demand.egresses & sends, queues: demand.queues };
         for (packet, meta) in burst.drain(..).zip(metas) {
             let Forwarding::Send(egress) = meta.forwarding else { unreachable!("every frame of the burst is sent") };
-            if own.contains(egress.into()) {
+            if sends.contains(egress.into()) {
                 appended.frames += 1;
                 let state = &mut self.ports[usize::from(egress)];
                 self.egress.append(state, &mut self.buffer, packet, meta.desc);
@@ -236,7 +236,7 @@ impl<P: Packet> Pipeline<P> {
     #[inline]
     fn place_judged<I: Ports<Pkt = P>>(&mut self, io: &mut I, handed: HandoffFrame<P>, before: Option<Before>) {
         let egress = usize::from(handed.egress);
-        if self.own.contains(egress) {
+        if self.sends.contains(egress) {
             let (queues, mut context) = self.queue_context();
             match queues.enqueue(&mut context, handed) {
                 Ok(()) => self.telemetry.gauges_dirty.insert(egress),
@@ -259,7 +259,7 @@ impl<P: Packet> Pipeline<P> {
     #[inline]
     fn place_accepted<I: Ports<Pkt = P>>(&mut self, io: &mut I, handed: HandoffFrame<P>) {
         let egress = usize::from(handed.egress);
-        if !self.own.contains(egress) {
+        if !self.sends.contains(egress) {
             return self.push_to_lcore(io, handed);
         }
         let (queues, mut context) = self.queue_context();
@@ -289,7 +289,7 @@ impl<P: Packet> Pipeline<P> {
         before: Option<Before>,
     ) {
         let egress = usize::from(handed.egress);
-        let owned = self.own.contains(egress).then(|| &self.ports[egress]);
+        let owned = self.sends.contains(egress).then(|| &self.ports[egress]);
         let queue = RefusingQueue::of(owned, handed.desc, self.buffer.lossy_pool());
         self.log_refused(&handed, reason, queue, at);
         match before {

@@ -91,11 +91,13 @@ impl<P: Packet> Pipeline<P> {
         now: Ticks,
     ) -> Option<TakenBurst> {
         let port = round.left.pop_lowest()?;
-        let state = &mut self.ports[port];
         if round.is_first {
-            state.pfc.start_pauses(now);
-            state.taken = 0;
+            self.ports[port].taken = 0;
+            if self.ports[port].pfc.start_pauses(now) {
+                self.tell_pauses(port);
+            }
         }
+        let state = &mut self.ports[port];
         let full = if state.rx_queues.is_managed() {
             state.receive_queues(io, port, burst, (round, &mut self.shedder), now);
             LEAST_BURST

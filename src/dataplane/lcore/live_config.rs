@@ -103,18 +103,30 @@ impl<P: Packet> Pipeline<P> {
             // For all ports, because frames of this lcore leave by the ports of others too.
             self.rewriter.set(port, live_config.egress_view, live_config.rewrite);
             if self.own.contains(port) {
-                self.apply_to_port(port, live_config, disciplines);
+                self.apply_to_own(port, live_config);
+            }
+            if self.sends.contains(port) {
+                self.apply_to_egress(port, live_config, disciplines);
             }
         }
-        self.telemetry.gauges_dirty |= self.own;
+        self.telemetry.gauges_dirty |= self.sends;
     }
 
-    fn apply_to_port(&mut self, port: usize, live_config: &PortLiveConfig, disciplines: [QueueDiscipline; CLASSES]) {
+    fn apply_to_egress(&mut self, port: usize, live_config: &PortLiveConfig, disciplines: [QueueDiscipline; CLASSES]) {
+        let state = &mut self.ports[port];
+        state.scheduler.set_disciplines(disciplines);
+        state.progress.set_limit(live_config.stuck_after, live_config.hz);
+        self.links.refusing.set(port, state.is_refusing());
+        if live_config.stuck_after.is_none() {
+            self.release_stuck(port);
+        }
+    }
+
+    fn apply_to_own(&mut self, port: usize, live_config: &PortLiveConfig) {
         let (state, counters) = (&mut self.ports[port], &self.telemetry.counters.ports[port]);
         let before = state.pfc.dropping();
         state.classifier = live_config.classifier.clone();
         state.ledger.set_groups(&live_config.groups);
-        state.scheduler.set_disciplines(disciplines);
         for queue in state.pfc.set_watchdog(live_config.watchdog, live_config.hz).iter() {
             counters.watchdog_restores[queue].add(1);
         }
@@ -124,10 +136,6 @@ impl<P: Packet> Pipeline<P> {
         let now = state.pfc.dropping();
         state.schedule_discard(now - before, DropReason::Watchdog);
         state.cancel_discard(before - now, DropReason::Watchdog);
-        state.progress.set_limit(live_config.stuck_after, live_config.hz);
-        self.links.refusing.set(port, state.is_refusing());
-        if live_config.stuck_after.is_none() {
-            self.release_stuck(port);
-        }
+        self.tell_pauses(port);
     }
 }

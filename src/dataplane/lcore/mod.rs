@@ -9,6 +9,7 @@ mod shutdown;
 use std::sync::Arc;
 
 use super::pipeline::Pipeline;
+use crate::dataplane::egress::joint::JointPorts;
 use crate::dataplane::handoff::fdb_view::{FdbWindow, Showing};
 use crate::dataplane::handoff::mailbox::Receiver;
 use crate::dataplane::ingress::scratch::Scratch;
@@ -202,7 +203,9 @@ impl<I: Ports, C: Companion> Work<I, C> {
     /// Runs until ordered to stop. Each turn reads `clock` once for its poll.
     #[must_use]
     pub fn run(mut self, clock: impl Fn() -> Ticks) -> Self {
-        let mut present = Presence { control: self.control.clone(), number: self.pipeline.number(), is_over: false };
+        let joint = (self.pipeline.joint.clone(), self.pipeline.own);
+        let number = self.pipeline.number();
+        let mut present = Presence { control: self.control.clone(), number, joint, is_over: false };
         let mut links = SeenLinks::default();
         let mut watermarks = 0;
         let mut showing = Showing::default();
@@ -382,12 +385,15 @@ impl Default for SeenLinks {
 struct Presence {
     control: Arc<LcoreControl>,
     number: usize,
+    /// Its joint ports, by which the others must send nothing that a pause may stop.
+    joint: (JointPorts, PortSet),
     is_over: bool,
 }
 
 impl Drop for Presence {
     fn drop(&mut self) {
         if !self.is_over {
+            self.joint.0.stop_guests(self.joint.1);
             self.control.give_up(self.number);
         }
     }

@@ -50,7 +50,8 @@ impl Counter {
 /// One counter for each class.
 pub type PerClass = [Counter; CLASSES];
 
-/// Counters of one port. The lcore that owns the port writes them.
+/// Counters of one port. The lcore that owns the port writes them. Each other lcore that sends by a joint port has a
+/// set of its own, in which it counts what it sends, marks, drops and holds there ([`Counters::guests`]).
 #[derive(Debug, Default)]
 pub struct PortCounters {
     /// Data frames received, by traffic class, without PFC frames and malformed frames.
@@ -213,6 +214,16 @@ pub struct LcoreCounters {
     pub adjacency_frames: Box<[Counter]>,
 }
 
+/// Counts and logs of an lcore at a joint port that it does not own.
+#[derive(Debug, Default)]
+pub struct GuestCounters {
+    /// Frames sent, marked and dropped, PFC frames that probe a stuck port, the depths of its queues, and whether it is
+    /// stuck. All other counters are zero.
+    pub counters: PortCounters,
+    /// Its logged drops.
+    pub decisions: DecisionLog,
+}
+
 /// All counters of a switch, shared between the lcores that write them and the threads that read them.
 #[derive(Debug)]
 pub struct Counters {
@@ -222,6 +233,8 @@ pub struct Counters {
     pub lcores: Box<[CachePadded<LcoreCounters>]>,
     /// Logged drops and pauses by port index; written by the lcore that owns the port.
     pub decisions: Box<[CachePadded<DecisionLog>]>,
+    /// Counts of each lcore at the ports of others, by lcore and port; empty if there is no joint port.
+    pub guests: Box<[Box<[CachePadded<GuestCounters>]>]>,
 }
 
 impl PortCounters {
@@ -240,7 +253,26 @@ impl Counters {
             ports: (0..ports).map(|_| CachePadded::default()).collect(),
             lcores: (0..lcores).map(|_| CachePadded::default()).collect(),
             decisions: (0..ports).map(|_| CachePadded::default()).collect(),
+            guests: Box::default(),
         }
+    }
+
+    /// The counters of `port` by all lcores: those of its owner first.
+    pub fn of_port(&self, port: usize) -> impl Iterator<Item = &PortCounters> {
+        let guests = self.guests.iter().map(move |lcore| &lcore[port].counters);
+        std::iter::once(&*self.ports[port]).chain(guests)
+    }
+
+    /// The sum of a counter of `port` over all lcores.
+    #[must_use]
+    pub fn sum(&self, port: usize, of: impl Fn(&PortCounters) -> &Counter) -> u64 {
+        self.of_port(port).map(|counters| of(counters).get()).sum()
+    }
+
+    /// The logs of decisions at `port` by all lcores.
+    pub fn logs_of_port(&self, port: usize) -> impl Iterator<Item = &DecisionLog> {
+        let guests = self.guests.iter().map(move |lcore| &lcore[port].decisions);
+        std::iter::once(&*self.decisions[port]).chain(guests)
     }
 
     /// Frames routed by an adjacency.
@@ -251,10 +283,15 @@ impl Counters {
         self.lcores.iter().filter_map(of).sum()
     }
 
-    /// Creates the counters of the switch of `spec`: with those of adjacencies if it routes.
+    /// Creates the counters of the switch of `spec`: with those of adjacencies if it routes, and of guests if it has
+    /// joint ports.
     #[must_use]
     pub fn of(spec: &SwitchSpec) -> Self {
         let mut counters = Self::new(spec.ports.len(), usize::from(spec.lcores));
+        if !spec.joint_ports().is_empty() {
+            let guests = |_| spec.ports.iter().map(|_| CachePadded::default()).collect();
+            counters.guests = (0..spec.lcores).map(guests).collect();
+        }
         if spec.routing.is_some() {
             for lcore in &mut counters.lcores {
                 lcore.adjacency_frames = (0..MAX_ADJACENCIES).map(|_| Counter::default()).collect();

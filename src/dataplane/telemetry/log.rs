@@ -40,7 +40,7 @@ impl Telemetry {
             logged.depth = queue.depth.unwrap_or_default();
             logged.free = explained.free;
         }
-        self.counters.decisions[at].drops[usize::from(frame.class & 7)].note(logged.pack());
+        self.log_of(at).drops[usize::from(frame.class & 7)].note(logged.pack());
     }
 
     /// Logs that the peer of `port` gets XOFF for `groups`, which were not at XOFF before.
@@ -111,7 +111,7 @@ pub(crate) struct RefusedFrame {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RefusingQueue {
     pub number: usize,
-    /// Cells in the queue, including the frame; `None` if another lcore owns the queue.
+    /// Cells in the queue, including the frame and those at other lcores; `None` if another lcore owns the queue.
     pub depth: Option<Cells>,
     pub pool: LossyPool,
 }
@@ -120,7 +120,11 @@ impl RefusingQueue {
     /// The queue of `desc` at `port`; `None` if another lcore owns the port.
     pub fn of(port: Option<&Port>, desc: FrameDesc, pool: LossyPool) -> Self {
         let number = desc.queue();
-        Self { number, depth: port.map(|port| port.queues[number].cells() + desc.cells()), pool }
+        Self {
+            number,
+            depth: port.map(|port| port.queues[number].cells() + port.elsewhere(number).cells + desc.cells()),
+            pool,
+        }
     }
 }
 

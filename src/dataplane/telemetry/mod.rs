@@ -14,7 +14,8 @@ use std::sync::Arc;
 
 use super::buffer::Buffer;
 use super::port::Port;
-use crate::dataplane::telemetry::counters::{Counters, GAP_BUCKETS, LcoreCounters, UNCLASSIFIED};
+use crate::dataplane::telemetry::counters::{Counters, GAP_BUCKETS, LcoreCounters, PortCounters, UNCLASSIFIED};
+use crate::dataplane::telemetry::decision_log::DecisionLog;
 use crate::dataplane::telemetry::drops::DropReason;
 use crate::sets::{CLASSES, PortSet};
 use crate::units::{Nanos, Ticks};
@@ -90,6 +91,8 @@ impl PollClock {
 /// The values that one lcore publishes for observers.
 #[derive(Debug)]
 pub(crate) struct Telemetry {
+    lcore: usize,
+    own: PortSet,
     pub counters: Arc<Counters>,
     pub clock: PollClock,
     /// Ports whose gauges are out of date.
@@ -101,18 +104,38 @@ pub(crate) struct Telemetry {
 }
 
 impl Telemetry {
-    /// Creates the telemetry of the lcore that owns the ports `own`.
-    pub fn new(counters: Arc<Counters>, own: PortSet, hz: u64, poll_gap: Nanos) -> Self {
+    /// Creates the telemetry of `lcore`, which owns the ports `own`.
+    pub fn new(counters: Arc<Counters>, (lcore, own): (usize, PortSet), hz: u64, poll_gap: Nanos) -> Self {
         let clock = PollClock::new(hz, poll_gap);
         let logged_drops = counters.ports.iter().map(|_| [u64::MAX; CLASSES]).collect();
-        Self { counters, clock, gauges_dirty: own, running_pauses: PortSet::EMPTY, logged_drops }
+        Self { lcore, own, counters, clock, gauges_dirty: own, running_pauses: PortSet::EMPTY, logged_drops }
     }
 
     /// Counts a dropped frame at `port`; `None`: the frame has no class.
     #[inline]
     pub fn count_drop(&self, port: usize, class: Option<u8>, reason: DropReason) {
         let row = class.map_or(UNCLASSIFIED, usize::from);
-        self.counters.ports[port].drops[row][reason as usize].add(1);
+        self.written(port).drops[row][reason as usize].add(1);
+    }
+
+    /// The counters of `port` that this lcore writes: those of its owner, or its own as a guest that sends by the port.
+    #[inline]
+    pub fn written(&self, port: usize) -> &PortCounters {
+        if self.own.contains(port) {
+            &self.counters.ports[port]
+        } else {
+            &self.counters.guests[self.lcore][port].counters
+        }
+    }
+
+    /// The log of decisions at `port` that this lcore writes.
+    #[cold]
+    pub fn log_of(&self, port: usize) -> &DecisionLog {
+        if self.own.contains(port) {
+            &self.counters.decisions[port]
+        } else {
+            &self.counters.guests[self.lcore][port].decisions
+        }
     }
 }
 
@@ -123,7 +146,14 @@ impl Telemetry {
             self.gauges_dirty |= self.running_pauses;
         }
         for port in std::mem::take(&mut self.gauges_dirty).iter() {
-            let (state, counters) = (&mut ports[port], &self.counters.ports[port]);
+            let (state, counters) = (&mut ports[port], self.written(port));
+            for (index, queue) in state.queues.iter().enumerate() {
+                counters.queue_cells[index].set(u64::from(queue.cells().0));
+                counters.queue_highest_cells[index].set(u64::from(queue.cells_highest().0));
+            }
+            if !self.own.contains(port) {
+                continue;
+            }
             for group in 0..CLASSES {
                 let held = state.ledger.group(group);
                 counters.group_used_cells[group].set(u64::from(held.used().0));
@@ -139,10 +169,6 @@ impl Telemetry {
             counters.insurance_cells.set(u64::from(state.ledger.insurance_used().0));
             counters.insurance_highest_cells.set(u64::from(state.ledger.insurance_highest().0));
             counters.port_xoff.set(u64::from(state.ledger.is_port_xoff()));
-            for (index, queue) in state.queues.iter().enumerate() {
-                counters.queue_cells[index].set(u64::from(queue.cells().0));
-                counters.queue_highest_cells[index].set(u64::from(queue.cells_highest().0));
-            }
             let xoff = state.pfc.xoff();
             counters.xoff_mask.set(u64::from(xoff.bits()));
             for (gauge, ticks) in counters.pfc_tx_paused_ns.iter().zip(state.pfc.sent_ticks(now)) {

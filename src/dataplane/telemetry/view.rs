@@ -35,13 +35,19 @@ impl<P: Packet> Pipeline<P> {
         self.own.contains(port)
     }
 
-    /// The state of queue `class` and group `class` of `port`, which this lcore must own.
+    /// Whether this lcore sends by `port`: it owns it, or the port is joint.
+    #[must_use]
+    pub fn sends_by(&self, port: usize) -> bool {
+        self.sends.contains(port)
+    }
+
+    /// The state of queue `class` of `port`, by which this lcore must send, and of group `class`, if it owns the port.
     ///
     /// # Panics
     /// If there is no such port or class.
     #[must_use]
     pub fn view(&self, port: usize, class: usize) -> ClassView {
-        debug_assert!(self.owns(port), "another lcore owns this port");
+        debug_assert!(self.sends_by(port), "only other lcores send by this port");
         let state = &self.ports[port];
         let (queue, group) = (&state.queues[class], state.ledger.group(class));
         ClassView {

@@ -46,6 +46,7 @@ pub struct SwitchDraft {
     /// Port reserve in bytes: lossless, lossy.
     pub port_reserve: Option<(u64, u64)>,
     pub lcores: u8,
+    pub crossing: CrossingDraft,
     pub poll_gap: u64,
     /// Time from one poll to the next.
     pub every: u64,
@@ -55,6 +56,14 @@ pub struct SwitchDraft {
     /// Whether a backlog in the receive ring sends XOFF.
     pub backlog: bool,
     pub watchdog: Option<&'static str>,
+}
+
+/// The ports of a switch with several lcores by which only their own lcore sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CrossingDraft {
+    None,
+    EverySecond,
+    All,
 }
 
 /// A headroom policy.

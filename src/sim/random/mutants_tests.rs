@@ -113,6 +113,16 @@ fn mutant_queue_of_port_is_found() {
 }
 
 #[test]
+fn mutant_guest_ignores_pauses_is_found() {
+    assert_found(Mutant::GuestIgnoresPauses, 200, &["paused_queue_silent"]);
+}
+
+#[test]
+fn mutant_depth_stays_is_found() {
+    assert_found(Mutant::DepthStays, 200, &["joint_state_told"]);
+}
+
+#[test]
 fn violation_shrinks_to_a_small_file_that_reproduces_it() {
     let mutant = Mutant::HeadroomShared;
     let (seed, _) = hunt(mutant, 400);

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use super::draft::{
-    Cable, ClassDraft, Draft, FaultDraft, FaultKindDraft, FlowDraft, FrameDraft, HeadroomDraft, HostDraft, LimitDraft,
-    LoadDraft, PortDraft, SlowReceiver, SwitchDraft,
+    Cable, ClassDraft, CrossingDraft, Draft, FaultDraft, FaultKindDraft, FlowDraft, FrameDraft, HeadroomDraft,
+    HostDraft, LimitDraft, LoadDraft, PortDraft, SlowReceiver, SwitchDraft,
 };
 use crate::sets::ClassSet;
 
@@ -81,15 +81,27 @@ fn write_switch(out: &mut String, draft: &Draft, switch: &SwitchDraft) {
         let _ = writeln!(out, "        {}: {{{}}}", one.class, class(one));
     });
     out.push_str("      ports:\n");
+    let mut crosses =
+        [switch.crossing == CrossingDraft::All, switch.crossing != CrossingDraft::None].into_iter().cycle();
+    let mut tx_queues = || {
+        let is_one = crosses.next().unwrap_or(false) && switch.lcores > 1;
+        if is_one { ", tx_queues: 1" } else { "" }
+    };
     for host in draft.hosts.iter().filter(|host| host.switch == *id) {
-        write_port(out, switch, &format!("p{}", host.id), host.rate, host.length, &host.port);
+        write_port(out, switch, &format!("p{}", host.id), (host.rate, host.length), (&host.port, tx_queues()));
     }
     for link in draft.links.iter().filter(|link| link.ends.contains(id)) {
-        write_port(out, switch, &format!("u{}", link.id), link.rate, link.length, &link.port);
+        write_port(out, switch, &format!("u{}", link.id), (link.rate, link.length), (&link.port, tx_queues()));
     }
 }
 
-fn write_port(out: &mut String, switch: &SwitchDraft, name: &str, speed: u64, length: u64, port: &PortDraft) {
+fn write_port(
+    out: &mut String,
+    switch: &SwitchDraft,
+    name: &str,
+    (speed, length): (u64, u64),
+    (port, tx_queues): (&PortDraft, &str),
+) {
     let _ = write!(
         out,
         "        - {{name: {name}, speed: {}, cable: {}m, mtu: {}",
@@ -104,6 +116,7 @@ fn write_port(out: &mut String, switch: &SwitchDraft, name: &str, speed: u64, le
     if ![0, 1024].contains(&port.rx_descriptors) {
         let _ = write!(out, ", rx_descriptors: {}", port.rx_descriptors);
     }
+    out.push_str(tx_queues);
     out.push_str("}\n");
 }
 

@@ -15,18 +15,20 @@ const LOSSY: usize = 0;
 impl Auditor {
     /// Checks the drops that were logged since the last check: the first of each poll, for each class at each port.
     pub(crate) fn check_drops<P: Packet>(&mut self, fleet: &[Pipeline<P>]) -> Check {
-        for index in 0..self.ports.len() {
-            let part = &fleet[self.ports[index].owner];
-            let (noted, before) = (part.telemetry.logged_drops[index], self.ports[index].noted_drops);
+        for (index, part) in (0..self.ports.len()).flat_map(|port| fleet.iter().map(move |part| (port, part))) {
+            if !part.sends.contains(index) {
+                continue;
+            }
+            let (noted, before) = (part.telemetry.logged_drops[index], self.ports[index].noted_drops[part.lcore]);
             if noted == before {
                 continue;
             }
             for class in (0..CLASSES).filter(|&class| noted[class] != before[class]) {
-                if let Some(logged) = part.telemetry.counters.decisions[index].last_drops(class).first() {
+                if let Some(logged) = part.telemetry.log_of(index).last_drops(class).first() {
                     self.check_drop(fleet, part.lcore, logged)?;
                 }
             }
-            self.ports[index].noted_drops = noted;
+            self.ports[index].noted_drops[part.lcore] = noted;
         }
         Ok(())
     }

@@ -6,6 +6,7 @@
 
 mod counts;
 mod drops;
+mod joint;
 mod moves;
 mod queues;
 mod starved;
@@ -76,8 +77,8 @@ struct Audited {
     /// from this state.
     collected: [GroupState; CLASSES],
     counters: [u64; 5],
-    /// For each class, the poll of the last logged drop that was checked.
-    noted_drops: [u64; CLASSES],
+    /// By lcore, the poll of the last logged drop of each class that was checked.
+    noted_drops: Vec<[u64; CLASSES]>,
     held: starved::HeldByBacklog,
 }
 
@@ -136,7 +137,7 @@ impl Auditor {
                 seen: Seen::default(),
                 collected: [GroupState::default(); CLASSES],
                 counters: [0; 5],
-                noted_drops: [u64::MAX; CLASSES],
+                noted_drops: vec![[u64::MAX; CLASSES]; usize::from(spec.lcores)],
                 held: starved::HeldByBacklog::default(),
             }
         };
@@ -183,6 +184,7 @@ impl Auditor {
             look.check_moves()?;
             look.check_telling(&fleet[self.ports[port].owner], port)?;
         }
+        self.check_joint(fleet)?;
         self.check_drops(fleet)?;
         self.check_starved(fleet)?;
         self.check_pools(fleet, busy)?;
@@ -204,7 +206,8 @@ impl Auditor {
         for (index, audited) in self.ports.iter().enumerate() {
             let port = &fleet[audited.owner].ports[index];
             let held = (0..CLASSES).map(|group| port.ledger.group(group).held().0).sum::<u32>();
-            let queued = port.queues.iter().map(|queue| queue.frames()).sum::<u32>();
+            let parts = fleet.iter().filter(|part| part.sends.contains(index));
+            let queued: u32 = parts.flat_map(|part| &part.ports[index].queues).map(|queue| queue.frames()).sum();
             let off = port.wants_xoff() | port.pfc.xoff();
             ensure((held, queued) == (0, 0) && off.is_empty(), "idle", || {
                 let (name, off) = (&audited.name, off.bits());

@@ -3,7 +3,7 @@
 
 use super::{Auditor, Broken, Check, ensure};
 use crate::dataplane::pipeline::Pipeline;
-use crate::dataplane::telemetry::counters::{Counter, PerClass};
+use crate::dataplane::telemetry::counters::{Counter, PerClass, PortCounters};
 use crate::io::Packet;
 use crate::sets::CLASSES;
 use crate::units::Bytes;
@@ -15,7 +15,7 @@ type Charges = Vec<[u64; CLASSES]>;
 
 /// Returns the cells in the queues of an lcore.
 pub(crate) fn cells_queued<P: Packet>(part: &Pipeline<P>) -> u64 {
-    let ports = part.own.iter().map(|port| &part.ports[port]);
+    let ports = part.sends.iter().map(|port| &part.ports[port]);
     let queues = ports.flat_map(|port| port.waiting.iter().map(|queue| &port.queues[queue]));
     queues.map(|queue| u64::from(queue.cells().0)).sum()
 }
@@ -27,7 +27,7 @@ impl Auditor {
         let mut queued: Charges = vec![[0; CLASSES]; self.ports.len()];
         for part in fleet {
             let mut frames = 0;
-            for port in part.own.iter() {
+            for port in part.sends.iter() {
                 for queue in 0..CLASSES {
                     frames += self.check_queue(part, port, queue, &mut queued)?;
                 }
@@ -126,15 +126,17 @@ impl Auditor {
     /// Checks that the counters of ports never decrease.
     pub(crate) fn check_counters<P: Packet>(&mut self, fleet: &[Pipeline<P>]) -> Check {
         for (index, audited) in self.ports.iter_mut().enumerate() {
-            let counters = &fleet[audited.owner].telemetry.counters.ports[index];
-            let sum = |counts: &PerClass| counts.iter().map(Counter::get).sum::<u64>();
-            let drops = counters.drops.iter().flatten().map(Counter::get).sum();
+            let counters = &fleet[audited.owner].telemetry.counters;
+            let sum = |of: fn(&PortCounters) -> &PerClass| {
+                counters.of_port(index).flat_map(of).map(Counter::get).sum::<u64>()
+            };
+            let drops = counters.of_port(index).flat_map(|port| port.drops.iter().flatten());
             let now = [
-                sum(&counters.rx_frames),
-                sum(&counters.rx_bytes),
-                sum(&counters.tx_frames),
-                sum(&counters.tx_bytes),
-                drops,
+                sum(|port| &port.rx_frames),
+                sum(|port| &port.rx_bytes),
+                sum(|port| &port.tx_frames),
+                sum(|port| &port.tx_bytes),
+                drops.map(Counter::get).sum(),
             ];
             let before = std::mem::replace(&mut audited.counters, now);
             ensure(now.iter().zip(before).all(|(now, before)| *now >= before), "counters_monotonic", || {

@@ -277,7 +277,7 @@ impl RoutingBed {
 
     /// Number of data frames that `port` has sent.
     pub fn tx_frames(&self, port: usize) -> u64 {
-        self.counters.ports[port].tx_frames.iter().map(|count| count.get()).sum()
+        self.counters.of_port(port).flat_map(|port| &port.tx_frames).map(|count| count.get()).sum()
     }
 
     /// Sum of a counter over all lcores.

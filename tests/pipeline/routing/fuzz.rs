@@ -246,8 +246,8 @@ fn settle(bed: &mut RoutingBed, control: &mut Control) {
 /// Asserts that every received, injected and copied frame was sent, dropped for a reason, or consumed, and only once.
 fn check_conservation(bed: &RoutingBed, control: &Control, received: u64) {
     let (mut sent, mut dropped, mut consumed) = (0, 0, control.consumed);
-    for (number, port) in bed.counters.ports.iter().enumerate() {
-        sent += bed.tx_frames(number);
+    for port in (0..bed.counters.ports.len()).flat_map(|port| bed.counters.of_port(port)) {
+        sent += port.tx_frames.iter().map(|count| count.get()).sum::<u64>();
         dropped += port.drops.iter().flatten().map(|count| count.get()).sum::<u64>();
         consumed += port.pfc_rx_frames.get() + port.pause_rx_frames.get();
     }

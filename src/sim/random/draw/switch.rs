@@ -1,6 +1,6 @@
 //! Draws the buffer, the classes and the cores of each switch.
 
-use super::super::draft::{ClassDraft, Draft, HeadroomDraft, LimitDraft, LinkDraft, SwitchDraft};
+use super::super::draft::{ClassDraft, CrossingDraft, Draft, HeadroomDraft, LimitDraft, LinkDraft, SwitchDraft};
 use super::{DrawRng, Mood};
 use crate::headroom::PACING_SLACK;
 
@@ -26,6 +26,7 @@ pub fn blank(id: usize, mtu: u16) -> SwitchDraft {
         classes: Vec::new(),
         port_reserve: None,
         lcores: 1,
+        crossing: CrossingDraft::None,
         poll_gap: 20_000,
         every: 1000,
         frame: 0,
@@ -85,6 +86,12 @@ fn one(rng: &mut DrawRng, mood: &Mood, draft: &Draft, switch: &mut SwitchDraft) 
         0..30 => rng.spread(10_000, 60_000),
         30..80 => rng.spread(60_000, 600_000),
         _ => rng.spread(600_000, 4_000_000),
+    };
+    // Not a draw of its own: seeds keep their fabrics.
+    switch.crossing = match switch.spare % 4 {
+        0 => CrossingDraft::All,
+        1 => CrossingDraft::EverySecond,
+        _ => CrossingDraft::None,
     };
     switch.lcores = rng.pick(&[1, 1, 1, 2, 2, 3]).min(draft.ports(switch.id) as u8);
     switch.port_reserve = rng.maybe(20, |rng| (rng.spread(2_000, 20_000), rng.spread(2_000, 20_000)));

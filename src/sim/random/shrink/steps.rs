@@ -1,7 +1,8 @@
 //! Steps that remove or simplify parts of a fabric.
 
 use super::super::draft::{
-    ClassDraft, Draft, FlowDraft, FrameDraft, HeadroomDraft, HostDraft, LoadDraft, PortDraft, SwitchDraft,
+    ClassDraft, CrossingDraft, Draft, FlowDraft, FrameDraft, HeadroomDraft, HostDraft, LoadDraft, PortDraft,
+    SwitchDraft,
 };
 use crate::sim::shrink::Step;
 
@@ -102,8 +103,9 @@ fn of_each(place: usize, count: usize, kinds: usize) -> Option<(usize, usize)> {
 }
 
 fn simple_switches(draft: &Draft, place: usize, _: u64) -> Option<Draft> {
-    const SIMPLER: [fn(&mut SwitchDraft); 12] = [
+    const SIMPLER: [fn(&mut SwitchDraft); 13] = [
         |switch| switch.lcores = 1,
+        |switch| switch.crossing = CrossingDraft::None,
         |switch| switch.jitter = 0,
         |switch| switch.frame = 0,
         |switch| switch.watchdog = None,

@@ -73,8 +73,8 @@ pub struct Bed {
     pub fleet: Vec<Pipeline<MemPacket>>,
     pub io: MemPorts,
     scratch: Scratch<MemPacket>,
-    /// Frames received in the first half of each lcore's poll, until its second half.
-    received: Vec<Option<usize>>,
+    /// Frames received in the first half of each lcore's poll, and its instant, until its second half.
+    received: Vec<Option<(usize, Ticks)>>,
     pub auditor: Auditor,
     pub now: u64,
     /// The running settings, or those that will run when all lcores have applied the pending ones.
@@ -84,7 +84,7 @@ pub struct Bed {
 
 impl Bed {
     pub fn new(spec: &SwitchSpec) -> Self {
-        let counters = Arc::new(Counters::new(spec.ports.len(), usize::from(spec.lcores)));
+        let counters = Arc::new(Counters::of(spec));
         let mut fleet = Pipeline::fleet(spec, &counters, HZ, 1);
         for part in &mut fleet {
             for port in 0..spec.ports.len() {
@@ -107,8 +107,8 @@ impl Bed {
             self.auditor.tuned(lcore, &spec);
         }
         match self.received[lcore].take() {
-            None => self.received[lcore] = Some(part.poll_in(&mut self.io, &mut self.scratch, now)),
-            Some(received) => _ = part.poll_out(&mut self.io, now, received),
+            None => self.received[lcore] = Some((part.poll_in(&mut self.io, &mut self.scratch, now), now)),
+            Some((received, began)) => _ = part.poll_out(&mut self.io, began, received),
         }
         self.auditor.check(&self.fleet)
     }

@@ -64,12 +64,19 @@ fn policy() -> impl Strategy<Value = HeadroomPolicy> {
 }
 
 fn switch() -> impl Strategy<Value = SwitchSpec> {
-    let sizes = ([20_u32..200, 0_u32..200], 0_u32..30, 1_u8..4);
+    // One of four switches has joint ports, and one has both kinds.
+    let sizes = ([20_u32..200, 0_u32..200], 0_u32..30, 1_u8..4, 0_usize..4);
     policy().prop_flat_map(move |policy| {
         let ports = prop::collection::vec((port_profile(policy), 0_usize..6), PORTS);
         (ports, queue(false), queue(true), sizes.clone()).prop_map(move |(ports, lossy, lossless, sizes)| {
-            let ([lossy_shared, lossless_shared], headroom, lcores) = sizes;
-            let port = |(index, (profile, kind)): (usize, (PortProfile, usize))| port(index, profile, kind, lcores);
+            let ([lossy_shared, lossless_shared], headroom, lcores, joint) = sizes;
+            let port = |(index, (profile, kind)): (usize, (PortProfile, usize))| {
+                let is_joint = joint == 0 || joint == 1 && index.is_multiple_of(2);
+                let tx_queues = if is_joint { lcores } else { 1 };
+                PortSpec { tx_queues, ..port(index, profile, kind, lcores) }
+            };
+            // With a reserve, no port is joint.
+            let lossy = QueueSpec { reserve: if joint < 2 { Cells(0) } else { lossy.reserve }, ..lossy };
             let queues = std::array::from_fn(|queue| if LOSSLESS.contains(queue) { lossless } else { lossy });
             SwitchSpec {
                 ports: ports.into_iter().enumerate().map(port).collect(),
@@ -151,7 +158,7 @@ fn run(spec: &SwitchSpec, events: &[Event], reached: &mut Reached) -> Check {
     bed.drain()?;
     let counters = &bed.fleet[0].telemetry.counters;
     for (reason, label, _) in DropReason::TABLE {
-        let rows = counters.ports.iter().flat_map(|port| &port.drops);
+        let rows = (0..PORTS).flat_map(|port| counters.of_port(port)).flat_map(|port| &port.drops);
         *reached.entry(label).or_default() += rows.map(|row| row[*reason as usize].get()).sum::<u64>();
     }
     *reached.entry("handed off").or_default() +=
@@ -161,6 +168,8 @@ fn run(spec: &SwitchSpec, events: &[Event], reached: &mut Reached) -> Check {
 
 fn note(bed: &Bed, reached: &mut Reached) {
     for part in &bed.fleet {
+        let is_guest = (0..PORTS).any(|port| !part.owns(port) && !part.ports[port].waiting.is_empty());
+        *reached.entry("held by guests").or_default() += u64::from(is_guest);
         for port in (0..PORTS).filter(|&port| part.owns(port)) {
             let state = &part.ports[port];
             let mut note = |place, is_there| *reached.entry(place).or_default() += u64::from(is_there);
@@ -176,7 +185,8 @@ fn note(bed: &Bed, reached: &mut Reached) {
 }
 
 /// Situations that runs must reach; otherwise they prove little.
-const PLACES: [&str; 14] = [
+const PLACES: [&str; 15] = [
+    "held by guests",
     "headroom",
     "port reserve",
     "group off",
@@ -249,6 +259,12 @@ fn mutant_released_when_queued_breaks_never_underestimated() {
 fn mutant_tally_read_last_breaks_paused_without_cause() {
     let found = hunt(Mutant::TallyReadLast);
     assert!(found.contains_key("paused_without_cause"), "{found:?}");
+}
+
+#[test]
+fn mutant_depth_stays_breaks_joint_state_told() {
+    let found = hunt(Mutant::DepthStays);
+    assert!(found.contains_key("joint_state_told"), "{found:?}");
 }
 
 #[test]

@@ -1,0 +1,103 @@
+//! The exchange of an lcore with the others about joint ports, at each poll.
+
+use super::told::Depth;
+use crate::dataplane::pipeline::Pipeline;
+use crate::dataplane::telemetry::drops::DropReason;
+use crate::mutant::{self, Mutant};
+use crate::sets::{CLASSES, ClassSet, PortSet};
+use crate::units::Ticks;
+
+impl<P> Pipeline<P> {
+    /// Reads what the other lcores have told about joint ports since the poll before.
+    #[inline]
+    pub(crate) fn hear_joint(&mut self) {
+        if self.joint.ports.is_empty() {
+            return;
+        }
+        let standing = self.joint.told.standing_elsewhere(self.lcore) & self.joint.ports;
+        let dropping = self.joint.told.dropping_ports() - self.own;
+        let (standing, dropping) = (self.joint.standing.look(standing), self.joint.dropping.look(dropping));
+        if !standing.is_empty() {
+            self.hear_depths(standing);
+        }
+        if !dropping.is_empty() {
+            self.hear_dropping(dropping);
+        }
+    }
+
+    #[inline(never)]
+    fn hear_depths(&mut self, ports: PortSet) {
+        for port in ports.iter() {
+            let Some(joint) = &mut self.ports[port].joint else { continue };
+            joint.queues = ClassSet::EMPTY;
+            for (queue, depth) in joint.elsewhere.iter_mut().enumerate() {
+                *depth = joint.told.elsewhere(self.lcore, port, queue);
+                joint.queues |= ClassSet::only_if(depth.bytes.0 > 0, queue);
+            }
+            self.joint.standing.keep(port, !joint.queues.is_empty());
+        }
+    }
+
+    /// Applies storms of watchdogs of other lcores: the frames that wait here are discarded too.
+    #[cold]
+    fn hear_dropping(&mut self, ports: PortSet) {
+        for port in ports.iter() {
+            let state = &mut self.ports[port];
+            let Some(joint) = &mut state.joint else { continue };
+            let now = joint.told.dropping(port);
+            let before = std::mem::replace(&mut joint.dropping, now);
+            state.schedule_discard(now - before, DropReason::Watchdog);
+            state.cancel_discard(before - now, DropReason::Watchdog);
+            self.links.refusing.set(port, state.is_refusing());
+            self.joint.dropping.keep(port, !now.is_empty());
+        }
+    }
+
+    /// Tells the other lcores which frames wait here for joint ports.
+    #[inline]
+    pub(crate) fn tell_joint(&mut self) {
+        let Self { joint, ports, lcore, .. } = self;
+        if joint.ports.is_empty() {
+            return;
+        }
+        let mut standing = PortSet::EMPTY;
+        for port in joint.ports.iter() {
+            let waits = !ports[port].waiting.is_empty();
+            standing |= PortSet::only_if(waits, port);
+            if waits || joint.told_standing.contains(port) {
+                for (queue, frames) in ports[port].queues.iter().enumerate() {
+                    let depth = Depth { cells: frames.cells(), bytes: frames.bytes() };
+                    if mutant::is(Mutant::DepthStays) && depth.bytes.0 == 0 {
+                        continue;
+                    }
+                    joint.told.tell_depth(*lcore, (port, queue), depth);
+                }
+            }
+        }
+        if standing != joint.told_standing {
+            joint.told.tell_standing(*lcore, standing);
+            joint.told_standing = standing;
+        }
+    }
+
+    /// Stops the lossless queues of own joint ports on the other lcores, because this one hears no pause any more.
+    pub(crate) fn stop_guests(&self) {
+        self.joint.stop_guests(self.own);
+    }
+
+    /// Tells the other lcores the pauses and the storms of own port `port`, if it is a joint one.
+    #[cold]
+    pub(crate) fn tell_pauses(&self, port: usize) {
+        if self.joint.ports.contains(port) {
+            let (pfc, told) = (&self.ports[port].pfc, &self.joint.told);
+            // Frames of a storm leave by discard only. An lcore that has not heard of it must not send them.
+            told.tell_dropping(self.lcore, port, pfc.dropping());
+            told.tell_pauses(port, stopped(pfc.stopped_until(), pfc.dropping()));
+        }
+    }
+}
+
+/// `until` with the `queues` stopped without an end.
+fn stopped(until: [Ticks; CLASSES], queues: ClassSet) -> [Ticks; CLASSES] {
+    std::array::from_fn(|queue| if queues.contains(queue) { Ticks(u64::MAX) } else { until[queue] })
+}

@@ -1,0 +1,87 @@
+//! Pauses, depths and pacing of a port, joint or not.
+
+use super::HEADERS;
+use super::told::Depth;
+use crate::dataplane::port::Port;
+use crate::mutant::{self, Mutant};
+use crate::qos::joint_pacer::WireShare;
+use crate::qos::shaper::{MIN_FRAME, Pace, WIRE_OVERHEAD};
+use crate::sets::{CLASSES, ClassSet};
+use crate::units::Ticks;
+
+impl Port {
+    /// Queues that may not send at `now`.
+    #[inline]
+    pub fn stopped_queues(&mut self, now: Ticks) -> ClassSet {
+        match &self.joint {
+            Some(joint) if !joint.is_owner && mutant::is(Mutant::GuestIgnoresPauses) => ClassSet::EMPTY,
+            Some(joint) if !joint.is_owner => joint.told.stopped(joint.number, now),
+            _ => self.pfc.stopped_queues(now),
+        }
+    }
+
+    /// Queues whose frames the watchdog drops.
+    #[inline]
+    pub fn dropping(&self) -> ClassSet {
+        self.pfc.dropping() | self.joint.as_ref().map_or(ClassSet::EMPTY, |joint| joint.dropping)
+    }
+
+    /// The frames that other lcores hold in `queue`.
+    #[inline]
+    pub fn elsewhere(&self, queue: usize) -> Depth {
+        self.joint.as_ref().map_or(Depth::default(), |joint| joint.elsewhere[queue % CLASSES])
+    }
+
+    /// Queues in which other lcores hold frames.
+    pub fn waiting_elsewhere(&self) -> ClassSet {
+        self.joint.as_ref().map_or(ClassSet::EMPTY, |joint| joint.queues)
+    }
+
+    /// The pace of a burst of at most `burst` frames of the queues `ready` at `now`; `None` if no frame may start.
+    /// [`Port::keep_pace`] must follow.
+    #[inline]
+    pub fn pace(&mut self, ready: ClassSet, burst: usize, now: Ticks) -> Option<Pace> {
+        if self.joint.is_none() { self.shaper.pace(now) } else { self.joint_pace(ready, burst, now) }
+    }
+
+    #[inline(never)]
+    fn joint_pace(&mut self, ready: ClassSet, burst: usize, now: Ticks) -> Option<Pace> {
+        let Self { joint: Some(joint), queues, scheduler, mtu, .. } = self else { unreachable!("a joint port") };
+        let of_queue = |queue: usize| queues[queue].bytes().0 + u64::from(queues[queue].frames() * WIRE_OVERHEAD);
+        let most = burst as u64 * (mtu.0 + u64::from(HEADERS) + u64::from(WIRE_OVERHEAD));
+        let wanted = ready.iter().map(of_queue).sum::<u64>().min(most);
+        let share = (!joint.queues.is_empty()).then(|| {
+            // A queue that is stopped at this port waits for no wire, whichever lcore holds its frames.
+            let others = joint.queues - joint.told.stopped(joint.number, now);
+            let parts = |queue: usize| (queues[queue].bytes().0, joint.elsewhere[queue].bytes.0);
+            WireShare(scheduler.share(ready, others, parts))
+        });
+        joint.pacer.take(wanted, share, now)
+    }
+
+    /// Stores `pace`, to which the frames sent at `now` were charged, if any.
+    #[inline]
+    pub fn keep_pace(&mut self, pace: Pace, is_sent: bool, now: Ticks) {
+        match &mut self.joint {
+            Some(joint) => joint.pacer.settle(pace),
+            None if is_sent => self.shaper.keep(pace, now),
+            None => {}
+        }
+    }
+
+    /// Gives back the wire time of `bytes` on the wire that the device did not take. A port of one lcore keeps it
+    /// charged: its device is full.
+    pub fn give_back(&mut self, bytes: u64) {
+        if let Some(joint) = &mut self.joint {
+            joint.pacer.give_back(bytes);
+        }
+    }
+
+    /// Charges a PFC frame that is sent now. It bypasses pacing, but not the wire.
+    pub fn charge_pfc(&mut self, now: Ticks) {
+        match &self.joint {
+            Some(joint) => joint.pacer.charge(MIN_FRAME, now),
+            None => self.shaper.charge(MIN_FRAME, now),
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! The models of joint ports detect time that is not taken atomically, and the absence of either memory ordering. They
+//! also detect a last frame without ticks for its end, and words that are not read again.
+
+#[path = "support/check.rs"]
+mod check;
+#[path = "../../../src/qos/joint_wire.rs"]
+mod joint_wire;
+#[path = "support/joint_model.rs"]
+mod model;
+#[path = "support/mutant.rs"]
+#[allow(dead_code)]
+mod mutant;
+#[path = "../../../src/dataplane/egress/joint/told.rs"]
+#[allow(dead_code)]
+mod told;
+#[path = "support/units.rs"]
+mod units;
+#[path = "../../../src/sets.rs"]
+#[allow(dead_code)]
+mod whole_sets;
+
+use mutant::{Broken, assert_found, break_promise};
+
+mod sets {
+    pub(crate) use crate::whole_sets::{ClassSet, PortSet};
+
+    pub(crate) const CLASSES: usize = 3;
+}
+
+mod sync {
+    pub(crate) use loom::sync::atomic::Ordering;
+
+    pub(crate) use crate::mutant::AtomicU64;
+}
+
+/// The first failure depends on the execution that loom tries first.
+const WRONG_TIME: [&str; 2] = ["ticks are held of", "the time of the wire is wrong"];
+
+const WITHOUT_RELEASE: [fn(); 2] = [|| break_promise(Broken::Stores), || ()];
+const WITHOUT_ACQUIRE: [fn(); 2] = [|| (), || break_promise(Broken::Loads)];
+
+/// Failures of a set of ports that does not order the words of its ports.
+const UNORDERED_DEPTHS: [&str; 3] =
+    ["a port is seen before its depth", "a port is gone before its depth", "an lcore's depth is missing"];
+const UNORDERED_QUEUES: [&str; 2] = ["a port is seen before its queues", "a port is gone before its queues"];
+
+#[test]
+fn non_atomic_take_of_scarce_time_is_detected() {
+    assert_found(&WRONG_TIME, || model::three_lcores_on_a_scarce_wire(|| break_promise(Broken::Atomicity)));
+}
+
+#[test]
+fn non_atomic_take_at_different_instants_is_detected() {
+    assert_found(&WRONG_TIME, || {
+        model::two_lcores_that_poll_at_different_instants(|| break_promise(Broken::Atomicity));
+    });
+}
+
+#[test]
+fn non_atomic_take_of_more_than_the_room_is_detected() {
+    assert_found(&WRONG_TIME, || {
+        model::two_lcores_that_want_more_than_the_room(|| break_promise(Broken::Atomicity), model::LONGEST);
+    });
+}
+
+#[test]
+fn last_frame_without_ticks_for_its_end_is_detected() {
+    assert_found(&["a frame starts beside the last one"], || {
+        model::two_lcores_that_want_more_than_the_room(|| (), 0);
+    });
+}
+
+#[test]
+fn non_atomic_take_beside_a_pfc_frame_is_detected() {
+    assert_found(&WRONG_TIME, || model::pfc_frame_beside_takes([|| break_promise(Broken::Atomicity), || ()]));
+}
+
+#[test]
+fn pause_told_without_release_is_detected() {
+    assert_found(&["half a pause"], || model::pauses_are_seen_whole(WITHOUT_RELEASE));
+}
+
+#[test]
+fn pause_read_without_acquire_is_detected() {
+    assert_found(&["half a pause"], || model::pauses_are_seen_whole(WITHOUT_ACQUIRE));
+}
+
+#[test]
+fn standing_ports_told_without_release_are_detected() {
+    assert_found(&UNORDERED_DEPTHS, || model::depths_are_seen_with_their_ports(WITHOUT_RELEASE));
+}
+
+#[test]
+fn standing_ports_read_without_acquire_are_detected() {
+    assert_found(&UNORDERED_DEPTHS, || model::depths_are_seen_with_their_ports(WITHOUT_ACQUIRE));
+}
+
+#[test]
+fn standing_port_of_two_polls_told_without_release_is_detected() {
+    assert_found(&UNORDERED_DEPTHS, || model::depths_are_whole_and_in_order(WITHOUT_RELEASE));
+}
+
+#[test]
+fn standing_port_of_two_polls_read_without_acquire_is_detected() {
+    assert_found(&UNORDERED_DEPTHS, || model::depths_are_whole_and_in_order(WITHOUT_ACQUIRE));
+}
+
+#[test]
+fn dropping_ports_told_without_release_are_detected() {
+    assert_found(&UNORDERED_QUEUES, || model::dropping_queues_are_seen_with_their_ports(WITHOUT_RELEASE));
+}
+
+#[test]
+fn dropping_ports_read_without_acquire_are_detected() {
+    assert_found(&UNORDERED_QUEUES, || model::dropping_queues_are_seen_with_their_ports(WITHOUT_ACQUIRE));
+}
+
+#[test]
+fn port_whose_newer_depth_is_not_kept_is_detected() {
+    assert_found(&["withdrawn words are remembered"], || model::withdrawn_depths_are_forgotten(|_, _, _| ()));
+}
+
+#[test]
+fn port_whose_newer_queues_are_not_kept_is_detected() {
+    assert_found(&["withdrawn words are remembered"], || model::ended_dropping_is_forgotten(|_, _, _| ()));
+}

@@ -1,0 +1,31 @@
+//! The tests of `tests/pipeline` on a switch of two lcores whose ports are joint: each lcore has a transmit queue at
+//! every port, so no frame crosses.
+
+#[path = "../pipeline/buffer.rs"]
+mod buffer;
+#[path = "../pipeline/forwarding.rs"]
+mod forwarding;
+#[path = "../pipeline/fuzz.rs"]
+mod fuzz;
+#[path = "../pipeline/harness.rs"]
+mod harness;
+mod joint;
+#[path = "../pipeline/live_config.rs"]
+mod live_config;
+#[path = "../pipeline/pfc.rs"]
+mod pfc;
+#[path = "../pipeline/pfc_queue.rs"]
+mod pfc_queue;
+#[path = "../pipeline/queues.rs"]
+mod queues;
+#[path = "../pipeline/routing/mod.rs"]
+mod routing;
+#[path = "../pipeline/stuck.rs"]
+mod stuck;
+#[path = "../pipeline/tags.rs"]
+mod tags;
+
+/// Number of lcores of the switches in these tests.
+const LCORES: u8 = 2;
+/// Transmit queues of their ports: one for each lcore.
+const TX_QUEUES: u8 = 2;
