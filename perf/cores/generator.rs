@@ -8,6 +8,8 @@ use holdfast::dpdk::{Mbuf, Mempool};
 use holdfast::io::{Burst, Packet, Ports};
 use holdfast::wire::MacAddr;
 
+use crate::Pattern;
+
 pub const PORTS: usize = 4;
 /// Stations behind each port.
 pub const FLOWS: u32 = 1024;
@@ -40,7 +42,7 @@ impl Crossing {
 
 /// Frames that one lcore may receive ahead of any other, as wires of equal rate would allow. Without a bound, the lcore
 /// ahead takes every buffer for the queues of the other, and the bench measures an lcore that waits for buffers.
-const AHEAD: u64 = 512;
+pub const AHEAD: u64 = 512;
 
 /// Number of frames that each lcore has received.
 pub type Received = Arc<[CachePadded<AtomicU64>]>;
@@ -55,6 +57,7 @@ pub fn received(lcores: usize) -> Received {
 pub struct Generator {
     pool: Mempool,
     crossing: Crossing,
+    is_bounded: bool,
     next: u32,
     turn: u32,
     frame: [u8; 64],
@@ -67,13 +70,14 @@ pub struct Generator {
 }
 
 impl Generator {
-    pub fn new(pool: Mempool, crossing: Crossing, lcore: usize, all_received: Received) -> Self {
+    pub fn new(pool: Mempool, pattern: &Pattern, lcore: usize, all_received: Received) -> Self {
         let mut frame = [0; 64];
         frame[12..34].copy_from_slice(&[8, 0, 0x45, 0, 0, 50, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
         frame[34..42].copy_from_slice(&[0xc0, 0, 0x12, 0xb7, 0, 30, 0, 0]);
         Self {
             pool,
-            crossing,
+            crossing: pattern.crossing,
+            is_bounded: pattern.is_bounded,
             next: lcore as u32,
             turn: 0,
             frame,
@@ -91,7 +95,7 @@ impl Generator {
         if self.received < self.allowed {
             return false;
         }
-        if self.crossing == Crossing::None {
+        if self.crossing == Crossing::None || !self.is_bounded {
             self.allowed = u64::MAX;
             return false;
         }

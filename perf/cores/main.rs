@@ -7,7 +7,7 @@
 //! All patterns take turns in every round. The distance of the two CPUs is measured beside each, because it changes
 //! within minutes in a virtual machine: only figures of equal distance are compared.
 //!
-//! `cargo bench --bench cores [-- --quick] [--json | --markdown]`; docs/scaling.md.
+//! `cargo bench --bench cores [-- --quick] [--only NAME] [--json | --markdown]`; docs/scaling.md.
 
 mod generator;
 mod primitives;
@@ -32,12 +32,43 @@ const CACHE: u32 = 256;
 /// Maximum number of rounds per wanted round: other programs on the machine spoil some.
 const ATTEMPTS: usize = 8;
 
-/// The patterns: a name, the number of lcores, and the crossing traffic.
-pub const PATTERNS: [(&str, usize, Crossing); 4] = [
-    ("one core", 1, Crossing::All),
-    ("two, none crossing", 2, Crossing::None),
-    ("two, half crossing", 2, Crossing::Half),
-    ("two, all crossing", 2, Crossing::All),
+/// One pattern of traffic.
+pub struct Pattern {
+    /// Its name in reports.
+    pub name: &'static str,
+    /// Number of lcores.
+    pub lcores: usize,
+    /// The traffic that crosses.
+    pub crossing: Crossing,
+    /// Whether each lcore sends by every port. Otherwise frames cross rings between lcores.
+    pub is_joint: bool,
+    /// Whether an lcore receives at most [`generator::AHEAD`] frames ahead of the other. Otherwise its ports always
+    /// have more.
+    pub is_bounded: bool,
+    /// The aim, as a multiple of one core.
+    pub aim: Option<f64>,
+}
+
+impl Pattern {
+    const fn joint(name: &'static str, crossing: Crossing, is_bounded: bool, aim: Option<f64>) -> Self {
+        Self { name, lcores: 2, crossing, is_joint: true, is_bounded, aim }
+    }
+
+    const fn ring(name: &'static str, crossing: Crossing, is_bounded: bool) -> Self {
+        Self { name, lcores: 2, crossing, is_joint: false, is_bounded, aim: None }
+    }
+}
+
+/// The patterns. "Crossing" frames leave by a port of the other lcore.
+pub const PATTERNS: [Pattern; 8] = [
+    Pattern { name: "one core", lcores: 1, crossing: Crossing::All, is_joint: false, is_bounded: true, aim: None },
+    Pattern::joint("two, none crossing", Crossing::None, true, Some(1.9)),
+    Pattern::joint("two, half crossing", Crossing::Half, true, None),
+    Pattern::joint("two, all crossing", Crossing::All, true, Some(1.7)),
+    Pattern::joint("two, all crossing, ports always have more", Crossing::All, false, Some(1.3)),
+    Pattern::ring("by rings: two, none crossing", Crossing::None, true),
+    Pattern::ring("by rings: two, all crossing", Crossing::All, true),
+    Pattern::ring("by rings: two, all crossing, ports always have more", Crossing::All, false),
 ];
 
 fn main() -> ExitCode {
@@ -57,6 +88,10 @@ fn measure() -> Result<(), String> {
         () if has("--markdown") => Format::Markdown,
         () => Format::Text,
     };
+    let only = std::env::args().skip_while(|argument| argument != "--only").nth(1);
+    let is_measured = |pattern: usize| {
+        pattern == 0 || only.as_ref().is_none_or(|only| PATTERNS[pattern].name.contains(only.as_str()))
+    };
     let (wanted, time) = if has("--quick") { (5, 60) } else { (25, 100) };
     let cpus = dpdk::allowed_cpus();
     let [main_cpu, other, ..] = *cpus.as_slice() else {
@@ -74,9 +109,10 @@ fn measure() -> Result<(), String> {
     let mut measured: Vec<Round> = Vec::new();
     for round in 0..wanted * ATTEMPTS {
         // The order rotates, so that a pattern does not always follow the same one.
-        for pattern in (0..PATTERNS.len()).map(|index| (index + round) % PATTERNS.len()) {
+        let patterns = (0..PATTERNS.len()).map(|index| (index + round) % PATTERNS.len());
+        for pattern in patterns.filter(|pattern| is_measured(*pattern)) {
             let before = Distance::measure(&eal, worker)?;
-            let rate = lab.run(PATTERNS[pattern].1, PATTERNS[pattern].2)?;
+            let rate = lab.run(&PATTERNS[pattern])?;
             let after = Distance::measure(&eal, worker)?;
             measured.push(Round { pattern, rate, before, after });
         }
@@ -84,7 +120,7 @@ fn measure() -> Result<(), String> {
             let good = measured.iter().filter(|round: &&Round| round.pattern == pattern && round.is_near().is_some());
             good.count() >= wanted
         };
-        if (0..PATTERNS.len()).all(has_enough) {
+        if (0..PATTERNS.len()).filter(|pattern| is_measured(*pattern)).all(has_enough) {
             break;
         }
     }

@@ -4,14 +4,12 @@ use std::fmt::Write;
 
 use serde_json::json;
 
-use crate::PATTERNS;
 use crate::primitives::{Distance, median};
 use crate::run::Rate;
+use crate::{PATTERNS, Pattern};
 
 /// A round counts if its lcores had their CPUs alone for this share of the time.
 const UNDISTURBED: f64 = 0.99;
-/// The aims, as multiples of one core.
-const AIMS: [Option<f64>; PATTERNS.len()] = [None, Some(1.9), None, Some(1.5)];
 
 pub enum Format {
     Text,
@@ -56,7 +54,7 @@ pub fn report(rounds: &[Round], hz: u64, format: Format) -> String {
     let mut rows: Vec<Row> = Vec::new();
     for is_near in [true, false] {
         let mut one = None;
-        for (pattern, &(_, lcores, _)) in PATTERNS.iter().enumerate() {
+        for (pattern, &Pattern { lcores, .. }) in PATTERNS.iter().enumerate() {
             let is_wanted = |round: &&Round| round.pattern == pattern && round.is_near() == Some(is_near);
             let wanted: Vec<&Round> = rounds.iter().filter(is_wanted).collect();
             if wanted.is_empty() {
@@ -107,7 +105,7 @@ fn ratio(row: &Row) -> String {
 
 fn text(rows: &[Row], rounds: usize, left_out: usize) -> String {
     let mut text = format!(
-        "{:<20} {:>5} {:>8} {:>10} {:>6} {:>8} {:>8} {:>8} {:>8} {:>8} {:>6}\n",
+        "{:<52} {:>5} {:>8} {:>10} {:>6} {:>8} {:>8} {:>8} {:>8} {:>8} {:>6}\n",
         "Mpackets a second",
         "CPUs",
         "line, ns",
@@ -124,8 +122,8 @@ fn text(rows: &[Row], rounds: usize, left_out: usize) -> String {
         let [median, lowest, highest] = row.rate;
         let _ = writeln!(
             text,
-            "{:<20} {:>5} {:>8.0} {:>10.1} {:>6} {median:>8.2} {lowest:>8.2} {highest:>8.2} {:>8.0} {:>8} {:>6}",
-            PATTERNS[row.pattern].0,
+            "{:<52} {:>5} {:>8.0} {:>10.1} {:>6} {median:>8.2} {lowest:>8.2} {highest:>8.2} {:>8.0} {:>8} {:>6}",
+            PATTERNS[row.pattern].name,
             distance(row),
             row.line,
             row.object,
@@ -144,9 +142,9 @@ fn text(rows: &[Row], rounds: usize, left_out: usize) -> String {
         "{left_out} of {rounds} measurements left out: an lcore had no CPU for a part of the time, or they moved apart"
     );
     for row in rows {
-        if let (Some(aim), Some(ratio)) = (AIMS[row.pattern], row.ratio) {
+        if let (Some(aim), Some(ratio)) = (PATTERNS[row.pattern].aim, row.ratio) {
             let verdict = if ratio >= aim { "reached" } else { "MISSED" };
-            let (name, distance) = (PATTERNS[row.pattern].0, distance(row));
+            let (name, distance) = (PATTERNS[row.pattern].name, distance(row));
             let _ = writeln!(text, "{name}, CPUs {distance}: {ratio:.2} times one core, aim {aim}: {verdict}");
         }
     }
@@ -163,7 +161,7 @@ fn markdown(rows: &[Row]) -> String {
         let _ = writeln!(
             text,
             "| {} | {} | {:.0} ns | {:.1} ns | {median:.2} | {lowest:.2} to {highest:.2} | {:.0} | {} |",
-            PATTERNS[row.pattern].0,
+            PATTERNS[row.pattern].name,
             distance(row),
             row.line,
             row.object,
@@ -176,7 +174,7 @@ fn markdown(rows: &[Row]) -> String {
 
 fn json_of(rows: &[Row], rounds: usize, left_out: usize, hz: u64) -> String {
     let row = |row: &Row| {
-        let (pattern, lcores, _) = PATTERNS[row.pattern];
+        let Pattern { name: pattern, lcores, .. } = PATTERNS[row.pattern];
         json!({
             "pattern": pattern, "lcores": lcores, "cpus": distance(row), "rounds": row.rounds,
             "line_round_trip_ns": row.line, "ring_object_ns": row.object,

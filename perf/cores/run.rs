@@ -10,7 +10,8 @@ use holdfast::dataplane::{Counters, Pipeline, SwitchSpec};
 use holdfast::dpdk::{self, Eal, Lcore, Mbuf, Mempool};
 use holdfast::units::{BitRate, Nanos};
 
-use crate::generator::{Crossing, FLOWS, Generator, PORTS, mac, received};
+use crate::Pattern;
+use crate::generator::{FLOWS, Generator, PORTS, mac, received};
 
 const WARM_UP: Duration = Duration::from_millis(50);
 /// Polls between two readings of the clock or of the phase.
@@ -59,14 +60,14 @@ struct Done {
 }
 
 impl Lab<'_> {
-    /// Measures `lcores` lcores with `crossing` traffic.
+    /// Measures `pattern`.
     ///
     /// # Errors
     /// If an lcore does not start, or panics.
-    pub fn run(&self, lcores: usize, crossing: Crossing) -> Result<Rate, String> {
-        let hz = dpdk::hz(self.eal);
-        let spec = spec(lcores as u8);
-        let counters = Arc::new(Counters::new(PORTS, lcores));
+    pub fn run(&self, pattern: &Pattern) -> Result<Rate, String> {
+        let (hz, lcores) = (dpdk::hz(self.eal), pattern.lcores);
+        let spec = spec(lcores as u8, pattern.is_joint);
+        let counters = Arc::new(Counters::of(&spec));
         let (phase, barrier) = (Arc::new(AtomicU8::new(WARMING)), Arc::new(Barrier::new(lcores)));
         let all_received = received(lcores);
         let mut parts = Vec::new();
@@ -76,7 +77,7 @@ impl Lab<'_> {
             for (port, station) in (0..PORTS).flat_map(|port| (0..FLOWS).map(move |station| (port, station))) {
                 pipeline.learn(1, mac(port, station), port, dpdk::now());
             }
-            let generator = Generator::new(self.pool.clone(), crossing, lcore, all_received.clone());
+            let generator = Generator::new(self.pool.clone(), pattern, lcore, all_received.clone());
             parts.push(Part {
                 pipeline,
                 scratch: Scratch::default(),
@@ -96,8 +97,10 @@ impl Lab<'_> {
             parts.push(part);
             done.push(result);
         }
-        let drops = counters.ports.iter().flat_map(|port| port.drops.iter().flatten());
-        assert_eq!(drops.map(|drop| drop.get()).sum::<u64>(), 0, "a switch that drops measures something else");
+        let ports = (0..PORTS).flat_map(|port| counters.of_port(port));
+        let drops: u64 = ports.flat_map(|port| port.drops.iter().flatten()).map(|drop| drop.get()).sum();
+        // Over rings, ports that always have more fill the queues of the other lcore.
+        assert!(drops == 0 || !pattern.is_bounded && !pattern.is_joint, "a switch that drops measures something else");
         self.empty(parts);
         Ok(rate(&done, hz))
     }
@@ -114,13 +117,14 @@ impl Lab<'_> {
 }
 
 /// The embedded switch, with ports faster than the cores. The first half of the ports belongs to the first lcore.
-fn spec(lcores: u8) -> SwitchSpec {
+fn spec(lcores: u8, is_joint: bool) -> SwitchSpec {
     let mut spec = config::embedded().switch;
     spec.ports.truncate(PORTS);
     spec.lcores = lcores;
     for (index, port) in spec.ports.iter_mut().enumerate() {
         port.rate = BitRate(400_000_000_000);
         port.backlog_mark = None;
+        port.tx_queues = if is_joint { lcores } else { 1 };
         port.lcore = (index * usize::from(lcores) / PORTS) as u8;
     }
     spec.poll_gap = Nanos(0);

@@ -37,6 +37,7 @@ const CASES: &[Case] = &[
     ("pipeline, incast with PFC", pipelines::incast),
     ("pipeline, flood that is shed", pipelines::flood),
     ("pipeline, two lcores, all crossing", pipelines::crossing),
+    ("pipeline, two lcores, all crossing rings", pipelines::crossing_rings),
     ("pipeline, idle poll", pipelines::idle_poll),
     ("pipeline, routed, 1024 flows", routed::usual),
     ("pipeline, routed, ECMP", routed::ecmp),

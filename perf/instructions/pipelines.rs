@@ -191,12 +191,22 @@ pub fn incast() -> u64 {
     sent
 }
 
-/// Two lcores polled in turn. Every frame leaves by a port of the other lcore: measures hand-off and tallies.
+/// Two lcores polled in turn. Every frame leaves by a port that the other lcore owns: measures joint ports and tallies.
 pub fn crossing() -> u64 {
+    two_lcores(2)
+}
+
+/// Two lcores whose ports have one transmit queue: measures hand-off and tallies.
+pub fn crossing_rings() -> u64 {
+    two_lcores(1)
+}
+
+fn two_lcores(tx_queues: u8) -> u64 {
     let mut spec = spec(1024);
     spec.lcores = 2;
     for (index, port) in spec.ports.iter_mut().enumerate() {
         port.lcore = index as u8 % 2;
+        port.tx_queues = tx_queues;
     }
     Bench::new(&spec, Traffic::default()).run()
 }
