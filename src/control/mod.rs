@@ -198,8 +198,8 @@ fn use_tx_queues(config: &mut Config, ports: &setup::Ports) {
         if queues < device.tx_queues {
             let (name, lcores) = (&port.name, config.switch.lcores);
             warn(&format!(
-                "port {name}: its device has fewer transmit queues than the {lcores} lcores, so frames for it cross to the \
-                 lcore of the port; write `tx_queues: 1` to accept that"
+                "port {name}: its device has fewer transmit queues than the {lcores} lcores, or it is a virtio one with \
+                 fewer receive queues; frames for it cross to the lcore of the port; write `tx_queues: 1` to accept that"
             ));
         }
     }

@@ -135,14 +135,15 @@ impl Ports {
         Ok(all)
     }
 
-    /// The transmit queues of `device`: as many as are configured, or one if a NIC has too few and the configuration
-    /// does not insist.
+    /// The transmit queues of `device`: as many as are configured, or one if a NIC has too few. A NIC with too few at
+    /// all for a written number is refused when it is opened.
     fn tx_queues_of(&self, device: &PortDevice) -> u16 {
         let wanted = u16::from(device.tx_queues);
         match &device.kind {
-            DeviceKind::Pci(address) if !device.needs_tx_queues => {
-                let most = EthPort::most_tx_queues(&self.eal, address).unwrap_or(wanted);
-                if most < wanted { 1 } else { wanted }
+            DeviceKind::Pci(address) => {
+                let most = |rx_queues| EthPort::most_tx_queues(&self.eal, address, rx_queues).unwrap_or(wanted);
+                let is_refused = device.needs_tx_queues && most(u16::MAX) < wanted;
+                if most(device.queues.into()) < wanted && !is_refused { 1 } else { wanted }
             }
             _ => wanted,
         }

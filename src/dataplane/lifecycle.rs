@@ -54,7 +54,7 @@ impl<P: Packet> Pipeline<P> {
     /// from other lcores are dropped as `shutdown`. Returns false if a port did not take its XON. Another call tries
     /// again, and accepts the frames that other lcores have handed over meanwhile.
     pub fn shutdown<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks) -> bool {
-        self.stop_guests();
+        self.leave_joint();
         self.publish_handoffs();
         self.accept_handoffs(io);
         for port in self.sends.iter() {

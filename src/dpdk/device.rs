@@ -64,7 +64,7 @@ pub(super) struct State {
 }
 
 /// Converts a string of DPDK, which may be null.
-fn text(string: *const std::ffi::c_char) -> String {
+pub(super) fn text(string: *const std::ffi::c_char) -> String {
     if string.is_null() {
         return "unknown".to_owned();
     }

@@ -7,7 +7,7 @@ use std::sync::{Arc, PoisonError};
 use dpdk_sys::{HF_MAX_ETHPORTS, rte_eth_fc_conf, rte_eth_stats, rte_ether_addr};
 
 use super::check::{argument, check_vdev, pci_address, plug_error};
-use super::device::{Device, Origin};
+use super::device::{self, Device, Origin};
 use super::error::errno_text;
 use super::interface::{Interface, InterfaceState};
 use super::kernel_ring::KernelRings;
@@ -165,13 +165,19 @@ impl EthPort {
         Ok(Self(Arc::new(device)))
     }
 
-    /// Returns the number of transmit queues that the probed device `name` can have; `None` if there is no such device.
+    /// Returns the number of transmit queues that the probed device `name` can have beside `rx_queues` receive queues;
+    /// `None` if there is no such device.
     #[must_use]
-    pub fn most_tx_queues(_: &Eal, name: &str) -> Option<u16> {
+    pub fn most_tx_queues(_: &Eal, name: &str, rx_queues: u16) -> Option<u16> {
         let id = find(&pci_address(name))?;
         let mut info = dpdk_sys::rte_eth_dev_info::default();
         // SAFETY: EAL runs, the port exists, and the information is written to a local value.
-        (unsafe { dpdk_sys::rte_eth_dev_info_get(id, &mut info) } == 0).then_some(info.max_tx_queues)
+        if unsafe { dpdk_sys::rte_eth_dev_info_get(id, &mut info) } != 0 {
+            return None;
+        }
+        // The driver enables pairs of queues. The host would put frames into receive queues that nobody polls.
+        let is_paired = device::text(info.driver_name) == "net_virtio";
+        Some(if is_paired { info.max_tx_queues.min(rx_queues) } else { info.max_tx_queues })
     }
 
     /// Returns the device of the port.

@@ -83,13 +83,15 @@ impl PortQueues {
 
     #[inline(never)]
     fn rx_in_turn(&mut self, most: usize, out: &mut Burst<Mbuf>) -> usize {
-        let (mut left, mut refused) = (most.min(out.remaining_capacity()), 0);
-        for _ in 0..self.rx_queues {
-            let before = out.len();
+        let (mut left, mut refused, mut drained) = (most.min(out.remaining_capacity()), 0, 0);
+        while left > 0 && drained < self.rx_queues {
+            let (asked, before) = (left.min(MOST_A_CALL), out.len());
             // SAFETY: `turn` is below the number of receive queues.
-            let refused_now = unsafe { self.receive(self.turn.into(), left.min(MOST_A_CALL), out) };
+            let refused_now = unsafe { self.receive(self.turn.into(), asked, out) };
             refused += refused_now;
-            left -= out.len() - before + refused_now;
+            let received = out.len() - before + refused_now;
+            left -= received;
+            drained = if received < asked { drained + 1 } else { 0 };
             self.turn = (self.turn + 1) % self.rx_queues;
         }
         refused

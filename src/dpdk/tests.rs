@@ -275,6 +275,35 @@ fn link_with_several_queues_keeps_their_frames_apart() {
 }
 
 #[test]
+fn a_call_drains_one_queue_of_several_beyond_the_limit_of_a_driver() {
+    let data = pool("turns", 1023);
+    let config = PortConfig { tx_queues: 2, ..PortConfig::default() };
+    let mut link = RingLink::new(eal(), "turns", 128, &config, &data).unwrap();
+    link.switch.start().unwrap();
+    link.host.start().unwrap();
+    let (_owner, mut others) = link.switch.queues_for(2).unwrap();
+    let mut host = link.host.queues().unwrap();
+    for frames in [40_u8, 100] {
+        let mut left = frames;
+        while left > 0 {
+            let mut burst: Burst<Mbuf> = (0..left.min(32)).map(|i| data.alloc_with(&[i]).unwrap()).collect();
+            left -= burst.len() as u8;
+            others[0].tx(&mut burst);
+            assert!(burst.is_empty());
+        }
+        let mut received = Burst::new();
+        assert_eq!(host.rx(BURST, &mut received), 0);
+        assert_eq!(received.len(), usize::from(frames).min(BURST), "a full burst, or all");
+        Mbuf::free_all(&mut received);
+        host.rx(BURST, &mut received);
+        Mbuf::free_all(&mut received);
+    }
+    drop((_owner, others, host));
+    drop(link);
+    assert_eq!(data.in_use(), 0);
+}
+
+#[test]
 fn two_threads_send_by_one_port() {
     const FRAMES: u32 = 2_000;
     let data = pool("joint", 4095);

@@ -150,6 +150,12 @@ impl PortPfc {
         has_arrived
     }
 
+    /// Ends the pauses whose time is over at `now`. Returns whether there were any.
+    #[inline]
+    pub fn end_pauses(&mut self, now: Ticks) -> bool {
+        self.timers.end(now)
+    }
+
     /// Returns the priorities of `frame` that the port obeys in general, and ignores now because of the watchdog.
     #[must_use]
     pub fn ignored(&self, frame: &PfcFrame) -> ClassSet {
@@ -175,20 +181,11 @@ impl PortPfc {
         }
     }
 
-    /// The time until which each queue may not send, for other lcores; zero if it may. The time of a pause that arrived
-    /// in the last poll is not known yet, so such a queue is stopped without end.
+    /// Queues that may not send, for other lcores, until they are told otherwise. They do not end a pause by its time:
+    /// its refresh may wait unread while this lcore stands still.
     #[must_use]
-    pub fn stopped_until(&self) -> [Ticks; CLASSES] {
-        let mut until = [Ticks(0); CLASSES];
-        for priority in (0..CLASSES).filter(|&priority| self.timers.until(priority) > Ticks(0)) {
-            let is_new = self.arrived.enabled.contains(priority);
-            let ends = if is_new { Ticks(u64::MAX) } else { self.timers.until(priority) };
-            let queues = self.map.queues(ClassSet::only(priority)) & self.obeyed_queues;
-            for queue in (queues - self.ignoring()).iter() {
-                until[queue] = until[queue].max(ends);
-            }
-        }
-        until
+    pub fn stopped_for_others(&self) -> ClassSet {
+        (self.map.queues(self.timers.running()) & self.obeyed_queues) - self.ignoring()
     }
 
     /// Queues that may not send at `now`, like [`PortPfc::stopped_queues`], for an observer: it changes no state.

@@ -100,10 +100,20 @@ impl PauseTimers {
         self.running.iter().filter(|&priority| self.until[priority] > now).collect()
     }
 
-    /// The time at which the pause of `priority` ends or has ended; zero if it was not paused at the last look.
+    /// Priorities that were paused at the last look.
     #[must_use]
-    pub fn until(&self, priority: usize) -> Ticks {
-        if self.running.contains(priority) { self.until[priority & 7] } else { Ticks(0) }
+    pub fn running(&self) -> ClassSet {
+        self.running
+    }
+
+    /// Ends the timers that have expired at `now`. Returns whether there were any.
+    #[inline]
+    pub fn end(&mut self, now: Ticks) -> bool {
+        let has_ended = self.next_end <= now;
+        if has_ended {
+            self.expire(now);
+        }
+        has_ended
     }
 
     #[cold]

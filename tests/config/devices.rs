@@ -170,6 +170,10 @@ fn queues_that_a_device_does_not_have_are_refused() {
         &text("net_vhost0,iface=/run/a.sock,queues=4", "  queues: 2"),
         "x.yaml:6:11: ports[0].queues: `2` differs from `queues=4` of the device; leave one of them out",
     );
+    refuse(
+        &text("net_tap0,a\\nb", ""),
+        "x.yaml:4:11: ports[0].device: `a\\nb` is not an argument of `net_tap0`; it takes iface, remote, mac, persist",
+    );
     for queues in ["0", "9", "x"] {
         refuse(
             &text(&format!("net_vhost0,iface=/run/a.sock,queues={queues}"), ""),

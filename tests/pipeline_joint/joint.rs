@@ -97,6 +97,22 @@ fn pause_ends_for_both_lcores_with_its_time() {
     assert_eq!(bed.data(1).len(), 20);
 }
 
+/// A refresh of the pause may wait unread in the ring of an owner that stands still.
+#[test]
+fn pause_outlasts_a_stall_of_the_lcore_that_received_it() {
+    let mut bed = Bed::learned(&spec(4));
+    bed.pause(1, ClassSet::only(LOSSLESS), 100);
+    bed.poll();
+    bed.fill(10);
+    for _ in 0..50 {
+        bed.now += 1_000;
+        bed.switch.poll_one(0, &mut bed.io, bed.now);
+    }
+    assert_eq!(bed.data(1).len(), 0, "50 us after a pause of 5.12 us");
+    bed.run(2_000);
+    assert_eq!(bed.data(1).len(), 10, "the owner has found no refresh");
+}
+
 #[test]
 fn link_that_goes_down_ends_the_pause_and_the_frames_of_both_lcores() {
     let mut bed = Bed::blocked(&spec(4));

@@ -161,14 +161,14 @@ fn argument<'a>(devargs: &'a str, key: &str) -> Option<&'a str> {
 /// Refuses arguments that the driver of `devargs` does not accept, and interface names that Linux does not allow.
 pub fn check(item: &Item<'_>, devargs: &str) {
     let Some(driver) = Driver::of(devargs) else { return };
-    let name = device_name(devargs);
+    let name = device_name(devargs).escape_debug();
     for (key, value) in arguments(devargs) {
         if !driver.arguments.contains(&key) {
             let remedy = match nearest(key, driver.arguments) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("it takes {}", driver.arguments.join(", ")),
             };
-            item.fail(format!("`{key}` is not an argument of `{name}`; {remedy}"));
+            item.fail(format!("`{}` is not an argument of `{name}`; {remedy}", key.escape_debug()));
         } else if driver.interfaces.contains(&key) {
             check_interface(item, key, value);
         }
@@ -176,6 +176,7 @@ pub fn check(item: &Item<'_>, devargs: &str) {
     if let Some(queues) = argument(devargs, "queues").filter(|_| is_vhost(devargs))
         && !matches!(queues.parse(), Ok(1..=8))
     {
+        let queues = queues.escape_debug();
         item.fail(format!("`queues={queues}` is not a number of queues that a port can have; write 1 to 8"));
     }
     if is_af_packet(devargs) {
@@ -187,14 +188,15 @@ pub fn check(item: &Item<'_>, devargs: &str) {
 }
 
 fn check_interface(item: &Item<'_>, key: &str, value: &str) {
+    let shown = value.escape_debug();
     let is_possible = |c: char| !c.is_whitespace() && !c.is_control() && c != '/' && c != ':';
     if value.is_empty() || value.len() > INTERFACE_MAX {
         let bytes = value.len();
         item.fail(format!(
-            "`{key}={value}` is not a network interface: the name has {bytes} bytes; write 1 to {INTERFACE_MAX}"
+            "`{key}={shown}` is not a network interface: the name has {bytes} bytes; write 1 to {INTERFACE_MAX}"
         ));
     } else if !value.chars().all(is_possible) || value == "." || value == ".." {
-        item.fail(format!("`{key}={value}` is not a network interface; write a name without spaces, `/` and `:`"));
+        item.fail(format!("`{key}={shown}` is not a network interface; write a name without spaces, `/` and `:`"));
     }
 }
 
@@ -259,6 +261,7 @@ fn has_own_slots(devargs: &str) -> bool {
 fn check_slots(item: &Item<'_>, devargs: &str) {
     for key in ["framesz", "blocksz", "framecnt"] {
         if let Some(value) = argument(devargs, key).filter(|value| value.parse::<u32>().is_err()) {
+            let value = value.escape_debug();
             item.fail(format!("`{key}={value}` is not a number; write a whole number (sizes in bytes)"));
         }
     }

@@ -393,7 +393,7 @@ struct Presence {
 impl Drop for Presence {
     fn drop(&mut self) {
         if !self.is_over {
-            self.joint.0.stop_guests(self.joint.1);
+            self.joint.0.leave(self.number, self.joint.1);
             self.control.give_up(self.number);
         }
     }

@@ -4,6 +4,7 @@
 
 use crate::dataplane::pipeline::Pipeline;
 use crate::dataplane::port::Port;
+use crate::dataplane::telemetry::counters::Counter;
 use crate::io::{Packet, Ports};
 use crate::units::Ticks;
 
@@ -18,6 +19,7 @@ impl<P: Packet> Pipeline<P> {
             && self.pauses.xoff.is_empty()
             && self.telemetry.running_pauses.is_empty();
         is_empty
+            && !self.guests_send()
             && self.own.iter().all(|port| self.ports[port].is_at_rest((self.links.up - self.links.stuck).contains(port), now))
             && self.mesh.peers.iter_mut().flatten().all(|peer| peer.frames_in.refresh() == 0)
             // Last, because it may query a device: it covers frames that came during the poll.
@@ -28,10 +30,57 @@ impl<P: Packet> Pipeline<P> {
     }
 }
 
+impl<P: Packet> Pipeline<P> {
+    /// Whether other lcores have sent by own joint ports since the last look. A pause for these frames must not wait
+    /// for the end of a rest.
+    fn guests_send(&mut self) -> bool {
+        let ports = (self.joint.ports & self.own).iter();
+        let guests = ports.flat_map(|port| self.telemetry.counters.of_port(port).skip(1));
+        let sent = guests.flat_map(|guest| &guest.tx_frames).map(Counter::get).sum();
+        std::mem::replace(&mut self.joint.guests_sent, sent) != sent
+    }
+}
+
 impl Port {
     /// Whether no timer runs here, for PFC or for the receive backlog, and no frame must be discarded. A PFC frame that
     /// is due counts on a link that is up and not stuck.
     fn is_at_rest(&self, is_up: bool, now: Ticks) -> bool {
         self.pfc.is_at_rest(is_up, now) && self.discarding.is_empty() && !self.backlog.is_watching()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::dataplane::{Counters, Scratch};
+    use crate::io::memory::MemPorts;
+    use crate::wire::MacAddr;
+
+    #[test]
+    fn owner_of_a_joint_port_does_not_rest_while_another_lcore_sends_by_it() {
+        let mut spec = crate::config::embedded().switch;
+        spec.lcores = 2;
+        for (index, port) in spec.ports.iter_mut().enumerate() {
+            (port.lcore, port.tx_queues) = (index as u8 % 2, 2);
+        }
+        let counters = Arc::new(Counters::of(&spec));
+        let mut fleet = Pipeline::fleet(&spec, &counters, 1_000_000_000, 1);
+        let (mut io, mut scratch, mut now) = (MemPorts::new(spec.ports.len()), Scratch::default(), 1_000_000_000);
+        let mut poll = |fleet: &mut [Pipeline<_>], io: &mut MemPorts| {
+            now += 1_000_000;
+            fleet.iter_mut().for_each(|part| _ = part.poll(io, &mut scratch, Ticks(now)));
+            fleet[1].may_rest(io, Ticks(now))
+        };
+        // The station behind port 1 is known, so that only the first lcore sends.
+        fleet.iter_mut().for_each(|part| _ = part.learn(1, MacAddr([2, 0, 0, 0, 0, 1]), 1, Ticks(1_000_000_000)));
+        let mut frame = [0; 60];
+        frame[..12].copy_from_slice(&[2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 9]);
+        assert!((0..10).any(|_| poll(&mut fleet, &mut io)), "it rests");
+        io.inject(0, &frame);
+        assert!(!poll(&mut fleet, &mut io), "the first lcore has sent by port 1");
+        assert_eq!(io.sent_all(1).len(), 1);
+        assert!((0..10).any(|_| poll(&mut fleet, &mut io)), "it rests again");
     }
 }

@@ -24,9 +24,9 @@ impl Auditor {
     }
 
     fn check_pauses<P: Packet>(&self, part: &Pipeline<P>, port: usize) -> Check {
-        let (told, pfc, now) = (part.joint.told(), &part.ports[port].pfc, part.now);
+        let (told, pfc) = (part.joint.told(), &part.ports[port].pfc);
         let (dropping, drops) = (told.dropping(port), pfc.dropping());
-        let (said, stopped) = (told.stopped(port, now), pfc.stopped_queues_at(now) | drops);
+        let (said, stopped) = (told.stopped(port), pfc.stopped_queues_at(part.now) | drops);
         ensure((said, dropping) == (stopped, drops), TOLD, || {
             let name = &self.ports[port].name;
             format!(
@@ -39,10 +39,12 @@ impl Auditor {
         let (told, lcore) = (part.joint.told(), part.lcore);
         let mut standing = PortSet::EMPTY;
         for port in part.joint.ports.iter() {
-            standing.set(port, !part.ports[port].waiting.is_empty());
+            let is_standing = part.ports[port].is_standing();
+            standing.set(port, is_standing);
             for queue in 0..CLASSES {
                 let held = &part.ports[port].queues[queue];
                 let depth = Depth { cells: held.cells(), bytes: held.bytes() };
+                let depth = if is_standing { depth } else { Depth::default() };
                 let said = told.depth(lcore, port, queue);
                 ensure(depth == said, TOLD, || {
                     let name = &self.ports[port].name;

@@ -46,11 +46,6 @@ fn pfc_frame_beside_takes() {
 }
 
 #[test]
-fn pauses_are_seen_whole() {
-    check::check(3, || model::pauses_are_seen_whole([|| (), || ()]));
-}
-
-#[test]
 fn depths_are_seen_with_their_ports() {
     check::check(3, || model::depths_are_seen_with_their_ports([|| (), || ()]));
 }

@@ -76,16 +76,6 @@ fn non_atomic_take_beside_a_pfc_frame_is_detected() {
 }
 
 #[test]
-fn pause_told_without_release_is_detected() {
-    assert_found(&["half a pause"], || model::pauses_are_seen_whole(WITHOUT_RELEASE));
-}
-
-#[test]
-fn pause_read_without_acquire_is_detected() {
-    assert_found(&["half a pause"], || model::pauses_are_seen_whole(WITHOUT_ACQUIRE));
-}
-
-#[test]
 fn standing_ports_told_without_release_are_detected() {
     assert_found(&UNORDERED_DEPTHS, || model::depths_are_seen_with_their_ports(WITHOUT_RELEASE));
 }

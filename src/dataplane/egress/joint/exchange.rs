@@ -4,15 +4,20 @@ use super::told::Depth;
 use crate::dataplane::pipeline::Pipeline;
 use crate::dataplane::telemetry::drops::DropReason;
 use crate::mutant::{self, Mutant};
-use crate::sets::{CLASSES, ClassSet, PortSet};
-use crate::units::Ticks;
+use crate::sets::{ClassSet, PortSet};
 
 impl<P> Pipeline<P> {
-    /// Reads what the other lcores have told about joint ports since the poll before.
+    /// Reads what the other lcores have told about joint ports since the poll before. Tells them which pauses of own
+    /// ports have ended.
     #[inline]
     pub(crate) fn hear_joint(&mut self) {
         if self.joint.ports.is_empty() {
             return;
+        }
+        for port in (self.joint.ports & self.own).iter() {
+            if self.ports[port].pfc.end_pauses(self.now) {
+                self.tell_pauses(port);
+            }
         }
         let standing = self.joint.told.standing_elsewhere(self.lcore) & self.joint.ports;
         let dropping = self.joint.told.dropping_ports() - self.own;
@@ -62,11 +67,12 @@ impl<P> Pipeline<P> {
         }
         let mut standing = PortSet::EMPTY;
         for port in joint.ports.iter() {
-            let waits = !ports[port].waiting.is_empty();
+            let waits = ports[port].is_standing();
             standing |= PortSet::only_if(waits, port);
             if waits || joint.told_standing.contains(port) {
                 for (queue, frames) in ports[port].queues.iter().enumerate() {
-                    let depth = Depth { cells: frames.cells(), bytes: frames.bytes() };
+                    let depth =
+                        if waits { Depth { cells: frames.cells(), bytes: frames.bytes() } } else { Depth::default() };
                     if mutant::is(Mutant::DepthStays) && depth.bytes.0 == 0 {
                         continue;
                     }
@@ -80,9 +86,9 @@ impl<P> Pipeline<P> {
         }
     }
 
-    /// Stops the lossless queues of own joint ports on the other lcores, because this one hears no pause any more.
-    pub(crate) fn stop_guests(&self) {
-        self.joint.stop_guests(self.own);
+    /// Ends this lcore's part in joint ports, because it hears no pause any more.
+    pub(crate) fn leave_joint(&self) {
+        self.joint.leave(self.lcore, self.own);
     }
 
     /// Tells the other lcores the pauses and the storms of own port `port`, if it is a joint one.
@@ -92,12 +98,7 @@ impl<P> Pipeline<P> {
             let (pfc, told) = (&self.ports[port].pfc, &self.joint.told);
             // Frames of a storm leave by discard only. An lcore that has not heard of it must not send them.
             told.tell_dropping(self.lcore, port, pfc.dropping());
-            told.tell_pauses(port, stopped(pfc.stopped_until(), pfc.dropping()));
+            told.tell_stopped(port, pfc.stopped_for_others() | pfc.dropping());
         }
     }
-}
-
-/// `until` with the `queues` stopped without an end.
-fn stopped(until: [Ticks; CLASSES], queues: ClassSet) -> [Ticks; CLASSES] {
-    std::array::from_fn(|queue| if queues.contains(queue) { Ticks(u64::MAX) } else { until[queue] })
 }

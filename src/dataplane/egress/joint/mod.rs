@@ -14,15 +14,14 @@ mod told_tests;
 use std::sync::Arc;
 
 use self::side::JointSide;
-use self::told::{Heard, Told};
+use self::told::{Depth, Heard, Told};
 use crate::dataplane::spec::{PortSpec, SwitchSpec};
 use crate::headroom::PACING_SLACK;
 use crate::pfc::PriorityMap;
 use crate::qos::Shaper;
 use crate::qos::joint_pacer::JointPacer;
 use crate::qos::joint_wire::JointWire;
-use crate::sets::{ClassSet, PortSet};
-use crate::units::Ticks;
+use crate::sets::{CLASSES, ClassSet, PortSet};
 
 /// Bytes of a frame around the largest IP packet: Ethernet header and two tags.
 const HEADERS: u16 = 22;
@@ -31,6 +30,8 @@ const HEADERS: u16 = 22;
 #[derive(Debug, Clone)]
 pub(crate) struct JointPorts {
     pub ports: PortSet,
+    /// Frames that other lcores had sent by own ports at the last look before a rest.
+    pub guests_sent: u64,
     told: Arc<Told>,
     /// Queues that obey pauses, by port.
     obeyed: Arc<[ClassSet]>,
@@ -43,13 +44,17 @@ pub(crate) struct JointPorts {
 }
 
 impl JointPorts {
-    /// Stops the queues of joint ports `own` that obey pauses on all other lcores, without an end: their owner hears no
-    /// pause any more. Frames that wait there are dropped when the switch ends.
-    pub fn stop_guests(&self, own: PortSet) {
+    /// Ends the part of `lcore`, which owns `own`, in joint ports. It hears no pause any more, so it stops the queues
+    /// of its ports that obey pauses on all other lcores. They drop the frames there when the switch ends. It sends no
+    /// frame any more, so its frames are not told.
+    pub fn leave(&self, lcore: usize, own: PortSet) {
         for port in (self.ports & own).iter() {
-            let until = |queue: usize| Ticks(if self.obeyed[port].contains(queue) { u64::MAX } else { 0 });
-            self.told.tell_pauses(port, std::array::from_fn(until));
+            self.told.tell_stopped(port, self.obeyed[port]);
         }
+        for (port, queue) in self.ports.iter().flat_map(|port| (0..CLASSES).map(move |queue| (port, queue))) {
+            self.told.tell_depth(lcore, (port, queue), Depth::default());
+        }
+        self.told.tell_standing(lcore, PortSet::EMPTY);
     }
 
     /// The state that lcores tell each other, for checks.
@@ -74,6 +79,7 @@ impl JointPorts {
         let obeyed: Arc<[ClassSet]> = spec.ports.iter().map(obeyed).collect();
         let view = || Self {
             ports,
+            guests_sent: 0,
             told: told.clone(),
             obeyed: obeyed.clone(),
             standing: Heard::default(),

@@ -15,7 +15,7 @@ impl Port {
     pub fn stopped_queues(&mut self, now: Ticks) -> ClassSet {
         match &self.joint {
             Some(joint) if !joint.is_owner && mutant::is(Mutant::GuestIgnoresPauses) => ClassSet::EMPTY,
-            Some(joint) if !joint.is_owner => joint.told.stopped(joint.number, now),
+            Some(joint) if !joint.is_owner => joint.told.stopped(joint.number),
             _ => self.pfc.stopped_queues(now),
         }
     }
@@ -24,6 +24,12 @@ impl Port {
     #[inline]
     pub fn dropping(&self) -> ClassSet {
         self.pfc.dropping() | self.joint.as_ref().map_or(ClassSet::EMPTY, |joint| joint.dropping)
+    }
+
+    /// Whether frames wait here that will leave. The probes of a stuck port must not hold the frames of other lcores.
+    #[inline]
+    pub fn is_standing(&self) -> bool {
+        !self.waiting.is_empty() && !self.progress.is_stuck()
     }
 
     /// The frames that other lcores hold in `queue`.
@@ -52,7 +58,7 @@ impl Port {
         let wanted = ready.iter().map(of_queue).sum::<u64>().min(most);
         let share = (!joint.queues.is_empty()).then(|| {
             // A queue that is stopped at this port waits for no wire, whichever lcore holds its frames.
-            let others = joint.queues - joint.told.stopped(joint.number, now);
+            let others = joint.queues - joint.told.stopped(joint.number);
             let parts = |queue: usize| (queues[queue].bytes().0, joint.elsewhere[queue].bytes.0);
             WireShare(scheduler.share(ready, others, parts))
         });

@@ -4,7 +4,7 @@ use crossbeam_utils::CachePadded;
 
 use crate::sets::{CLASSES, ClassSet, PortSet};
 use crate::sync::{AtomicU64, Ordering};
-use crate::units::{Bytes, Cells, Ticks};
+use crate::units::{Bytes, Cells};
 
 /// Frames of one queue that other lcores hold.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -30,10 +30,8 @@ impl Depth {
 /// The pauses of one port, written by its owner.
 #[derive(Debug)]
 struct Pauses {
-    /// The latest of the times below. It is zero on most ports, so a sender loads one word.
-    latest: AtomicU64,
-    /// The time until which each queue is stopped.
-    until: [AtomicU64; CLASSES],
+    /// Queues that are stopped, as the bits of a [`ClassSet`].
+    stopped: AtomicU64,
     /// Queues whose frames the watchdog drops, as the bits of a [`ClassSet`].
     dropping: AtomicU64,
 }
@@ -69,7 +67,7 @@ impl Told {
     /// Creates the state of `ports` ports and `lcores` lcores: nothing waits and nothing is paused.
     pub fn new(ports: usize, lcores: usize) -> Self {
         let zero = || AtomicU64::new(0);
-        let pauses = || Pauses { latest: zero(), until: std::array::from_fn(|_| zero()), dropping: zero() };
+        let pauses = || Pauses { stopped: zero(), dropping: zero() };
         let depths = || CachePadded::new(std::array::from_fn(|_| zero()));
         let of_port =
             |_| OfPort { pauses: CachePadded::new(pauses()), depths: (0..lcores).map(|_| depths()).collect() };
@@ -77,24 +75,15 @@ impl Told {
         Self { ports: (0..ports).map(of_port).collect(), lcores: (0..lcores).map(of_lcore).collect() }
     }
 
-    /// Tells until when each queue of `port` is stopped. Only the port's owner calls it.
-    pub fn tell_pauses(&self, port: usize, until: [Ticks; CLASSES]) {
-        let pauses = &self.ports[port].pauses;
-        for (told, until) in pauses.until.iter().zip(until) {
-            told.store(until.0, Ordering::Relaxed);
-        }
-        // Release: an lcore that sees the latest time sees the times of the queues.
-        pauses.latest.store(until.iter().map(|until| until.0).max().unwrap_or(0), Ordering::Release);
+    /// Tells which `queues` of `port` are stopped, until it tells otherwise. Only the port's owner calls it.
+    pub fn tell_stopped(&self, port: usize, queues: ClassSet) {
+        self.ports[port].pauses.stopped.store(queues.bits().into(), Ordering::Release);
     }
 
-    /// Queues of `port` that are stopped at `now`.
+    /// Queues of `port` that are stopped.
     #[inline]
-    pub fn stopped(&self, port: usize, now: Ticks) -> ClassSet {
-        let pauses = &self.ports[port].pauses;
-        if pauses.latest.load(Ordering::Acquire) <= now.0 {
-            return ClassSet::EMPTY;
-        }
-        (0..CLASSES).filter(|&queue| pauses.until[queue].load(Ordering::Relaxed) > now.0).collect()
+    pub fn stopped(&self, port: usize) -> ClassSet {
+        ClassSet::from_bits(self.ports[port].pauses.stopped.load(Ordering::Acquire) as u8)
     }
 
     /// Tells that the watchdog drops the frames of `queues` of `port`, which lcore `owner` owns.

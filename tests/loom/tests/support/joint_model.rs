@@ -14,7 +14,7 @@ use loom::thread;
 use crate::joint_wire::JointWire;
 use crate::sets::{CLASSES, ClassSet, PortSet};
 use crate::told::{Depth, Heard, Told};
-use crate::units::{Bytes, Cells, Ticks};
+use crate::units::{Bytes, Cells};
 
 /// The first tick of the wire that the lcores may take.
 const EARLIEST: u64 = 100;
@@ -153,36 +153,6 @@ pub fn pfc_frame_beside_takes(starts: [fn(); 2]) {
     let starts = [starts[0], starts[0], starts[1]];
     let (lcore, held, charged) = on_one_wire(starts, [0; 3], LONGEST, [takes, takes, charges]);
     assert_eq!(lcore.wire.free_at(), EARLIEST + held + charged, "the time of the wire is wrong");
-}
-
-/// A port's owner tells a pause of two of its three queues, and refreshes it. Another lcore sees both queues stopped or
-/// neither, and both from the first time on.
-///
-/// A queue whose time is not ordered before the latest time would look open beside the other.
-pub fn pauses_are_seen_whole(starts: [fn(); 2]) {
-    let told = Arc::new(Told::new(1, 2));
-    let owned = told.clone();
-    let owner = thread::spawn(move || {
-        starts[0]();
-        for until in [50, 100] {
-            owned.tell_pauses(0, [Ticks(until), Ticks(until), Ticks(0)]);
-        }
-    });
-    let sender = thread::spawn(move || {
-        starts[1]();
-        let mut is_seen = false;
-        for now in [40, 60, 40] {
-            let stopped = told.stopped(0, Ticks(now));
-            assert!([ClassSet::EMPTY, ClassSet::first(2)].contains(&stopped), "half a pause: {stopped:?}");
-            assert!(now > 40 || !is_seen || !stopped.is_empty(), "a paused queue opens");
-            is_seen |= !stopped.is_empty();
-        }
-        told
-    });
-    owner.join().unwrap();
-    let told = sender.join().unwrap();
-    assert_eq!(told.stopped(0, Ticks(99)), ClassSet::first(2));
-    assert_eq!(told.stopped(0, Ticks(100)), ClassSet::EMPTY, "a pause outlasts its time");
 }
 
 /// Cells that two lcores hold for a port. Their sum shows the cells of each.

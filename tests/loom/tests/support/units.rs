@@ -26,8 +26,3 @@ impl Add for Bytes {
         Self(self.0 + other.0)
     }
 }
-
-/// A point in time.
-#[allow(dead_code)]
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Ticks(pub u64);
