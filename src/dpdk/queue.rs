@@ -19,7 +19,8 @@ use super::device::Device;
 /// shorter answer to a larger question would not show that the queue is empty.
 const MOST_A_CALL: usize = 32;
 
-/// The queues of a started port. A port has one such value at a time, and cannot be stopped while it exists.
+/// The queues of a started port, or a part of them. No two values have a queue in common, and the port cannot be
+/// stopped while one exists.
 ///
 /// It can be sent to the lcore that polls it, but not shared: two threads must not use a DPDK queue at once.
 pub struct PortQueues {
@@ -278,3 +279,7 @@ impl Drop for PortQueues {
         self.device.take_back();
     }
 }
+
+#[cfg(test)]
+#[path = "queue_tests.rs"]
+mod tests;

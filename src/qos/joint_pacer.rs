@@ -9,11 +9,6 @@ use crate::units::Ticks;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct WireShare(pub u32);
 
-impl WireShare {
-    /// The whole wire.
-    pub const WHOLE: Self = Self(1 << 16);
-}
-
 /// The part of a shaper's slack that all lcores together may lease.
 const LEASED: u64 = 8;
 

@@ -125,7 +125,7 @@ fn of_port(node: &Node, port: usize, at_stop: &AtStop, watch: &Watch) -> PortOut
     PortOutcome {
         classes,
         unclassified_drops: drops(node, port, UNCLASSIFIED),
-        pfc_tx_frames: counters.pfc_tx_frames.get(),
+        pfc_tx_frames: all(&|port| &port.pfc_tx_frames),
         pfc_rx_frames: counters.pfc_rx_frames.get(),
         missed_frames: device.missed,
         missed_lossless_frames: device.missed_lossless,

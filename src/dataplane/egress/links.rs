@@ -14,9 +14,9 @@ use crate::wire::mac_control::PfcFrame;
 pub(crate) struct Links {
     /// Ports that have a link.
     pub up: PortSet,
-    /// Own ports with queues that refuse frames: the watchdog discards their frames, or the port is stuck.
+    /// Ports with queues of this lcore that refuse frames: the watchdog discards their frames, or the port is stuck.
     pub refusing: PortSet,
-    /// Own ports whose devices take no frames.
+    /// Ports whose devices take no frames of this lcore.
     pub stuck: PortSet,
 }
 

@@ -63,21 +63,28 @@ impl<P: Packet> Pipeline<P> {
         Sent { frames, has_more: !self.ports[port].waiting.is_empty() }
     }
 
+    /// Ticks after the beginning of a poll until which it may send: three quarters of the gap, since receiving may have
+    /// taken half.
+    #[inline]
+    fn latest(&self) -> u64 {
+        self.telemetry.clock.half_gap() * 3 / 2
+    }
+
     /// Whether the poll that began at `now` has used three quarters of the poll gap. Without a poll gap or a clock it
     /// never has.
     fn is_late<I: Ports<Pkt = P>>(&self, io: &mut I, now: Ticks) -> bool {
-        let latest = self.telemetry.clock.half_gap() * 3 / 2;
+        let latest = self.latest();
         latest > 0 && io.time().is_some_and(|time| time.since(now) > latest)
     }
 
     /// Sends further bursts of the ports that have `more`, in rounds. The burst limit assumes MTU-sized frames, so a
     /// port of small frames can send far more in a poll gap. A round begins if the poll would end within three quarters
-    /// of the gap: receiving may have taken half. Without a clock there are no further rounds.
+    /// of the gap. Without a clock there are no further rounds.
     #[inline(never)]
     fn transmit_more<I: Ports<Pkt = P>>(&mut self, io: &mut I, mut more: PortSet, now: Ticks) -> usize {
         let Some(start) = io.time() else { return 0 };
         let (mut moved, mut rounds, mut time) = (0, 0, start);
-        let latest = self.telemetry.clock.half_gap() * 3 / 2;
+        let latest = self.latest();
         while !more.is_empty() && time.since(now) * rounds.max(1) + time.since(start) <= latest * rounds.max(1) {
             for port in more.iter() {
                 let sent = self.transmit(io, port, now);

@@ -39,12 +39,12 @@ impl Auditor {
         let (told, lcore) = (part.joint.told(), part.lcore);
         let mut standing = PortSet::EMPTY;
         for port in part.joint.ports.iter() {
-            let is_standing = part.ports[port].is_standing();
-            standing.set(port, is_standing);
+            standing.set(port, part.ports[port].is_standing());
             for queue in 0..CLASSES {
                 let held = &part.ports[port].queues[queue];
+                let is_told = !part.ports[port].progress.is_stuck();
                 let depth = Depth { cells: held.cells(), bytes: held.bytes() };
-                let depth = if is_standing { depth } else { Depth::default() };
+                let depth = if is_told { depth } else { Depth::default() };
                 let said = told.depth(lcore, port, queue);
                 ensure(depth == said, TOLD, || {
                     let name = &self.ports[port].name;

@@ -1,10 +1,11 @@
 //! The exchange of an lcore with the others about joint ports, at each poll.
 
-use super::told::Depth;
+use super::told::{Depth, Told};
 use crate::dataplane::pipeline::Pipeline;
+use crate::dataplane::port::Port;
 use crate::dataplane::telemetry::drops::DropReason;
 use crate::mutant::{self, Mutant};
-use crate::sets::{ClassSet, PortSet};
+use crate::sets::{CLASSES, ClassSet, PortSet};
 
 impl<P> Pipeline<P> {
     /// Reads what the other lcores have told about joint ports since the poll before. Tells them which pauses of own
@@ -70,14 +71,7 @@ impl<P> Pipeline<P> {
             let waits = ports[port].is_standing();
             standing |= PortSet::only_if(waits, port);
             if waits || joint.told_standing.contains(port) {
-                for (queue, frames) in ports[port].queues.iter().enumerate() {
-                    let depth =
-                        if waits { Depth { cells: frames.cells(), bytes: frames.bytes() } } else { Depth::default() };
-                    if mutant::is(Mutant::DepthStays) && depth.bytes.0 == 0 {
-                        continue;
-                    }
-                    joint.told.tell_depth(*lcore, (port, queue), depth);
-                }
+                tell_depths(&joint.told, *lcore, (port, &ports[port]));
             }
         }
         if standing != joint.told_standing {
@@ -100,5 +94,17 @@ impl<P> Pipeline<P> {
             told.tell_dropping(self.lcore, port, pfc.dropping());
             told.tell_stopped(port, pfc.stopped_for_others() | pfc.dropping());
         }
+    }
+}
+
+/// Tells the depths of the queues of port `number`.
+#[inline]
+fn tell_depths(told: &Told, lcore: usize, (number, port): (usize, &Port)) {
+    for queue in 0..CLASSES {
+        let depth = port.told_depth(queue);
+        if mutant::is(Mutant::DepthStays) && depth == Depth::default() {
+            continue;
+        }
+        told.tell_depth(lcore, (number, queue), depth);
     }
 }

@@ -32,6 +32,13 @@ impl Port {
         !self.waiting.is_empty() && !self.progress.is_stuck()
     }
 
+    /// The depth of `queue` as the other lcores are told it.
+    #[inline]
+    pub fn told_depth(&self, queue: usize) -> Depth {
+        let frames = &self.queues[queue % CLASSES];
+        if self.is_standing() { Depth { cells: frames.cells(), bytes: frames.bytes() } } else { Depth::default() }
+    }
+
     /// The frames that other lcores hold in `queue`.
     #[inline]
     pub fn elsewhere(&self, queue: usize) -> Depth {

@@ -22,14 +22,14 @@ pub(crate) struct JointSide {
 }
 
 impl JointSide {
-    /// Whether this lcore owns the port.
-    pub fn is_owner(&self) -> bool {
-        self.is_owner
-    }
-
     /// Creates the side of an lcore at port `number`: no lcore holds frames, and nothing is paused.
     pub fn new(pacer: JointPacer, told: Arc<Told>, number: usize, is_owner: bool) -> Self {
         let (elsewhere, queues, dropping) = ([Depth::default(); CLASSES], ClassSet::EMPTY, ClassSet::EMPTY);
         Self { pacer, told, number, is_owner, elsewhere, queues, dropping }
+    }
+
+    /// Whether this lcore owns the port.
+    pub fn is_owner(&self) -> bool {
+        self.is_owner
     }
 }
