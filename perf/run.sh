@@ -21,5 +21,6 @@ $cargo bench --quiet --bench scrape
 # Tables of the internet's size take 2 GiB, which not every machine has.
 $cargo bench --quiet --bench fib || $cargo bench --quiet --bench fib -- --quick
 # A peer that is missing has been named, and the others were measured: no reason to leave out the rest.
-$cargo bench --quiet --bench peers -- "$@" || echo "perf/run.sh: not all peers were measured; the reasons are above" >&2
+# Medians of nine rounds: half an hour.
+$cargo bench --quiet --bench peers -- --rounds "${ROUNDS:-9}" "$@" || echo "perf/run.sh: not all peers were measured; the reasons are above" >&2
 $cargo bench --quiet --bench decisions -- --warm-up-time 0.5 --measurement-time 1 --noplot

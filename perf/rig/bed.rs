@@ -32,7 +32,8 @@ pub struct BedSpec {
 }
 
 impl BedSpec {
-    /// The preset `roce` with 5 m of cable and the default buffer, or twice that buffer if the headroom needs it.
+    /// The preset `roce` with 5 m of cable and the default buffer, or up to three times that buffer if the headroom
+    /// needs it: a quick machine has quick links.
     fn config(&self) -> SwitchSpec {
         let pfc = if self.pfc { "software" } else { "\"off\"" };
         let kilobits = self.rate.0 / 1000;
@@ -43,7 +44,8 @@ impl BedSpec {
             let text = format!("preset: roce\nports:\n{ports}buffer: {{size: {size}MiB}}\nmetrics: \"off\"\n");
             config::parse("rig", &text)
         };
-        let config = parse(BUFFER_MIB).or_else(|_| parse(2 * BUFFER_MIB));
+        let config = (1..MOST_BUFFERS).find_map(|times| parse(times * BUFFER_MIB).ok());
+        let config = config.map_or_else(|| parse(MOST_BUFFERS * BUFFER_MIB), Ok);
         let mut spec = config.unwrap_or_else(|errors| panic!("{errors}")).switch;
         spec.fdb.capacity = spec.fdb.capacity.max(2 * self.ports as u32 * STATIONS);
         if self.one_burst {
@@ -62,13 +64,14 @@ impl BedSpec {
 /// Defaults of the configuration.
 pub const POLL_GAP_NS: u64 = 20_000;
 const BUFFER_MIB: usize = 12;
-/// Packet buffers: one per cell of the larger buffer, and some for frames in flight.
-const MBUFS: u32 = ((2 * BUFFER_MIB) << 20) as u32 / 208 + 4096;
+const MOST_BUFFERS: usize = 3;
+/// Packet buffers: one per cell of the largest buffer, and some for frames in flight.
+const MBUFS: u32 = ((MOST_BUFFERS * BUFFER_MIB) << 20) as u32 / 208 + 4096;
 /// Bytes of each packet buffer, as in `holdfast run` with an MTU of 1500.
 const DATA_ROOM: u16 = 2048 + 128;
 /// Between two readings of the clock further apart than this, the core was taken away: calibration excludes that time.
 const CALIBRATION_THEFT_NS: u64 = 20_000;
-const MEMORY_MIB: u32 = 620;
+const MEMORY_MIB: u32 = 780;
 /// `MEMORY_MIB` in hugepages of 2 MiB.
 const HUGEPAGES: u32 = MEMORY_MIB / 2;
 

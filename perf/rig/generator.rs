@@ -14,6 +14,14 @@ use super::link::Link;
 use super::watch::Watch;
 use super::{Arrival, Flow};
 
+/// The frames left in a receive ring, as the switch learns them.
+#[derive(Debug, Clone, Copy)]
+pub struct Left {
+    pub frames: usize,
+    /// Whether the switch had no time to receive them.
+    pub is_cut_short: bool,
+}
+
 /// Receives the events at the ports with their times. Its work counts as work of the generator.
 pub trait Observer {
     /// The switch decides on the frame `arrival` next, in a burst that it took before. `flow` is `None` for a PFC
@@ -29,9 +37,9 @@ pub trait Observer {
         let _ = (port, is_drained, now, watch);
     }
 
-    /// The switch learned at `now` that `left` frames wait at `port`.
+    /// The switch learned at `now` how many frames are `left` at `port`.
     #[inline]
-    fn asked(&mut self, port: usize, left: usize, link: &Link, now: u64) {
+    fn asked(&mut self, port: usize, left: Left, link: &Link, now: u64) {
         let _ = (port, left, link, now);
     }
 
@@ -78,6 +86,9 @@ pub struct Generator<K, O> {
     bursts: VecDeque<usize>,
     /// The PFC frame that was made last and is not sent yet. The switch sends a frame as soon as it is made.
     made: Option<PfcFrame>,
+    /// Whether the switch has asked for the time and has received nothing since: if it then asks for a backlog, it ends
+    /// its poll for want of time.
+    has_asked_time: bool,
     parcels: PhantomData<K>,
 }
 
@@ -101,6 +112,7 @@ impl<K: Parcel, O: Observer> Generator<K, O> {
             taken: VecDeque::with_capacity(4 * BURST),
             bursts: VecDeque::with_capacity(4),
             made: None,
+            has_asked_time: false,
             parcels: PhantomData,
         }
     }
@@ -178,6 +190,7 @@ impl<K: Parcel, O: Observer> Ports for Generator<K, O> {
     #[inline]
     fn rx(&mut self, port: usize, most: usize, out: &mut Burst<K>) {
         let now = self.enter();
+        self.has_asked_time = false;
         self.links[port].advance(now);
         let until = out.capacity().min(out.len() + most);
         while out.len() < until {
@@ -210,15 +223,16 @@ impl<K: Parcel, O: Observer> Ports for Generator<K, O> {
     #[inline]
     fn backlog(&mut self, port: usize, _: ClassSet) -> Option<usize> {
         let now = self.enter();
-        let left = self.links[port].waiting();
+        let left = Left { frames: self.links[port].waiting(), is_cut_short: self.has_asked_time };
         self.observer.asked(port, left, &self.links[port], now);
         self.leave(now);
-        Some(left)
+        Some(left.frames)
     }
 
     #[inline]
     fn time(&mut self) -> Option<Ticks> {
         let now = self.enter();
+        self.has_asked_time = true;
         self.leave(now);
         Some(Ticks(now))
     }

@@ -26,7 +26,7 @@ mod watch;
 pub use args::Args;
 pub use bed::{Bed, BedSpec, POLL_GAP_NS, Setup, calibrate, rate_of};
 pub use frames::{Arrival, Parcel, Stamped, mac};
-pub use generator::{Generator, Observer};
+pub use generator::{Generator, Left, Observer};
 pub use histogram::{Histogram, Samples};
 pub use link::{Flow, Link, LinkSpec, Probe, Storm};
 pub use output::{Section, micros, write_json, write_plot};

@@ -2,7 +2,7 @@
 
 use holdfast::wire::mac_control::PfcFrame;
 
-use super::{Arrival, Cause, Flow, Histogram, Link, Observer, Samples, Shadow, Watch};
+use super::{Arrival, Cause, Flow, Histogram, Left, Link, Observer, Samples, Shadow, Watch};
 
 /// A pause of the switch by its peer, for one class at one port, and the frames of that class that still leave.
 #[derive(Debug, Default, Clone, Copy)]
@@ -160,7 +160,7 @@ impl Observer for Reaction {
         }
     }
 
-    fn asked(&mut self, port: usize, left: usize, link: &Link, now: u64) {
+    fn asked(&mut self, port: usize, left: Left, link: &Link, now: u64) {
         self.shadow.asked(port, left, link, now);
     }
 

@@ -15,7 +15,7 @@ use holdfast::mmu::{ExactPool, Lease, Pools, PortLedger, SharedPool};
 use holdfast::units::{CellSize, Cells};
 use holdfast::wire::mac_control::PfcFrame;
 
-use super::{Arrival, Flow, Link};
+use super::{Arrival, Flow, Left, Link};
 
 /// The cause of an XOFF or XON, with its time in ticks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -124,13 +124,15 @@ impl Shadow {
         }
     }
 
-    /// Records that the switch learned at `now` that `left` frames wait at `port`.
-    pub fn asked(&mut self, port: usize, left: usize, link: &Link, now: u64) {
-        if left == 0 {
+    /// Records that the switch learned at `now` how many frames are `left` at `port`.
+    pub fn asked(&mut self, port: usize, left: Left, link: &Link, now: u64) {
+        if left.frames == 0 {
             return self.drained(port, now);
         }
         let group = &mut self.groups[port];
-        let Some(mark) = group.mark.filter(|&mark| left >= mark as usize && !group.has_backlog) else { return };
+        // Any frame is a backlog if there was no time to receive it.
+        let mark = group.mark.map(|mark| if left.is_cut_short { 1 } else { mark });
+        let Some(mark) = mark.filter(|&mark| left.frames >= mark as usize && !group.has_backlog) else { return };
         group.has_backlog = true;
         if !group.told {
             let arrival = link.waiting_behind(mark as usize - 1).unwrap_or_default();
