@@ -2,7 +2,7 @@
 //!
 //! [`Pipeline::poll_in`] receives and decides, [`Pipeline::poll_out`] sends. Each stage is a method of the owner of its
 //! state; this file calls them. Loops over ports, and branches for refused frames and for other lcores, are in
-//! `ingress/rounds.rs`, `ingress/dispatch.rs`, `handoff/accept.rs` and `egress/transmit.rs`.
+//! `ingress/rounds.rs`, `ingress/dispatch.rs`, `ingress/lossless.rs`, `handoff/accept.rs` and `egress/transmit.rs`.
 
 use super::egress::links::StuckLook;
 use super::frame::lanes::BurstLanes;
@@ -68,7 +68,7 @@ impl<P: Packet> Pipeline<P> {
     /// Receives one burst of each own port in turn, in rounds, as long as some port has more and its limit allows it.
     /// After each burst it sends the port's due PFC frame, so that XOFF waits at most for one burst of each port. The
     /// next burst is received before the present one is processed: the memory latency of its headers then costs no
-    /// time.
+    /// time. Ports without frames are polled on the way to it.
     #[inline(never)]
     fn receive_all<I: Ports<Pkt = P>>(&mut self, io: &mut I, scratch: &mut Scratch<P>, now: Ticks) -> usize {
         let Scratch { bursts: [burst, ahead], metas } = scratch;
@@ -222,7 +222,7 @@ impl<P: Packet> Pipeline<P> {
         let Self { ports, forwarder, buffer, isa, .. } = self;
         let from = ParseContext { number: port, port: &ports[port], forwarder, cell: buffer.cell, isa: *isa };
         let mut arrived = parse_burst(from, burst, (metas, &mut lanes.queues), &mut reader);
-        let is_usual = reader.is_usual(burst.len());
+        let is_usual = reader.is_usual() && arrived.data.len() == burst.len();
         self.count(port, burst, metas, &arrived, now);
         let Self { router: Some(router), forwarder, links, telemetry, lcore, .. } = self else {
             unreachable!("it was there");
@@ -274,7 +274,8 @@ impl<P: Packet> Pipeline<P> {
     #[inline]
     pub(crate) fn poll_out<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks, received: usize) -> usize {
         let accepted = self.accept_handoffs(io) + self.accept_injected(io);
-        // For each own port: watch, run_discards, then `Egress::transmit`: schedule, mark, tx, release, put_back.
+        // Watchdogs that are due. Then, for each port with frames, run_discards and `Egress::transmit`: schedule, mark,
+        // tx, release, put_back.
         let sent = self.transmit_all(io, now);
         if !self.links.stuck.is_empty() {
             self.look_at_stuck(io, now);

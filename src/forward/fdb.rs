@@ -185,11 +185,19 @@ impl StationPair {
         (self.src & 0xfff) as u16
     }
 
-    /// The pair with another destination, in the VLAN of that.
+    /// Whether `dst` is the destination.
     #[inline]
     #[must_use]
-    pub const fn to(self, dst: Station) -> Self {
-        Self { dst: dst.0 >> 12 << 16, src: self.src >> 16 << 16 | dst.0 & 0xfff }
+    pub const fn is_to(self, dst: Station) -> bool {
+        // By words, so that a loop over pairs shifts `dst` once.
+        self.dst == dst.0 >> 12 << 16 && self.vlan() == dst.vlan()
+    }
+
+    /// The pair in another VLAN.
+    #[inline]
+    #[must_use]
+    pub const fn in_vlan(self, vlan: u16) -> Self {
+        Self { dst: self.dst, src: self.src >> 16 << 16 | vlan as u64 & 0xfff }
     }
 
     /// The words that the flow cache compares. The lowest 16 bits of the first and the 4 bits above the VLAN in the

@@ -134,8 +134,13 @@ proptest! {
         let pair = StationPair::new(vlan, dst, src);
         let expected = (Station::new(vlan, dst), Station::new(vlan, src), vlan);
         prop_assert_eq!((pair.dst(), pair.src(), pair.vlan()), expected);
+        prop_assert!(pair.is_to(pair.dst()));
         let other = Station::new(to.0, to.1);
-        let pair = pair.to(other);
-        prop_assert_eq!((pair.dst(), pair.src(), pair.vlan()), (other, Station::new(to.0, src), to.0));
+        prop_assert_eq!(pair.is_to(other), pair.dst() == other);
+        let [elsewhere, beside] = [Station::new(to.0, dst), Station::new(vlan, to.1)];
+        prop_assert_eq!((pair.is_to(elsewhere), pair.is_to(beside)), (to.0 == vlan, to.1 == dst));
+        let pair = pair.in_vlan(to.0);
+        let expected = (Station::new(to.0, dst), Station::new(to.0, src), to.0);
+        prop_assert_eq!((pair.dst(), pair.src(), pair.vlan()), expected);
     }
 }

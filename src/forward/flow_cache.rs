@@ -87,6 +87,13 @@ impl CacheAnswer {
         (self.0 & EGRESS) as usize
     }
 
+    /// The egress port of a hit, and a number from 64 on of a miss.
+    #[inline]
+    #[must_use]
+    pub fn egress_or_miss(self) -> u8 {
+        self.0.min(u8::MAX.into()) as u8
+    }
+
     /// Whether the cache holds the pair.
     #[inline]
     #[must_use]
@@ -192,16 +199,14 @@ impl FlowCache {
         self.get(lookup, Self::place(pair), pair).hit()
     }
 
-    /// Counts a miss. `None` ends the look-ups of this burst: the frame has changed the database, which ended the
-    /// epoch. A new epoch for each such frame would empty a part of the cache each time.
+    /// Counts a miss. If the database has changed since [`FlowCache::begin`], the look-ups of the burst have ended.
     #[inline]
-    pub fn miss(&mut self, lookup: CacheLookup, fdb: &Fdb) -> Option<CacheLookup> {
+    pub fn count_miss(&mut self) {
         self.missed += 1;
-        (self.version == fdb.version()).then_some(lookup)
     }
 
     /// Caches the database's answer after a miss: a frame between the stations `pair` leaves by `egress`.
-    #[cold]
+    #[inline]
     pub fn insert(&mut self, lookup: CacheLookup, pair: StationPair, egress: usize) {
         let set = &mut self.sets[usize::from(Self::place(pair).0) % SETS];
         let (first, second) = lookup.words(pair);

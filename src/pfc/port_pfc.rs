@@ -215,6 +215,12 @@ impl PortPfc {
         self.watchdog.as_ref().is_some_and(|watchdog| watchdog.is_due(now))
     }
 
+    /// Instant of the watchdog's next check of the queues: far in the future on a port without a watchdog.
+    #[must_use]
+    pub fn next_check(&self) -> Ticks {
+        self.watchdog.as_ref().map_or(Ticks(u64::MAX), Watchdog::due)
+    }
+
     /// Runs the watchdog's check. `waiting` are the queues that hold frames now, and `sent` the total frames that each
     /// queue has sent.
     pub fn check(&mut self, now: Ticks, waiting: ClassSet, sent: &[u64; CLASSES]) -> WatchdogEvents {

@@ -111,6 +111,12 @@ impl Watchdog {
         self.due <= now
     }
 
+    /// Instant of the next look.
+    #[must_use]
+    pub fn due(&self) -> Ticks {
+        self.due
+    }
+
     /// Looks at the queues. `backlog` are the queues that hold frames now, and `sent` the total frames that each has
     /// sent. `paused` is the total of ticks up to `now` for which each was paused, whether obeyed or not.
     pub fn tick(

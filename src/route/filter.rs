@@ -22,12 +22,19 @@ impl SourceFilter {
     pub fn new(own: &[IpAddr]) -> Self {
         let mut filter = Self { odd_v4: ODD_V4, own: [false; OWN] };
         for address in own {
-            filter.own[Self::place(match address {
-                IpAddr::V4(address) => address.to_bits().into(),
-                IpAddr::V6(address) => Self::key_v6(address.octets()),
-            })] = true;
+            filter.own[match address {
+                IpAddr::V4(address) => Self::place_v4(u32::from_le_bytes(address.octets())),
+                IpAddr::V6(address) => Self::place(Self::key_v6(address.octets())),
+            }] = true;
         }
         filter
+    }
+
+    /// The place of an IPv4 address, whose first octet is the lowest byte of `address`.
+    #[inline]
+    fn place_v4(address: u32) -> usize {
+        // The highest bits of a product, like `place`. A factor of 32 bits spares wide constants and products.
+        (address.wrapping_mul(0x9e37_79b9) >> (u32::BITS - OWN_BITS)) as usize % OWN
     }
 
     #[inline]
@@ -47,7 +54,8 @@ impl SourceFilter {
     #[must_use]
     pub fn suspects_v4(&self, src: u32) -> bool {
         // Both are read, since a branch between them costs more.
-        self.odd_v4[(src >> 24) as usize] | self.own[Self::place(src.into())]
+        let src = src.swap_bytes();
+        self.odd_v4[usize::from(src as u8)] | self.own[Self::place_v4(src)]
     }
 
     /// Whether an IPv6 address may be one of the switch.

@@ -23,7 +23,15 @@ pub fn is_ect(traffic_class: u8) -> bool {
 /// RFC 3168 section 12: "The CE codepoint in a packet header MUST NOT be reset by a router." Bits are only set here.
 #[inline]
 pub fn mark_ce(frame: &mut [u8], l3: L3, offset: usize) {
-    change(frame, l3, offset, |byte| byte | CE);
+    let ipv4 =
+        if l3 == L3::V4 { frame.get_mut(offset..).and_then(|packet| packet.first_chunk_mut::<20>()) } else { None };
+    let Some(header) = ipv4 else { return change(frame, l3, offset, |byte| byte | CE) };
+    // In equation 3 of `update_checksum`, ~m + m' is the difference of the words: the bits that are added here.
+    // RFC 1071 section 2: such sums do not depend on the order of bytes.
+    let added = u16::from_ne_bytes([0, header[1] & CE ^ CE]);
+    let sum = u32::from(!u16::from_ne_bytes([header[10], header[11]])) + u32::from(added);
+    header[1] |= CE;
+    [header[10], header[11]] = (!(sum + (sum >> 16)) as u16).to_ne_bytes();
 }
 
 /// Sets the DSCP of the IP packet at `offset` and keeps its ECN codepoint. Updates the IPv4 checksum like [`mark_ce`].
@@ -74,6 +82,26 @@ fn update_checksum(checksum: u16, before: u16, after: u16) -> u16 {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn checksum_of_a_marked_packet_is_that_of_a_sender() {
+        for (id, ecn) in (0..=u16::MAX).flat_map(|id| (0..=CE).map(move |ecn| (id, ecn))) {
+            let header = |ecn: u8| {
+                let mut header =
+                    etherparse::Ipv4Header::new(8, 64, etherparse::IpNumber::UDP, [10, 0, 0, 1], [10, 0, 0, 2])
+                        .unwrap();
+                header.ecn = etherparse::IpEcn::try_new(ecn).unwrap();
+                header.identification = id;
+                header.header_checksum = header.calc_header_checksum();
+                header.to_bytes()
+            };
+            let mut marked = header(ecn);
+            mark_ce(&mut marked, L3::V4, 0);
+            // 0xffff and 0 are one sum.
+            let same = |header: &[u8]| (header[..10].to_vec(), u16::from_be_bytes([header[10], header[11]]) % 0xffff);
+            assert_eq!(same(&marked), same(&header(CE)), "identification {id}, codepoint {ecn}");
+        }
+    }
 
     proptest! {
         #[test]

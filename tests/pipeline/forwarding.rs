@@ -238,6 +238,18 @@ fn moved_station_receives_the_next_frame_at_its_new_port() {
     bed.assert_empty();
 }
 
+/// The database knows the pair of the second frame, and the cache does not.
+#[test]
+fn moved_station_is_found_by_a_new_flow_of_the_same_burst() {
+    let mut bed = Bed::learned(&spec(3));
+    bed.io.inject(2, &frame(0, 1, LOSSLESS_DSCP, 100));
+    bed.io.inject(2, &frame(2, 0, LOSSLESS_DSCP, 100));
+    bed.run(10_000);
+    let sent = [0, 1, 2].map(|port| bed.data(port).len());
+    assert_eq!((sent, bed.drops(2, DropReason::SamePort)), ([0, 1, 0], 1));
+    bed.assert_empty();
+}
+
 #[test]
 fn cached_flow_is_invalid_after_link_down_until_relearned() {
     let mut bed = Bed::learned(&spec(3));

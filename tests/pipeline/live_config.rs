@@ -135,6 +135,22 @@ fn storm_survives_action_change_and_ends_when_watchdog_is_removed() {
 }
 
 #[test]
+fn watchdog_that_is_added_or_made_faster_looks_in_time() {
+    let slow = || watched(WatchdogAction::Drop).map(|spec| WatchdogSpec { detection: Nanos(1 << 40), ..spec });
+    for before in [None, slow()] {
+        let mut spec = spec(2);
+        spec.ports[1].watchdog = before;
+        let mut bed = Bed::blocked(&spec);
+        bed.fill(5);
+        bed.run(2_000_000);
+        assert_eq!(bed.drops(1, DropReason::Watchdog), 0, "{before:?}");
+        apply(&mut bed, &spec, |spec| spec.ports[1].watchdog = watched(WatchdogAction::Drop));
+        bed.run(4_000_000);
+        assert_eq!(bed.drops(1, DropReason::Watchdog), 5, "{before:?}");
+    }
+}
+
+#[test]
 fn change_to_action_drop_discards_queue_of_a_running_storm() {
     let mut spec = spec(2);
     spec.ports[1].watchdog = watched(WatchdogAction::Alert);

@@ -18,7 +18,7 @@ use crate::mmu::{
     Admission, BurstRequest, ExactPool, GroupState, Lease, LossyPool, Pools, QueueAdmission, QueueReserves, SharedPool,
     Tallies, TallyWriter,
 };
-use crate::sets::{BURST, ClassSet, PortSet};
+use crate::sets::{BURST, CLASSES, ClassSet, PortSet};
 use crate::units::{CellSize, Cells};
 
 /// One lcore's part of the shared buffer.
@@ -109,19 +109,33 @@ impl Buffer {
         let groups = demand.groups();
         let lossy = groups - ports[port].lossless;
         if !lossy.is_empty() && !self.queues_take((ports, port), sends, rule, metas, demand, lossy)
-            || !ports[port].ledger.admit_burst(&demand.cells, groups, &mut self.pools)
+            || !self.admit_groups((port, &mut ports[port]), &demand.cells, groups)
         {
             return false;
         }
-        let state = &mut ports[port];
         if !groups.is_empty() {
             fast_path::hit(FastPath::Admitted);
         }
+        true
+    }
+
+    /// Admits `cells` of each of the `groups` of a port, in any frames, if [`Buffer::admit`] would accept each of them
+    /// and no group would become XOFF. Otherwise admits none. Returns whether they are admitted.
+    #[inline(always)]
+    pub fn admit_groups(
+        &mut self,
+        (port, state): (usize, &mut Port),
+        cells: &[Cells; CLASSES],
+        groups: ClassSet,
+    ) -> bool {
+        if !state.ledger.admit_burst(cells, groups, &mut self.pools) {
+            return false;
+        }
         if !(state.ledger.xoff() & groups).is_empty() {
-            fast_path::hit(FastPath::InHeadroom);
+            fast_path::hit(FastPath::WhileXoff);
         }
         for group in groups.iter() {
-            state.admitted[group] += u64::from(demand.cells[group].0);
+            state.admitted[group] += u64::from(cells[group].0);
         }
         state.holding |= groups;
         self.holding |= PortSet::only_if(!groups.is_empty(), port);

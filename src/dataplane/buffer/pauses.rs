@@ -6,13 +6,15 @@ use crate::mutant::{self, Mutant};
 use crate::sets::{ClassSet, PortSet};
 use crate::units::Ticks;
 
-/// The ports whose peers are paused.
+/// The ports whose peers are paused, and the time of the next look at received pauses.
 #[derive(Debug, Default)]
 pub(crate) struct PauseState {
     /// Ports with groups at XOFF.
     pub xoff: PortSet,
     /// Ports whose receive backlog pauses their peers.
     pub backlogged: PortSet,
+    /// Time of the earliest watchdog check of all ports; zero until the first one, and after a change of watchdogs.
+    pub watch_at: Ticks,
 }
 
 impl PauseState {

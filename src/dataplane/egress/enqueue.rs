@@ -89,6 +89,7 @@ impl<P: Packet> Egress<P> {
             }
         }
         assert!(packets.left().is_empty(), "every frame of the burst is sent");
+        self.waiting |= demand.egresses;
         self.slab.appended(frames);
         if mutant::is(Mutant::ReleasedWhenQueued) {
             metas[..frames].iter().for_each(|meta| buffer.uncharge(meta.desc));
@@ -115,6 +116,7 @@ impl<P: Packet> Egress<P> {
     /// Accounts for appended frames.
     #[inline]
     pub fn finish(&mut self, ports: &mut [Port], appended: &Appended) {
+        self.waiting |= appended.egresses;
         self.slab.appended(appended.frames);
         for egress in appended.egresses.iter() {
             let state = &mut ports[egress];
@@ -233,6 +235,7 @@ impl<P: Packet> Egress<P> {
             context.buffer.uncharge(desc);
         }
         state.waiting.insert(queue);
+        self.waiting.insert(egress);
         context.buffer.reserves.update(egress, queue, depth, depth + desc.cells());
         Ok(())
     }

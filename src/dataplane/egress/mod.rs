@@ -21,6 +21,7 @@ use super::buffer::Buffer;
 use super::port::Port;
 use super::spec::SwitchSpec;
 use crate::dataplane::egress::queue::Slab;
+use crate::dataplane::frame::desc::FrameDesc;
 use crate::dataplane::frame::run::Run;
 use crate::dataplane::telemetry::counters::PortCounters;
 use crate::dataplane::telemetry::drops::DropReason;
@@ -29,7 +30,7 @@ use crate::mmu::{QueueAdmission, QueueReserves};
 use crate::mutant::{self, Mutant};
 use crate::qos::Shaper;
 use crate::qos::wred::XorShift;
-use crate::sets::{CLASSES, LEAST_BURST};
+use crate::sets::{CLASSES, FrameSet, LEAST_BURST, PortSet};
 use crate::units::Ticks;
 use crate::wire::ecn;
 
@@ -37,6 +38,8 @@ use crate::wire::ecn;
 #[derive(Debug)]
 pub(crate) struct Egress<P> {
     pub slab: Slab<P>,
+    /// All ports whose queues hold frames, and perhaps some whose queues have just become empty.
+    pub waiting: PortSet,
     /// Random numbers for WRED and ECN marks.
     pub rng: XorShift,
     /// The burst that is being sent, and the descriptor of each of its frames: empty except during a transmission.
@@ -50,6 +53,7 @@ impl<P> Egress<P> {
     pub fn new(spec: &SwitchSpec, seed: u32) -> Self {
         Self {
             slab: Slab::new(spec.buffer.total.0 as usize, spec.ports.len() * CLASSES),
+            waiting: PortSet::EMPTY,
             rng: XorShift::new(seed),
             posted: Burst::new(),
             charges: Descs::new(),
@@ -72,6 +76,14 @@ pub(crate) struct Sender<'a> {
     pub number: usize,
     pub port: &'a mut Port,
     pub counters: &'a PortCounters,
+}
+
+/// Marks a frame that is ECN-capable, as all frames are that meet congestion.
+#[inline(always)]
+fn mark_frame(packet: &mut impl Packet, desc: &mut FrameDesc) {
+    let Some((l3, offset)) = desc.markable() else { unreachable!("only ECN-capable frames meet congestion") };
+    ecn::mark_ce(packet.bytes_mut(), l3, offset);
+    *desc = desc.marked();
 }
 
 impl<P: Packet> Egress<P> {
@@ -120,16 +132,16 @@ impl<P: Packet> Egress<P> {
         }
     }
 
-    /// Marks the congested frames of the posted ones. It runs after all are chosen, so that their headers can be
-    /// prefetched. Not inlined: most bursts have none.
+    /// Marks the congested frames of the posted ones. Not inlined: most bursts have none.
     #[inline(never)]
     fn mark(&mut self, counters: &PortCounters, chosen: &Chosen) {
-        chosen.congested.iter().for_each(|index| self.posted[index].prefetch_bytes());
-        for index in chosen.congested.iter() {
-            let (packet, desc) = (&mut self.posted[index], &mut self.charges[index]);
-            let Some((l3, offset)) = desc.markable() else { unreachable!("only ECN-capable frames meet congestion") };
-            ecn::mark_ce(packet.bytes_mut(), l3, offset);
-            *desc = desc.marked();
+        let frames = self.posted.iter_mut().zip(&mut self.charges);
+        if chosen.congested == FrameSet::first(frames.len()) {
+            frames.for_each(|(packet, desc)| mark_frame(packet, desc));
+        } else {
+            for index in chosen.congested.iter() {
+                mark_frame(&mut self.posted[index], &mut self.charges[index]);
+            }
         }
         chosen.count_marked(counters);
     }

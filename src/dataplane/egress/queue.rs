@@ -213,14 +213,14 @@ impl Queue {
         metas: &[Meta; BURST],
     ) {
         self.note(kind);
-        let (mut left, mut sums) = (members, 0);
-        while !left.is_empty() {
+        let (mut left, mut frames, mut sums) = (members, members.len(), 0);
+        while frames > 0 {
             if self.end as usize == CHUNK {
                 self.extend(slab);
             }
-            let to = (self.tail, self.end as usize);
-            let (end, rest, sum) = slab.slots.put_run(to, burst, left, metas);
-            (self.end, left) = (end as u32, rest);
+            let (from, end) = (self.end as usize, CHUNK.min(self.end as usize + frames));
+            let (rest, sum) = slab.slots.put_run((self.tail, from..end), burst, left, metas);
+            (self.end, left, frames) = (end as u32, rest, frames - (end - from));
             sums += sum;
         }
         self.sums += sums;

@@ -256,6 +256,14 @@ fn a_burst_gives_its_packet_once() {
     let (mut slots, mut burst): (Slots<usize>, Burst<usize>) = (Slots::with_capacity(1), (0..4).collect());
     slots.add_chunk();
     let mut packets = Unpacked::new(&mut burst);
-    slots.put_run((0, 0), &mut packets, FrameSet::first(2), &[Meta::EMPTY; BURST]);
-    slots.put_run((0, 2), &mut packets, FrameSet::only(1), &[Meta::EMPTY; BURST]);
+    slots.put_run((0, 0..2), &mut packets, FrameSet::first(2), &[Meta::EMPTY; BURST]);
+    slots.put_run((0, 2..3), &mut packets, FrameSet::only(1), &[Meta::EMPTY; BURST]);
+}
+
+#[test]
+#[should_panic(expected = "at most as many slots as members")]
+fn a_burst_fills_no_more_slots_than_it_has_members() {
+    let (mut slots, mut burst): (Slots<usize>, Burst<usize>) = (Slots::with_capacity(1), (0..4).collect());
+    slots.add_chunk();
+    slots.put_run((0, 0..3), &mut Unpacked::new(&mut burst), FrameSet::first(2), &[Meta::EMPTY; BURST]);
 }

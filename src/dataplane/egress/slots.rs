@@ -5,6 +5,7 @@
 //! unsafe code.
 
 use std::mem::MaybeUninit;
+use std::ops::Range;
 
 use arrayvec::ArrayVec;
 
@@ -153,37 +154,36 @@ impl<P> Slots<P> {
         }
     }
 
-    /// Moves `members` of a burst into the vacant slots of `chunk` from `slot` on, the lowest first, as far as there
-    /// are slots. `metas` has their descriptors. Returns the slot after the last, the members that are left, and the
-    /// sum of the descriptors moved.
+    /// Moves the lowest of the `members` of a burst into the vacant `slots` of `chunk`. `metas` has their descriptors.
+    /// Returns the members that are left, and the sum of the descriptors moved.
     ///
     /// # Panics
-    /// If a slot from `slot` on holds a packet, or a member has left the burst.
+    /// If a slot holds a packet or does not exist, a member has left the burst, or there are more slots than members.
     #[inline(always)]
     pub fn put_run(
         &mut self,
-        (chunk, slot): (u32, usize),
+        (chunk, slots): (u32, Range<usize>),
         burst: &mut Unpacked<'_, P>,
         members: FrameSet,
         metas: &[Meta; BURST],
-    ) -> (usize, FrameSet, u64) {
+    ) -> (FrameSet, u64) {
         let (held, chunk) = (&mut self.held[chunk as usize], &mut self.chunks[chunk as usize]);
-        assert!(*held >> slot == 0 && (members - burst.left).is_empty(), "vacant slots, and packets that are there");
+        let run = bits(slots.start, slots.end);
+        assert!(*held & run == 0 && (members - burst.left).is_empty(), "vacant slots, and packets that are there");
         let packets = burst.burst.as_ptr();
-        let (mut left, mut next, mut sum) = (members, slot, 0);
-        while next < CHUNK {
-            let Some(index) = left.pop_lowest() else { break };
+        let (mut left, mut sum) = (members, 0);
+        for (to, to_desc) in chunk.packets[slots.clone()].iter_mut().zip(&mut chunk.descs[slots]) {
+            let Some(index) = left.pop_lowest() else { unreachable!("at most as many slots as members") };
             // SAFETY: `index` is a member of `burst.left`, so the burst has a packet there, which is below its
             // capacity. It leaves `burst.left` below, before anything else may read it.
-            chunk.packets[next].write(unsafe { packets.add(index).read() });
+            to.write(unsafe { packets.add(index).read() });
             let desc = metas[index % BURST].desc;
-            chunk.descs[next] = desc;
+            *to_desc = desc;
             sum += desc.sum();
-            next += 1;
         }
         burst.left -= members - left;
-        *held |= bits(slot, next);
-        (next, left, sum)
+        *held |= run;
+        (left, sum)
     }
 }
 

@@ -19,19 +19,19 @@ pub(crate) struct Sent {
 }
 
 impl<P: Packet> Pipeline<P> {
-    /// Runs the watchdog of each own port, discards and sends. Returns the frames sent.
+    /// Runs the watchdogs that are due, and discards and sends at each port with frames. Returns the frames sent.
     #[inline]
     pub(crate) fn transmit_all<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks) -> usize {
+        if self.pauses.watch_at <= now {
+            self.watch_all(now);
+        }
         let (mut moved, mut more) = (0, PortSet::EMPTY);
-        for port in self.sends.iter() {
-            if self.ports[port].watch(port, &self.telemetry.counters, now) {
-                self.links.refusing.set(port, self.ports[port].is_refusing());
-                self.tell_pauses(port);
-            }
+        for port in self.egress.waiting.iter() {
             if !self.ports[port].discarding.is_empty() {
                 self.run_discards(io, port, DISCARDED);
             }
             if self.ports[port].waiting.is_empty() {
+                self.egress.waiting.remove(port);
                 continue;
             }
             let sent = self.transmit_bursts(io, port, now);
@@ -42,6 +42,20 @@ impl<P: Packet> Pipeline<P> {
             moved += self.transmit_more(io, more, now);
         }
         moved
+    }
+
+    /// Runs the watchdogs of the ports whose checks are due.
+    #[inline(never)]
+    fn watch_all(&mut self, now: Ticks) {
+        let mut earliest = Ticks(u64::MAX);
+        for port in self.sends.iter() {
+            if self.ports[port].watch(port, &self.telemetry.counters, now) {
+                self.links.refusing.set(port, self.ports[port].is_refusing());
+                self.tell_pauses(port);
+            }
+            earliest = earliest.min(self.ports[port].pfc.next_check());
+        }
+        self.pauses.watch_at = earliest;
     }
 
     /// Sends the frames that `port` may send now, in at most as many bursts as hold the frames that a poll may receive

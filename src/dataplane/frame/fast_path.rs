@@ -12,10 +12,14 @@ pub(crate) enum FastPath {
     Unchanged,
     /// The whole burst was admitted at once.
     Admitted,
-    /// A burst was admitted at once with frames for headroom.
-    InHeadroom,
+    /// A burst was admitted at once while a group of it was XOFF.
+    WhileXoff,
     /// Lossless frames of a burst that was not admitted at once were all admitted, and moved into their queues in runs.
     Lossless,
+    /// Several frames of a lossless burst that was not admitted at once were admitted together.
+    InParts,
+    /// So many parts of a lossless burst were tried in vain that its other frames were admitted one by one.
+    InVain,
     /// The groups refused some lossless frames of a burst that was not admitted at once.
     LosslessRefused,
     /// The frames of a burst were moved into their queues in runs.

@@ -8,7 +8,8 @@ use crate::sets::{BURST, FrameSet};
 pub(crate) struct BurstLanes {
     /// Place of the two stations in the flow cache.
     pub places: [CachePlace; BURST],
-    /// Egress port. The forwarder says whether it has set it.
+    /// Egress port; a number from 64 on for a frame that the flow cache did not hold. The forwarder says whether all
+    /// are ports.
     pub egresses: Lanes,
     /// Egress queue.
     pub queues: Lanes,
@@ -50,6 +51,12 @@ impl Lanes {
     #[inline]
     pub const fn get(&self, index: usize) -> u8 {
         self.0[index % BURST]
+    }
+
+    /// The frames whose byte is below 64.
+    #[inline]
+    pub fn below_64(&self) -> FrameSet {
+        Self(self.0.map(|byte| byte & 0xc0)).equal(0)
     }
 
     /// The frames whose byte is `byte`.
@@ -100,6 +107,14 @@ mod tests {
             let mut lanes = Lanes::all(u8::MAX);
             bytes.iter().enumerate().for_each(|(index, &byte)| lanes.set(index, byte));
             prop_assert_eq!(lanes.equal(byte), lanes.equal_one_by_one(byte));
+        }
+
+        #[test]
+        fn below_64_has_the_frames_whose_byte_is_smaller(bytes in prop::collection::vec(any::<u8>(), BURST)) {
+            let mut lanes = Lanes::all(u8::MAX);
+            bytes.iter().enumerate().for_each(|(index, &byte)| lanes.set(index, byte));
+            let below: FrameSet = (0..BURST).filter(|&index| bytes[index] < 64).collect();
+            prop_assert_eq!(lanes.below_64(), below);
         }
     }
 }

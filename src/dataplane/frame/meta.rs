@@ -24,7 +24,8 @@ pub(crate) enum Forwarding {
 /// Metadata of a frame, written and read by the ingress stages.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Meta {
-    /// Destination and source station in the frame's VLAN; VLAN 0 is not a VLAN.
+    /// Destination and source station in the frame's VLAN; VLAN 0 is not a VLAN. A routed frame is in the VLAN of its
+    /// next hop, and the addresses here are those with which it came.
     pub stations: StationPair,
     /// Descriptor of the frame in its present form; its queue gets it unchanged.
     pub desc: FrameDesc,

@@ -5,7 +5,6 @@ use super::punt::RouteContext;
 use super::rewrite::BurstDemand;
 use crate::dataplane::buffer::Before;
 use crate::dataplane::egress::enqueue::{Appended, QueueContext};
-use crate::dataplane::frame::fast_path::{self, FastPath};
 use crate::dataplane::frame::lanes::BurstLanes;
 use crate::dataplane::frame::meta::{Forwarding, Meta};
 use crate::dataplane::handoff::mesh::HandoffFrame;
@@ -59,7 +58,7 @@ impl<P: Packet> Pipeline<P> {
 
     /// Enqueues or hands over a burst that is admitted as a whole. Always inline, like its caller.
     #[inline(always)]
-    fn enqueue_burst<I: Ports<Pkt = P>>(
+    pub(crate) fn enqueue_burst<I: Ports<Pkt = P>>(
         &mut self,
         io: &mut I,
         burst: &mut Burst<P>,
@@ -71,44 +70,6 @@ impl<P: Packet> Pipeline<P> {
         }
         self.egress.push_all((&mut self.ports, &mut self.buffer), burst, (metas, lanes), demand);
         self.telemetry.gauges_dirty |= demand.egresses;
-    }
-
-    /// Sends a burst of lossless frames to ports of this lcore, whose queues have no reserve. Groups admit the frames
-    /// one by one, since a frame may change the state of its group. Queues must accept them.
-    #[inline(never)]
-    fn send_lossless<I: Ports<Pkt = P>>(
-        &mut self,
-        io: &mut I,
-        port: usize,
-        burst: &mut Burst<P>,
-        (metas, lanes): (&[Meta; BURST], &BurstLanes),
-        demand: &BurstDemand,
-    ) {
-        let (mut refused, mut is_whole) = ([None; BURST], true);
-        for index in demand.sent.iter() {
-            let meta = &metas[index % BURST];
-            let Forwarding::Send(egress) = meta.forwarding else { unreachable!("every frame of the burst is sent") };
-            if let Err(reason) = self.admit(port, egress.into(), meta) {
-                self.log_drop(port, RefusedFrame::by_group(&meta.desc, egress.into()), reason);
-                (refused[index % BURST], is_whole) = (Some(reason), false);
-            }
-        }
-        if is_whole {
-            if burst.len() > 1 {
-                fast_path::hit(FastPath::Lossless);
-            }
-            return self.enqueue_burst(io, burst, (metas, lanes), demand);
-        }
-        fast_path::hit(FastPath::LosslessRefused);
-        for ((packet, meta), refused) in burst.drain(..).zip(metas).zip(refused) {
-            match (meta.forwarding, refused) {
-                (_, Some(reason)) => self.drop_frame(io, packet, port, meta.class(), reason),
-                (Forwarding::Send(egress), None) => {
-                    self.place_accepted(io, HandoffFrame::new(packet, meta, egress, true));
-                }
-                _ => unreachable!("every frame of the burst is sent"),
-            }
-        }
     }
 
     /// Hands over the frames of an admitted burst that leave by ports of other lcores, and enqueues the rest. Not
@@ -214,7 +175,7 @@ impl<P: Packet> Pipeline<P> {
 
     /// Admits one frame to the buffer, and updates PFC of its ingress port.
     #[inline]
-    fn admit(&mut self, port: usize, egress: usize, meta: &Meta) -> Result<Admission, DropReason> {
+    pub(crate) fn admit(&mut self, port: usize, egress: usize, meta: &Meta) -> Result<Admission, DropReason> {
         // The watchdog drops a queue's priority in both directions. Frames that came by the port would only wait behind
         // others of that priority.
         if self.ports[port].pfc.dropping().contains(meta.desc.queue()) {
@@ -257,7 +218,7 @@ impl<P: Packet> Pipeline<P> {
 
     /// Places a frame that its queue has accepted: in the queue, or in the ring to the lcore that owns its egress port.
     #[inline]
-    fn place_accepted<I: Ports<Pkt = P>>(&mut self, io: &mut I, handed: HandoffFrame<P>) {
+    pub(crate) fn place_accepted<I: Ports<Pkt = P>>(&mut self, io: &mut I, handed: HandoffFrame<P>) {
         let egress = usize::from(handed.egress);
         if !self.sends.contains(egress) {
             return self.push_to_lcore(io, handed);

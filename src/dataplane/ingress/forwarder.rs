@@ -29,7 +29,7 @@ pub(crate) struct Forwarder {
     /// Cached answers of the database, by pair of stations.
     pub cache: FlowCache,
     /// The router's stations in bridged VLANs. No other station may use their addresses.
-    own: Box<[Station]>,
+    pub(super) own: Box<[Station]>,
     /// The router's port; none if the switch only bridges, since a device may have its number then.
     router: PortSet,
     /// Whether lossless frames may be flooded; for simulation only.
@@ -181,8 +181,16 @@ impl Forwarder {
         if misses.is_empty() {
             return Egresses { ports: hits, are_single: true, are_in_lanes: is_all };
         }
+        if lookup.is_some() {
+            misses.iter().for_each(|index| self.prefetch(metas[index % BURST].stations));
+        }
+        let (known, misses) = self.forward_known(from, (metas, &mut lanes.egresses), misses, lookup);
+        let ports = hits | known;
+        if misses.is_empty() {
+            return Egresses { ports, are_single: true, are_in_lanes: is_all };
+        }
         let missed = self.forward_misses(from, metas, data, misses, lookup);
-        Egresses { ports: hits | missed.ports, ..missed }
+        Egresses { ports: ports | missed.ports, ..missed }
     }
 
     /// Does the work of [`Forwarder::forward`] without the flow cache.
@@ -206,20 +214,19 @@ impl Forwarder {
         (metas, lanes): (&mut [Meta; BURST], &mut BurstLanes),
         frames: usize,
     ) -> (PortSet, FrameSet) {
-        let (mut egresses, mut misses) = (PortSet::EMPTY, 0_u64);
+        let mut egresses = PortSet::EMPTY;
         for (index, (meta, &place)) in metas[..frames].iter_mut().zip(&lanes.places).enumerate() {
             let answer = self.cache.get(lookup, place, meta.stations);
             egresses.insert(answer.port());
-            // The first frame ends up highest.
-            misses = misses + misses + u64::from(!answer.is_hit());
-            lanes.egresses.set(index, answer.port() as u8);
-            meta.forwarding = Forwarding::Send(answer.port() as u8);
+            // No port if it is a miss: the caller then forwards the frame by the database.
+            let egress = answer.egress_or_miss();
+            lanes.egresses.set(index, egress);
+            meta.forwarding = Forwarding::Send(egress);
         }
-        if misses == 0 {
+        let misses = FrameSet::first(frames) - lanes.egresses.below_64();
+        if misses.is_empty() {
             return (egresses, FrameSet::EMPTY);
         }
-        let misses = FrameSet::from_bits(misses.reverse_bits() >> (BURST - frames));
-        // The port of a miss is any number.
         let hits = FrameSet::first(frames) - misses;
         (hits.iter().map(|index| lanes.egresses.get(index).into()).collect(), misses)
     }
@@ -246,9 +253,9 @@ impl Forwarder {
         (egresses, misses)
     }
 
-    /// Forwards the `misses` among `data`, and learns. A frame that changes the database invalidates all cached
-    /// answers, so every later frame is a miss.
-    #[inline]
+    /// Forwards the `misses` among `data`, and learns. A frame that changes the database invalidates all answers, so
+    /// every later frame is a miss.
+    #[inline(never)]
     fn forward_misses(
         &mut self,
         from: IngressContext<'_>,
@@ -257,13 +264,8 @@ impl Forwarder {
         mut misses: FrameSet,
         mut lookup: Option<CacheLookup>,
     ) -> Egresses {
-        if lookup.is_some() {
-            for index in misses.iter() {
-                self.prefetch(metas[index % BURST].stations);
-            }
-        }
         let none = Egresses { ports: PortSet::EMPTY, are_single: true, are_in_lanes: false };
-        let (mut egresses, mut is_first) = (none, true);
+        let (mut egresses, mut is_first, mut version) = (none, true, self.fdb.version());
         while let Some(index) = misses.pop_lowest() {
             let meta = &mut metas[index % BURST];
             // Frames of one pair come in trains: an earlier miss may have cached this pair.
@@ -278,11 +280,14 @@ impl Forwarder {
                 Forwarding::Send(egress) => egresses.ports.insert(usize::from(egress) % MAX_PORTS),
                 _ => egresses.are_single = false,
             }
-            if let Some(used) = lookup {
-                lookup = self.cache.miss(used, &self.fdb);
-                if lookup.is_none() {
-                    misses = data - FrameSet::first(index + 1);
-                }
+            if lookup.is_some() {
+                self.cache.count_miss();
+            }
+            if self.fdb.version() != version {
+                // The epoch of the cache has ended too. A new one for each such frame would empty a part of the cache
+                // each time, so the rest of the burst does without.
+                (version, lookup) = (self.fdb.version(), None);
+                misses = data - FrameSet::first(index + 1);
             }
         }
         egresses

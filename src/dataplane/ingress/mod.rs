@@ -6,6 +6,8 @@ mod control;
 mod dispatch;
 pub(crate) mod forwarder;
 mod inject;
+mod known;
+mod lossless;
 pub(crate) mod next_stage;
 pub(crate) mod parse;
 mod police;

@@ -155,12 +155,16 @@ fn parse_plain_frames<P: Packet, N: NextStage>(
     let native = forwarder.vlans.ingress(number, None).unwrap_or(0);
     let (classifier, tags) = (port.classifier.of_kind(kind), u8::from(kind.is_tagged()));
     let longest = (port.mtu.0 as usize + usize::from(kind.l3_offset())).min(usize::from(u16::MAX));
+    // One comparison for both limits. No frame fits a port whose MTU is too small for the shortest one.
+    let (shortest, range) = match longest.checked_sub(MIN_FRAME as usize) {
+        Some(range) => (MIN_FRAME as usize, range),
+        None => (usize::MAX, 0),
+    };
     let (mut others, mut retagged_at) = (Others::default(), PortSet::EMPTY);
     let mut sums = [BurstSum::default(); CLASSES];
     for (index, (packet, meta)) in burst.iter().zip(metas.iter_mut()).enumerate() {
         let bytes = packet.bytes();
-        if bytes.len() >= MIN_FRAME as usize
-            && bytes.len() <= longest
+        if bytes.len().wrapping_sub(shortest) <= range
             && let Some(KindFields { usual, tci }) = read(kind, bytes)
         {
             let len = bytes.len() as u16;

@@ -80,8 +80,9 @@ impl<P: Packet> Pipeline<P> {
         !may_more
     }
 
-    /// Receives the next burst of the round, which may be empty; `None` at the end of the round. Always inlined: a call
-    /// would cost every poll of a port its registers.
+    /// Receives the next burst of the round; `None` at the end of the round. An empty burst is returned only if its
+    /// port has other work: a PFC frame that is due, or a backlog that may have ended. Always inlined: a call would
+    /// cost every poll of a port its registers.
     #[inline(always)]
     pub(crate) fn take<I: Ports<Pkt = P>>(
         &mut self,
@@ -90,29 +91,37 @@ impl<P: Packet> Pipeline<P> {
         burst: &mut Burst<P>,
         now: Ticks,
     ) -> Option<TakenBurst> {
-        let port = round.left.pop_lowest()?;
-        if round.is_first {
-            self.ports[port].taken = 0;
-            if self.ports[port].pfc.start_pauses(now) {
-                self.tell_pauses(port);
+        loop {
+            let port = round.left.pop_lowest()?;
+            let state = &mut self.ports[port];
+            if round.is_first {
+                state.taken = 0;
+                if state.pfc.start_pauses(now) {
+                    self.tell_pauses(port);
+                }
             }
+            let state = &mut self.ports[port];
+            let full = if state.rx_queues.is_managed() {
+                state.receive_queues(io, port, burst, (round, &mut self.shedder), now);
+                LEAST_BURST
+            } else {
+                let most = self.burst_size.frames();
+                io.rx(port, most, burst);
+                most
+            };
+            if burst.is_empty() && state.pfc.due(now).is_none() && !state.backlog.is_watching() {
+                debug_assert!(state.may_take_more(), "an empty burst counts nothing towards the limit");
+                round.again.insert(port);
+                continue;
+            }
+            let is_full = burst.len() >= full;
+            // A burst that drained the ring does not count towards the port's limit.
+            state.taken += if is_full { full as u32 } else { 0 };
+            let may_more = state.may_take_more();
+            round.again |= PortSet::only_if(may_more, port);
+            round.more |= PortSet::only_if(is_full && may_more, port);
+            return Some(TakenBurst { port, is_full, is_last: is_full && !may_more });
         }
-        let state = &mut self.ports[port];
-        let full = if state.rx_queues.is_managed() {
-            state.receive_queues(io, port, burst, (round, &mut self.shedder), now);
-            LEAST_BURST
-        } else {
-            let most = self.burst_size.frames();
-            io.rx(port, most, burst);
-            most
-        };
-        let is_full = burst.len() >= full;
-        // A burst that drained the ring does not count towards the port's limit.
-        state.taken += if is_full { full as u32 } else { 0 };
-        let may_more = state.may_take_more();
-        round.again |= PortSet::only_if(may_more, port);
-        round.more |= PortSet::only_if(is_full && may_more, port);
-        Some(TakenBurst { port, is_full, is_last: is_full && !may_more })
     }
 
     /// Whether a poll that began at `now` and has had `rounds` rounds has time for another of equal length. Receiving

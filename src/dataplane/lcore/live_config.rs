@@ -15,7 +15,7 @@ use crate::mmu::{GroupProfile, QueueAdmission};
 use crate::pfc::WatchdogSpec;
 use crate::qos::{QueueDiscipline, Rewrite};
 use crate::sets::CLASSES;
-use crate::units::Nanos;
+use crate::units::{Nanos, Ticks};
 
 /// Settings of a switch that may change while it runs:
 ///
@@ -137,5 +137,6 @@ impl<P: Packet> Pipeline<P> {
         state.schedule_discard(now - before, DropReason::Watchdog);
         state.cancel_discard(before - now, DropReason::Watchdog);
         self.tell_pauses(port);
+        self.pauses.watch_at = Ticks(0);
     }
 }

@@ -12,7 +12,9 @@ impl PortLedger {
     /// Returns whether it admitted them.
     #[inline]
     pub fn admit_burst(&mut self, cells: &[Cells; CLASSES], groups: ClassSet, pools: &mut Pools) -> bool {
-        let paused = self.xoff() & groups;
+        // A group that is XOFF itself still uses the pool with dynamic headroom, as long as its port may.
+        let uses_pool = self.profile.policy == HeadroomPolicy::Dynamic && !self.port_off;
+        let paused = if uses_pool { ClassSet::EMPTY } else { self.xoff() & groups };
         if !paused.is_empty() && !self.all_go_to_headroom(cells, paused) {
             return false;
         }
@@ -53,6 +55,9 @@ impl PortLedger {
     fn stays_within(&self, group: usize, cells: Cells, free: [Cells; 2]) -> bool {
         let Group { profile, state } = &self.groups[group];
         let free = free[usize::from(profile.lossless)];
+        if self.group_off.contains(group) && self.profile.policy == HeadroomPolicy::Dynamic {
+            return true;
+        }
         let limit = if profile.lossless && self.profile.policy == HeadroomPolicy::Dynamic {
             self.groups[group].xoff_level(free)
         } else {
@@ -74,7 +79,7 @@ impl PortLedger {
         };
         match self.profile.policy {
             HeadroomPolicy::Independent | HeadroomPolicy::SharedPool => paused.iter().all(fits),
-            // A paused group may still use the shared pool, and the insurance is the sum over all groups.
+            // The port is XOFF, and the insurance is the sum over all groups.
             HeadroomPolicy::Dynamic => false,
         }
     }

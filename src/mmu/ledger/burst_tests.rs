@@ -141,6 +141,25 @@ fn a_burst_is_admitted_together_until_its_limit_is_near() {
     assert!(!together(&mut ledger, &vec![(3, 1)], &mut pools), "nothing is in headroom, and it is XOFF");
 }
 
+/// With dynamic headroom a group turns XOFF while its port still takes cells of the pool.
+#[test]
+fn burst_of_a_group_at_xoff_uses_the_pool_up_to_the_limit_of_its_port() {
+    let mut groups = [group(false, alpha(0), 0); CLASSES];
+    groups[3] = group(true, alpha(0), 20);
+    let groups = PortProfile::independent(groups);
+    let profile = PortProfile { policy: HeadroomPolicy::Dynamic, insurance: Cells(10), ..groups };
+    let (mut ledger, mut pools) = (PortLedger::new(&profile), pools(100, 100, 0));
+    (0..40).for_each(|_| assert_eq!(ledger.admit(3, Cells(1), &mut pools), Admission::Shared));
+    assert!(!together(&mut ledger, &vec![(3, 1)], &mut pools), "41 cells, and XOFF is beyond 60 free less 20");
+    assert_eq!(ledger.admit(3, Cells(1), &mut pools), Admission::Shared);
+    assert_eq!((ledger.groups_xoff(), ledger.is_port_xoff()), (ClassSet::only(3), false));
+    assert!(!together(&mut ledger, &vec![(3, 1), (3, 9)], &mut pools), "51 cells, and 49 are free then");
+    assert!(together(&mut ledger, &vec![(3, 1), (3, 8)], &mut pools));
+    assert_eq!((ledger.group(3).shared, ledger.insurance_used()), (Cells(50), Cells(0)));
+    assert_eq!(ledger.admit(3, Cells(1), &mut pools), Admission::Headroom);
+    assert!(!together(&mut ledger, &vec![(3, 1)], &mut pools), "the port is XOFF");
+}
+
 /// A frame that fits the reserve goes there even at XOFF, so a burst with it is not entirely in headroom.
 #[test]
 fn burst_with_a_frame_for_the_reserve_is_not_admitted_to_headroom() {

@@ -31,6 +31,8 @@ impl Auditor {
                 for queue in 0..CLASSES {
                     frames += self.check_queue(part, port, queue, &mut queued)?;
                 }
+                let is_visited = part.ports[port].waiting.is_empty() || part.egress.waiting.contains(port);
+                ensure(is_visited, QUEUES, || format!("{} has frames, and no poll sends them", self.ports[port].name))?;
             }
             let (lcore, held, posted) =
                 (part.lcore, part.egress.slab.held(), part.egress.posted.len() + part.egress.charges.len());

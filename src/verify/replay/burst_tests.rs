@@ -269,13 +269,15 @@ fn frames(mut bed: Bed) -> Vec<(usize, usize, FrameDesc, Vec<u8>)> {
 }
 
 /// Paths that must have been taken.
-const PATHS: [FastPath; 6] = [
+const PATHS: [FastPath; 8] = [
     FastPath::Admitted,
-    FastPath::InHeadroom,
+    FastPath::WhileXoff,
     FastPath::Appended,
     FastPath::OfKind,
     FastPath::Lossless,
     FastPath::LosslessRefused,
+    FastPath::InParts,
+    FastPath::InVain,
 ];
 
 fn bursts_agree(policy: HeadroomPolicy) {
@@ -291,7 +293,7 @@ fn bursts_agree(policy: HeadroomPolicy) {
         panic!("{error}");
     }
     // These limits are for some 18,000 bursts.
-    let [together, in_headroom, appended, of_kind, lossless, refused] = PATHS.map(fast_path::hits);
+    let [together, while_xoff, appended, of_kind, lossless, refused, in_parts, in_vain] = PATHS.map(fast_path::hits);
     assert!(lossless - before[4] > 100, "{} lossless ones near a limit", lossless - before[4]);
     assert!(of_kind - before[3] > 1000, "{} read as one kind", of_kind - before[3]);
     assert!(refused - before[5] > 100, "{} with refused frames", refused - before[5]);
@@ -300,8 +302,9 @@ fn bursts_agree(policy: HeadroomPolicy) {
     let counts = [&happened.queued, &happened.tagged, &happened.plain].map(Cell::get);
     assert!(counts.iter().all(|&count| count > 100), "{counts:?}");
     assert!(together - before[0] > 1000, "{} admitted at once", together - before[0]);
-    let (in_headroom, is_dynamic) = (in_headroom - before[1], policy == HeadroomPolicy::Dynamic);
-    assert!(if is_dynamic { in_headroom == 0 } else { in_headroom > 50 }, "{in_headroom} into headroom");
+    assert!(while_xoff - before[1] > 50, "{} while XOFF", while_xoff - before[1]);
+    assert!(in_parts - before[6] > 100, "{} parts", in_parts - before[6]);
+    assert!(in_vain - before[7] > 10, "{} with parts tried in vain", in_vain - before[7]);
 }
 
 #[test]

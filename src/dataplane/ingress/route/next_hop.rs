@@ -144,7 +144,8 @@ impl<'a, 'b> NextHops<'a, 'b> {
     #[inline]
     pub fn send(&mut self, addresses: &mut [u8; 12], meta: &mut Meta, adjacency: &Adjacency, egress: PortSet) -> u8 {
         *addresses = adjacency.addresses;
-        meta.stations = meta.stations.to(adjacency.station);
+        // The stages that follow read the VLAN only.
+        meta.stations = meta.stations.in_vlan(adjacency.station.vlan());
         let port = egress.bits().trailing_zeros() as u8;
         meta.forwarding = Forwarding::Send(port);
         self.egresses |= egress;

@@ -28,45 +28,43 @@ pub(crate) struct UsualReader<'a> {
     /// The router's station on the port.
     station: Station,
     destinations: &'a mut [u32; BURST],
-    /// Number of frames that a usual burst may have.
-    usual: usize,
+    /// Whether some frame is one that a usual burst does not have.
+    is_odd: bool,
 }
 
 impl<'a> UsualReader<'a> {
     #[inline]
     pub fn new(table: &'a RouteTable, station: Station, destinations: &'a mut [u32; BURST]) -> Self {
-        Self { sources: &table.sources, station, destinations, usual: 0 }
+        Self { sources: &table.sources, station, destinations, is_odd: false }
     }
 
     /// Notes the destination of the frame at `index`, if it has a usual one.
     #[inline(always)]
     fn note(&mut self, index: usize, destination: Option<u32>) {
-        if let Some(destination) = destination {
-            self.destinations[index % BURST] = destination;
-            self.usual += 1;
+        match destination {
+            Some(destination) => self.destinations[index % BURST] = destination,
+            None => self.is_odd = true,
         }
     }
 
-    /// Whether the burst of `frames` frames is usual.
+    /// Whether the burst is usual, if all of its frames were seen.
     #[inline]
-    pub fn is_usual(&self, frames: usize) -> bool {
-        self.usual == frames
+    pub fn is_usual(&self) -> bool {
+        !self.is_odd
     }
 }
 
 impl NextStage for UsualReader<'_> {
     #[inline(always)]
     fn see_usual(&mut self, index: usize, bytes: &[u8], stations: StationPair) {
-        if stations.dst() == self.station {
-            self.note(index, destination(self.sources, bytes));
-        }
+        let is_ours = stations.is_to(self.station);
+        self.note(index, if is_ours { destination(self.sources, bytes) } else { None });
     }
 
     #[inline]
     fn see(&mut self, index: usize, bytes: &[u8], meta: &Meta) {
-        if meta.stations.dst() == self.station && meta.class_bits.is_plain_untagged_ipv4() {
-            self.note(index, destination(self.sources, bytes));
-        }
+        let is_ours = meta.stations.is_to(self.station) && meta.class_bits.is_plain_untagged_ipv4();
+        self.note(index, if is_ours { destination(self.sources, bytes) } else { None });
     }
 }
 

@@ -168,6 +168,7 @@ fn corrupted_generator_queue_or_counter_state_is_found() {
     assert_eq!(after(|bed| _ = bed.fleet[0].ports[2].pfc.set_xoff(ClassSet::only(3))), "generator_follows");
     assert_eq!(after(|bed| bed.fleet[0].pauses.xoff = PortSet::EMPTY), "generator_follows");
     assert_eq!(after(|bed| bed.fleet[0].ports[1].waiting.insert(0)), "queues_consistent");
+    assert_eq!(after(|bed| bed.fleet[0].egress.waiting = PortSet::EMPTY), "queues_consistent");
     let charge = |bed: &mut Bed| bed.fleet[0].telemetry.counters.ports[0].rx_frames[3].set(0);
     let counted = |bed: &mut Bed| (0..40).for_each(|_| assert_eq!(bed.poll(), Ok(())));
     assert_eq!(after(|bed| (counted(bed), charge(bed)).1), "counters_monotonic");
