@@ -29,7 +29,7 @@ pub(crate) struct Forwarder {
     /// Cached answers of the database, by pair of stations.
     pub cache: FlowCache,
     /// The router's stations in bridged VLANs. No other station may use their addresses.
-    pub(super) own: Box<[Station]>,
+    own: Box<[Station]>,
     /// The router's port; none if the switch only bridges, since a device may have its number then.
     router: PortSet,
     /// Whether lossless frames may be flooded; for simulation only.
@@ -293,26 +293,28 @@ impl Forwarder {
         egresses
     }
 
-    /// Forwards a frame by its two stations: the short path of [`Forwarder::decide`], for a source that is known at its
-    /// port and a destination behind another port of its VLAN. Caches the answer.
+    /// Forwards a frame by [`Forwarder::known_egress`], else by [`Forwarder::decide`]. Caches the answer of the first.
     #[inline]
     fn look_up(&mut self, from: IngressContext<'_>, meta: &Meta, lookup: Option<CacheLookup>) -> Forwarding {
+        let Some(egress) = self.known_egress(from, meta) else { return self.decide(from, meta) };
+        if let Some(lookup) = lookup {
+            self.cache.insert(lookup, meta.stations, egress);
+        }
+        Forwarding::Send(egress as u8)
+    }
+
+    /// The egress port of a frame whose source is known at its port, and whose destination is known behind another port
+    /// of its VLAN: the short path of [`Forwarder::decide`].
+    #[inline(always)]
+    pub(super) fn known_egress(&self, from: IngressContext<'_>, meta: &Meta) -> Option<usize> {
         let others = from.up - PortSet::only(from.port);
         let (is_up, allowed) = (from.up.contains(from.port), self.vlans.members(meta.vlan()) & others);
         // No entry exists for a group address or for VLAN 0.
-        match self.fdb.lookup(meta.stations.dst()) {
-            Some(egress)
-                if is_up & (allowed.contains(egress))
-                    && self.fdb.is_known(meta.stations.src(), self.fdb.just_seen(from.port))
-                    && !self.own.contains(&meta.stations.src()) =>
-            {
-                if let Some(lookup) = lookup {
-                    self.cache.insert(lookup, meta.stations, egress);
-                }
-                Forwarding::Send(egress as u8)
-            }
-            _ => self.decide(from, meta),
-        }
+        let egress = self.fdb.lookup(meta.stations.dst())?;
+        let is_known = is_up & allowed.contains(egress)
+            && self.fdb.is_known(meta.stations.src(), self.fdb.just_seen(from.port))
+            && !self.own.contains(&meta.stations.src());
+        is_known.then_some(egress)
     }
 
     /// Forwards any frame, and learns its source (IEEE 802.1Q clause 8).

@@ -8,9 +8,9 @@ use crate::forward::flow_cache::CacheLookup;
 use crate::sets::{BURST, FrameSet, PortSet};
 
 impl Forwarder {
-    /// Forwards those of `frames` whose source is known at its port, and whose destination is known behind another port
-    /// of their VLAN, and caches the answers. Returns their egress ports, and the other frames. The result for each is
-    /// that of [`Forwarder::decide`], as long as no earlier frame of the burst changes the database.
+    /// Forwards those of `frames` for which [`Forwarder::known_egress`] has an answer, and caches the answers. Returns
+    /// their egress ports, and the other frames. The result for each is that of [`Forwarder::decide`], as long as no
+    /// earlier frame of the burst changes the database.
     ///
     /// Not inlined: the loop needs the registers that its caller would keep.
     #[inline(never)]
@@ -21,23 +21,13 @@ impl Forwarder {
         frames: FrameSet,
         lookup: Option<CacheLookup>,
     ) -> (PortSet, FrameSet) {
-        if !from.up.contains(from.port) {
-            return (PortSet::EMPTY, frames);
-        }
         let (mut egresses, mut unknown) = (PortSet::EMPTY, FrameSet::EMPTY);
-        let (others, seen) = (from.up - PortSet::only(from.port), self.fdb.just_seen(from.port));
         for index in frames.iter() {
             let meta = &mut metas[index % BURST];
-            let allowed = self.vlans.members(meta.vlan()) & others;
-            let egress = self.fdb.lookup(meta.stations.dst()).filter(|&egress| allowed.contains(egress));
-            let Some(egress) = egress.filter(|_| self.fdb.is_known(meta.stations.src(), seen)) else {
+            let Some(egress) = self.known_egress(from, meta) else {
                 unknown.insert(index);
                 continue;
             };
-            if !self.own.is_empty() && self.own.contains(&meta.stations.src()) {
-                unknown.insert(index);
-                continue;
-            }
             // Frames of one pair come in trains, and only the first is new to the cache.
             if let Some(lookup) = lookup.filter(|&lookup| self.cache.find(lookup, meta.stations).is_none()) {
                 self.cache.insert(lookup, meta.stations, egress);
