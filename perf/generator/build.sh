@@ -36,12 +36,16 @@ fetch() {
     rm -rf "$out/dpdk" && mkdir "$out/dpdk"
     tar -xJf "$apt"/dpdk_*.orig.tar.xz -C "$out/dpdk" --strip-components=1 --wildcards \
         '*/lib/ethdev/ethdev_*.h' '*/lib/eal/include/dev_driver.h' '*/lib/eal/include/bus_driver.h' \
-        '*/drivers/bus/vdev/*.h' '*/examples/l2fwd/*' '*/examples/l3fwd/*' '*/examples/common/*'
+        '*/drivers/bus/vdev/*.h' '*/drivers/bus/pci/*.h' '*/drivers/bus/vmbus/*.h' \
+        '*/examples/l2fwd/*' '*/examples/l3fwd/*' '*/examples/common/*'
     rm -rf "$apt"
     echo "$version" > "$out/dpdk/version"
 }
 
-[ "$(cat "$out/dpdk/version" 2>/dev/null)" = "$version" ] || fetch
+# VPP needs the headers of the other buses (perf/README.md).
+if [ "$(cat "$out/dpdk/version" 2>/dev/null)" != "$version" ] || [ ! -d "$out/dpdk/drivers/bus/vmbus" ]; then
+    fetch
+fi
 stamp=$(cat "$here"/*.c "$here"/*.h "$here/build.sh" "$out/dpdk/version" | sha256sum)
 if [ "$(cat "$out/stamp" 2>/dev/null)" = "$stamp" ] && [ -e "$out/libhfgen.so" ] && [ -e "$out/l2fwd" ] && [ -e "$out/l3fwd" ]; then
     exit 0

@@ -15,6 +15,7 @@ mod results;
 #[allow(dead_code, unused_imports)] // it has more than bars need, and tests of its own
 #[path = "../../src/sim/plot/svg.rs"]
 mod svg;
+mod vpp;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -79,8 +80,12 @@ fn run(args: &Args) -> Result<bool> {
     let mut programs = choose(&PROGRAMS, &args.programs, |program| program.name, "program")?;
     process::catch_signals()?;
     let lab = Lab::open(args.core)?;
-    let wanted = programs.len();
-    programs.retain(|program| program.find(&lab).inspect_err(|missing| eprintln!("left out: {missing}")).is_ok());
+    // An optional program is required if it is asked for by name.
+    let is_required =
+        |program: &&Program| !program.is_optional() || args.programs.iter().any(|name| name == program.name);
+    let required = |programs: &[Program]| programs.iter().filter(is_required).count();
+    let wanted = required(&programs);
+    programs.retain(|program| program.find(&lab).inspect_err(|missing| eprintln!("left out: {missing:#}")).is_ok());
     if programs.is_empty() {
         bail!("there is no program to measure; `make perf` installs and builds all of them");
     }
@@ -92,7 +97,7 @@ fn run(args: &Args) -> Result<bool> {
     }
     let results = Results { cells, memory: lab.memory.name(), rounds: args.rounds.into(), commit: commit() };
     report(args, &lab, &results)?;
-    Ok(programs.len() == wanted && results.cells.iter().all(|cell| cell.errors.is_empty()))
+    Ok(required(&programs) == wanted && results.cells.iter().all(|cell| cell.errors.is_empty()))
 }
 
 /// The commit of this checkout, with `-dirty` if a file of it differs; `unknown` outside a checkout or without git.

@@ -12,6 +12,7 @@ use super::lab::{Lab, Memory};
 use super::ovs::{self, Daemons};
 use super::plan::{BATCHES, ENDLESS, HOPS, PORTS, PREFIXES, Point, hop_mac, router_mac};
 use super::process::Running;
+use super::vpp;
 
 /// One of the programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +31,7 @@ enum Kind {
     L2fwd,
     L3fwd,
     OpenVswitch,
+    Vpp,
     Holdfast(Tuning),
 }
 
@@ -43,7 +45,7 @@ enum Tuning {
 }
 
 /// All programs, in the order of the table.
-pub const PROGRAMS: [Program; 7] = [
+pub const PROGRAMS: [Program; 8] = [
     Program {
         name: "testpmd io",
         does: "nothing: hands each burst of a port to its neighbour, so this is the generator alone",
@@ -75,6 +77,13 @@ pub const PROGRAMS: [Program; 7] = [
                or 1,024 flows of a router; learns in the slow path; no classes, no queues",
         looks_at_addresses: true,
         kind: Kind::OpenVswitch,
+    },
+    Program {
+        name: "VPP",
+        does: "a graph of nodes over vectors of up to 256 frames: learns and looks up MAC addresses in a bridge domain, \
+               or longest-prefix look-up, TTL and checksum of a router; no classes, no queues",
+        looks_at_addresses: true,
+        kind: Kind::Vpp,
     },
     Program {
         name: "Holdfast",
@@ -123,6 +132,7 @@ impl Program {
     /// The missing file, and how to get it.
     pub fn find(&self, lab: &Lab) -> Result<()> {
         let (files, remedy) = match self.kind {
+            Kind::Vpp => return vpp::find().map(drop),
             Kind::Testpmd(_) => (vec![testpmd()], "apt-get install dpdk-dev"),
             Kind::L2fwd => (vec![lab.directory.join("l2fwd")], "perf/generator/build.sh"),
             Kind::L3fwd => (vec![lab.directory.join("l3fwd")], "perf/generator/build.sh"),
@@ -135,6 +145,11 @@ impl Program {
                 bail!("{} is missing ({}); `{remedy}` or `make perf` puts it there", self.name, file.display())
             }
         }
+    }
+
+    /// Whether a comparison without the program is complete: no package of Debian has it.
+    pub fn is_optional(&self) -> bool {
+        self.kind == Kind::Vpp
     }
 
     /// The name in tables.
@@ -162,6 +177,7 @@ impl Program {
             Kind::L2fwd => l2fwd_command(lab, point, counts),
             Kind::L3fwd => l3fwd_command(lab, point, counts)?,
             Kind::Holdfast(tuning) => holdfast_command(lab, point, counts, tuning)?,
+            Kind::Vpp => vpp::command(lab, point, counts)?,
             Kind::OpenVswitch => return Ok(Started::OpenVswitch(Daemons::start(lab, point, counts)?)),
         };
         let log = lab.file(&format!("{}.log", self.name.replace(' ', "-")));
