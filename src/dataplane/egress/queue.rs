@@ -1,6 +1,6 @@
 //! Egress queues: lists of chunks from one slab, so that any queue may hold the whole buffer without allocating.
 
-use super::slots::{CHUNK, Descs, Slots, Unpacked};
+use super::slots::{CHUNK, Descs, LeavingFrames, Slots, Unpacked};
 use crate::dataplane::frame::desc::{FrameDesc, MAX_CELLS, SUM_BYTES};
 use crate::dataplane::frame::meta::Meta;
 use crate::dataplane::frame::run::{Run, RunKind};
@@ -213,15 +213,14 @@ impl Queue {
         metas: &[Meta; BURST],
     ) {
         self.note(kind);
-        let (mut left, mut frames, mut sums) = (members, members.len(), 0);
-        while frames > 0 {
+        let (mut members, mut sums) = (LeavingFrames::new(members), 0);
+        while members.len() > 0 {
             if self.end as usize == CHUNK {
                 self.extend(slab);
             }
-            let (from, end) = (self.end as usize, CHUNK.min(self.end as usize + frames));
-            let (rest, sum) = slab.slots.put_run((self.tail, from..end), burst, left, metas);
-            (self.end, left, frames) = (end as u32, rest, frames - (end - from));
-            sums += sum;
+            let (from, end) = (self.end as usize, CHUNK.min(self.end as usize + members.len()));
+            sums += slab.slots.put_run((self.tail, from..end), burst, &mut members, metas);
+            self.end = end as u32;
         }
         self.sums += sums;
     }

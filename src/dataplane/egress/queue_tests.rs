@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 
 use super::queue::{Queue, Slab};
-use super::slots::{CHUNK, Slots, Unpacked};
+use super::slots::{CHUNK, LeavingFrames, Slots, Unpacked};
 use crate::dataplane::frame::desc::FrameDesc;
 use crate::dataplane::frame::meta::Meta;
 use crate::dataplane::frame::run::{Run, RunKind};
@@ -32,8 +32,11 @@ fn look_ahead_at_the_start_of_a_chunk_prefetches_the_next_chunk() {
     assert_eq!(asked, (0..2 * CHUNK + 3).map(expected).collect::<Vec<_>>());
 }
 
-/// Four queues over a slab of 50 frames, and what they must hold. A packet is a number, which is the length of its
-/// frame beyond 64 bytes too.
+/// Room of a slab: a few chunks, the last of which is not full.
+const ROOM: usize = 3 * CHUNK + 2;
+
+/// Four queues over a slab of [`ROOM`] frames, and what they must hold. A packet is a number, which is the length of
+/// its frame beyond 64 bytes too.
 struct Bed {
     slab: Slab<usize>,
     queues: Vec<Queue>,
@@ -57,7 +60,7 @@ impl Bed {
     }
 
     fn push(&mut self, queue: usize, number: usize) -> Checked {
-        let is_full = self.slab.held() == 50;
+        let is_full = self.slab.held() == ROOM as u32;
         prop_assert_eq!(self.queues[queue].push(&mut self.slab, number, desc(number, queue)).is_err(), is_full);
         if !is_full {
             self.model[queue].push_back(number);
@@ -114,7 +117,7 @@ impl Bed {
         let room = self.room(number % (BURST + 1));
         let mut burst: Burst<usize> = (0..room).map(|frame| number + frame).collect();
         let metas = std::array::from_fn(|index| Meta { desc: desc(number + index, queue), ..Meta::EMPTY });
-        let even = FrameSet::first(room) & FrameSet::from_bits(0x5555_5555);
+        let even = FrameSet::first(room) & FrameSet::from_bits(0x5555_5555_5555_5555);
         let mut packets = Unpacked::new(&mut burst);
         for (queue, members) in [(queue, even), ((queue + 1) % 4, FrameSet::first(room) - even)] {
             let kind = RunKind::of(metas[0].desc);
@@ -173,7 +176,7 @@ proptest! {
     #[test]
     fn queues_over_one_slab_are_fifos(operations in prop::collection::vec((0_usize..4, 0_u8..9), 0..500)) {
         let mut bed =
-            Bed { slab: Slab::new(50, 4), queues: vec![Queue::default(); 4], model: vec![VecDeque::new(); 4] };
+            Bed { slab: Slab::new(ROOM, 4), queues: vec![Queue::default(); 4], model: vec![VecDeque::new(); 4] };
         for (number, (queue, operation)) in operations.into_iter().enumerate() {
             match operation {
                 0 | 1 => bed.push(queue, number),
@@ -256,8 +259,8 @@ fn a_burst_gives_its_packet_once() {
     let (mut slots, mut burst): (Slots<usize>, Burst<usize>) = (Slots::with_capacity(1), (0..4).collect());
     slots.add_chunk();
     let mut packets = Unpacked::new(&mut burst);
-    slots.put_run((0, 0..2), &mut packets, FrameSet::first(2), &[Meta::EMPTY; BURST]);
-    slots.put_run((0, 2..3), &mut packets, FrameSet::only(1), &[Meta::EMPTY; BURST]);
+    slots.put_run((0, 0..2), &mut packets, &mut LeavingFrames::new(FrameSet::first(2)), &[Meta::EMPTY; BURST]);
+    slots.put_run((0, 2..3), &mut packets, &mut LeavingFrames::new(FrameSet::only(1)), &[Meta::EMPTY; BURST]);
 }
 
 #[test]
@@ -265,5 +268,10 @@ fn a_burst_gives_its_packet_once() {
 fn a_burst_fills_no_more_slots_than_it_has_members() {
     let (mut slots, mut burst): (Slots<usize>, Burst<usize>) = (Slots::with_capacity(1), (0..4).collect());
     slots.add_chunk();
-    slots.put_run((0, 0..3), &mut Unpacked::new(&mut burst), FrameSet::first(2), &[Meta::EMPTY; BURST]);
+    slots.put_run(
+        (0, 0..3),
+        &mut Unpacked::new(&mut burst),
+        &mut LeavingFrames::new(FrameSet::first(2)),
+        &[Meta::EMPTY; BURST],
+    );
 }

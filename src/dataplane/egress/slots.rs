@@ -15,8 +15,8 @@ use crate::io::Burst;
 use crate::prefetch::prefetch;
 use crate::sets::{BURST, FrameSet};
 
-/// Slots of a chunk: with a pointer for a packet, a chunk is four consecutive cache lines.
-pub(super) const CHUNK: usize = 16;
+/// Slots of a chunk: with a pointer for a packet, a chunk is eight consecutive cache lines.
+pub(super) const CHUNK: usize = 32;
 const CACHE_LINE: usize = 64;
 
 /// A run of at most this many frames is copied by a loop, because a call costs more.
@@ -29,7 +29,7 @@ pub(crate) type Descs = ArrayVec<FrameDesc, BURST>;
 #[inline]
 fn bits(from: usize, to: usize) -> u32 {
     debug_assert!(from <= to && to <= CHUNK, "a range of slots");
-    (1 << to) - (1 << from)
+    ((1_u64 << to) - (1 << from)) as u32
 }
 
 #[derive(Debug)]
@@ -39,7 +39,7 @@ struct Chunk<P> {
     descs: [FrameDesc; CHUNK],
 }
 
-const _: () = assert!(size_of::<Chunk<std::ptr::NonNull<u8>>>() == 4 * CACHE_LINE, "a chunk is four cache lines");
+const _: () = assert!(size_of::<Chunk<std::ptr::NonNull<u8>>>() == 8 * CACHE_LINE, "a chunk is eight cache lines");
 
 /// Chunks of slots for frames.
 #[derive(Debug)]
@@ -155,7 +155,7 @@ impl<P> Slots<P> {
     }
 
     /// Moves the lowest of the `members` of a burst into the vacant `slots` of `chunk`. `metas` has their descriptors.
-    /// Returns the members that are left, and the sum of the descriptors moved.
+    /// Returns the sum of the descriptors moved.
     ///
     /// # Panics
     /// If a slot holds a packet or does not exist, a member has left the burst, or there are more slots than members.
@@ -164,16 +164,21 @@ impl<P> Slots<P> {
         &mut self,
         (chunk, slots): (u32, Range<usize>),
         burst: &mut Unpacked<'_, P>,
-        members: FrameSet,
+        members: &mut LeavingFrames,
         metas: &[Meta; BURST],
-    ) -> (FrameSet, u64) {
+    ) -> u64 {
         let (held, chunk) = (&mut self.held[chunk as usize], &mut self.chunks[chunk as usize]);
-        let run = bits(slots.start, slots.end);
-        assert!(*held & run == 0 && (members - burst.left).is_empty(), "vacant slots, and packets that are there");
+        let (run, count) = (bits(slots.start, slots.end), slots.end - slots.start);
+        assert!(*held & run == 0 && (members.left - burst.left).is_empty(), "vacant slots, and packets that are there");
+        debug_assert_eq!(members.frames, members.left.len(), "the count is exact");
+        assert!(count <= members.frames, "at most as many slots as members");
+        members.frames -= count;
         let packets = burst.burst.as_ptr();
-        let (mut left, mut sum) = (members, 0);
+        let (mut left, mut sum) = (members.left, 0);
         for (to, to_desc) in chunk.packets[slots.clone()].iter_mut().zip(&mut chunk.descs[slots]) {
-            let Some(index) = left.pop_lowest() else { unreachable!("at most as many slots as members") };
+            // SAFETY: [`LeavingFrames`] counts `left` exactly, the count is at least the number of slots, as asserted,
+            // and each turn takes one frame.
+            let Some(index) = left.pop_lowest() else { unsafe { std::hint::unreachable_unchecked() } };
             // SAFETY: `index` is a member of `burst.left`, so the burst has a packet there, which is below its
             // capacity. It leaves `burst.left` below, before anything else may read it.
             to.write(unsafe { packets.add(index).read() });
@@ -181,9 +186,10 @@ impl<P> Slots<P> {
             *to_desc = desc;
             sum += desc.sum();
         }
-        burst.left -= members - left;
+        burst.left -= members.left - left;
         *held |= run;
-        (left, sum)
+        members.left = left;
+        sum
     }
 }
 
@@ -192,6 +198,28 @@ impl<P> Drop for Slots<P> {
         for chunk in 0..self.held.len() {
             FrameSet::from_bits(self.held[chunk].into()).iter().for_each(|slot| drop(self.take(chunk as u32, slot)));
         }
+    }
+}
+
+/// Frames of a burst that are to leave it. Their count is exact.
+#[derive(Debug)]
+pub(super) struct LeavingFrames {
+    left: FrameSet,
+    /// Number of frames in `left`. They are counted once, since a count takes longer than a step.
+    frames: usize,
+}
+
+impl LeavingFrames {
+    /// The frames `members`.
+    #[inline]
+    pub fn new(members: FrameSet) -> Self {
+        Self { left: members, frames: members.len() }
+    }
+
+    /// Number of frames that are left.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.frames
     }
 }
 
