@@ -1,6 +1,6 @@
 //! Changes the byte of DSCP and ECN (RFC 2474, RFC 3168) in place.
 
-use super::parse::L3;
+use super::parse::{ETHERNET_LEN, IPV4_LEN, L3};
 
 /// Congestion Experienced. RFC 3168 section 5: "The CE codepoint '11' is set by a router to indicate congestion to the
 /// end nodes."
@@ -23,15 +23,31 @@ pub fn is_ect(traffic_class: u8) -> bool {
 /// RFC 3168 section 12: "The CE codepoint in a packet header MUST NOT be reset by a router." Bits are only set here.
 #[inline]
 pub fn mark_ce(frame: &mut [u8], l3: L3, offset: usize) {
-    let ipv4 =
-        if l3 == L3::V4 { frame.get_mut(offset..).and_then(|packet| packet.first_chunk_mut::<20>()) } else { None };
+    let ipv4 = if l3 == L3::V4 {
+        frame.get_mut(offset..).and_then(|packet| packet.first_chunk_mut::<IPV4_LEN>())
+    } else {
+        None
+    };
     let Some(header) = ipv4 else { return change(frame, l3, offset, |byte| byte | CE) };
-    // In equation 3 of `update_checksum`, ~m + m' is the difference of the words: the bits that are added here.
+    mark_ipv4(header);
+}
+
+/// Does the work of [`mark_ce`] for the frame of an untagged IPv4 packet. Returns whether `frame` is long enough.
+#[inline(always)]
+pub(crate) fn mark_untagged_ipv4(frame: &mut [u8]) -> bool {
+    let header = frame.first_chunk_mut::<{ ETHERNET_LEN + IPV4_LEN }>().and_then(|headers| headers.last_chunk_mut());
+    header.map(mark_ipv4).is_some()
+}
+
+#[inline(always)]
+fn mark_ipv4(header: &mut [u8; IPV4_LEN]) {
+    // In equation 3 of `update_checksum`, ~m + m' is the difference of the words: the bits that are added here. The
+    // complement of such a sum is a difference, whose borrow goes where the carry of the sum would go.
     // RFC 1071 section 2: such sums do not depend on the order of bytes.
     let added = u16::from_ne_bytes([0, header[1] & CE ^ CE]);
-    let sum = u32::from(!u16::from_ne_bytes([header[10], header[11]])) + u32::from(added);
+    let (checksum, borrow) = u16::from_ne_bytes([header[10], header[11]]).overflowing_sub(added);
     header[1] |= CE;
-    [header[10], header[11]] = (!(sum + (sum >> 16)) as u16).to_ne_bytes();
+    [header[10], header[11]] = checksum.wrapping_sub(borrow.into()).to_ne_bytes();
 }
 
 /// Sets the DSCP of the IP packet at `offset` and keeps its ECN codepoint. Updates the IPv4 checksum like [`mark_ce`].
@@ -97,6 +113,9 @@ mod tests {
             };
             let mut marked = header(ecn);
             mark_ce(&mut marked, L3::V4, 0);
+            let mut frame = [&[0; ETHERNET_LEN][..], &header(ecn), &[0; 8]].concat();
+            assert!(mark_untagged_ipv4(&mut frame));
+            assert_eq!(frame[ETHERNET_LEN..][..IPV4_LEN], marked[..]);
             // 0xffff and 0 are one sum.
             let same = |header: &[u8]| (header[..10].to_vec(), u16::from_be_bytes([header[10], header[11]]) % 0xffff);
             assert_eq!(same(&marked), same(&header(CE)), "identification {id}, codepoint {ecn}");
@@ -145,6 +164,7 @@ mod tests {
         mark_ce(&mut bytes, L3::Other, 0);
         mark_ce(&mut bytes, L3::V6, 100);
         assert_eq!(bytes, [0; 10]);
+        assert!(!mark_untagged_ipv4(&mut [0; ETHERNET_LEN + IPV4_LEN - 1]));
     }
 
     #[test]

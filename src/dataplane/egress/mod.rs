@@ -81,9 +81,18 @@ pub(crate) struct Sender<'a> {
 /// Marks a frame that is ECN-capable, as all frames are that meet congestion.
 #[inline(always)]
 fn mark_frame(packet: &mut impl Packet, desc: &mut FrameDesc) {
-    let Some((l3, offset)) = desc.markable() else { unreachable!("only ECN-capable frames meet congestion") };
-    ecn::mark_ce(packet.bytes_mut(), l3, offset);
+    // Most frames, at fixed places.
+    if !desc.is_markable_untagged_ipv4() || !ecn::mark_untagged_ipv4(packet.bytes_mut()) {
+        mark_other(packet.bytes_mut(), *desc);
+    }
     *desc = desc.marked();
+}
+
+/// Marks any frame that is ECN-capable.
+#[inline(never)]
+fn mark_other(bytes: &mut [u8], desc: FrameDesc) {
+    let Some((l3, offset)) = desc.markable() else { unreachable!("only ECN-capable frames meet congestion") };
+    ecn::mark_ce(bytes, l3, offset);
 }
 
 impl<P: Packet> Egress<P> {

@@ -38,7 +38,7 @@ impl FrameDesc {
     #[must_use]
     pub const fn new(len: u16, cells: Cells, ingress: u8, group: u8, queue: u8) -> Self {
         debug_assert!(cells.0 <= u16::MAX as u32, "a cell has at least one byte");
-        Self(cells.0 as u16 as u64 | (len as u64) << SUM_BYTES | ((ingress & 63) as u64) << INGRESS)
+        Self(cells.0 as u64 | (len as u64) << SUM_BYTES | ((ingress & 63) as u64) << INGRESS)
             .classified(0, group, queue)
     }
 
@@ -168,6 +168,13 @@ impl FrameDesc {
         self.0 >> IP & 3 != 0
     }
 
+    /// Whether the frame is an ECN-capable packet of IPv4 without tag.
+    #[inline]
+    #[must_use]
+    pub(crate) const fn is_markable_untagged_ipv4(self) -> bool {
+        (self.0 ^ Self::ip(L3::V4, 14, true).0) >> IP & 0xff == 0
+    }
+
     /// Network layer and offset of its header, if the frame is ECN-capable.
     #[inline]
     #[must_use]
@@ -202,6 +209,10 @@ mod tests {
         assert_eq!(desc.markable(), None);
         assert_eq!(desc.with(FrameDesc::ip(L3::V4, 14, true)).markable(), Some((L3::V4, 14)));
         assert_eq!(desc.with(FrameDesc::ip(L3::V6, 22, true)).markable(), Some((L3::V6, 22)));
+        for (l3, offset, capable) in [(L3::V4, 14, true), (L3::V4, 14, false), (L3::V4, 18, true), (L3::V6, 14, true)] {
+            let desc = FrameDesc::new(1, Cells(1), 9, 5, 7).with(FrameDesc::ip(l3, offset, capable));
+            assert_eq!(desc.is_markable_untagged_ipv4(), desc.markable() == Some((L3::V4, 14)), "{desc:?}");
+        }
         assert_eq!(desc.with(FrameDesc::ip(L3::V4, 14, false)).markable(), None);
         assert_eq!(desc.with(FrameDesc::ip(L3::Other, 14, true)).markable(), None);
         assert_eq!(desc.with(FrameDesc::ip(L3::V4, 14, true)).marked().markable(), None);
