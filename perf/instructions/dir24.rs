@@ -20,16 +20,20 @@ const AHEAD: usize = 15;
 /// Whether an entry names a table instead of a next hop: its lowest bit.
 const EXTENDED: u32 = 1;
 
+/// Entries of the first level. An array: DPDK checks no index either.
+const FIRST: usize = 1 << 24;
+
 /// One family: the first level, and all tables of the others in a row.
 #[derive(Debug)]
 struct Levels {
-    first: Vec<u32>,
+    first: Box<[u32; FIRST]>,
     tables: Vec<u32>,
 }
 
 impl Levels {
     fn new() -> Self {
-        Self { first: vec![0; 1 << 24], tables: Vec::new() }
+        let Ok(first) = vec![0; FIRST].into_boxed_slice().try_into() else { unreachable!("the lengths are equal") };
+        Self { first, tables: Vec::new() }
     }
 
     /// Sets the group of the prefix of `len` bits of `address`. Prefixes are set from the shortest to the longest.

@@ -107,7 +107,7 @@ impl<P: Packet> Pipeline<P> {
                     lcore,
                     own,
                     sends: own | joint.ports,
-                    ports: spec.ports.iter().zip(sides).map(|(port, side)| Port::new(port, spec, side, hz)).collect(),
+                    ports: sides.into_iter().enumerate().map(|(port, side)| Port::new(port, spec, side, hz)).collect(),
                     links: Links::new(ports, spec.routing.is_some()),
                     forwarder,
                     router: Router::new(spec, hz),

@@ -7,7 +7,7 @@
 use super::egress::links::StuckLook;
 use super::frame::lanes::BurstLanes;
 use super::frame::meta::Meta;
-use super::ingress::forwarder::{Egresses, IngressContext, Prefetcher};
+use super::ingress::forwarder::{CachePrefetcher, DatabasePrefetcher, Egresses, IngressContext};
 use super::ingress::parse::{Arrived, ParseContext, parse_burst};
 use super::ingress::punt::RouteContext;
 use super::ingress::rounds::{PollRound, TakenBurst};
@@ -150,12 +150,11 @@ impl<P: Packet> Pipeline<P> {
         metas: &mut [Meta; BURST],
         (uses_cache, lanes): (bool, &mut BurstLanes),
     ) -> Arrived {
-        let (BurstLanes { places, queues, .. }, forwarder) = (lanes, &self.forwarder);
-        let from = self.parse_context(port);
+        let (from, forwarder) = (self.parse_context(port), &self.forwarder);
         if uses_cache {
-            parse_burst(from, burst, (metas, queues), &mut Prefetcher::<true> { forwarder, places })
+            parse_burst(from, burst, (metas, lanes), CachePrefetcher(forwarder.cache.sets())).0
         } else {
-            parse_burst(from, burst, (metas, queues), &mut Prefetcher::<false> { forwarder, places })
+            parse_burst(from, burst, (metas, lanes), DatabasePrefetcher(forwarder)).0
         }
     }
 
@@ -218,10 +217,10 @@ impl<P: Packet> Pipeline<P> {
         now: Ticks,
     ) -> (Arrived, Egresses) {
         let Some(router) = &mut self.router else { unreachable!("only a router has routed ports") };
-        let mut reader = router.reader(port);
+        let reader = router.reader(port, &self.forwarder.vlans);
         let Self { ports, forwarder, buffer, isa, .. } = self;
         let from = ParseContext { number: port, port: &ports[port], forwarder, cell: buffer.cell, isa: *isa };
-        let mut arrived = parse_burst(from, burst, (metas, &mut lanes.queues), &mut reader);
+        let (mut arrived, reader) = parse_burst(from, burst, (metas, lanes), reader);
         let is_usual = reader.is_usual() && arrived.data.len() == burst.len();
         self.count(port, burst, metas, &arrived, now);
         let Self { router: Some(router), forwarder, links, telemetry, lcore, .. } = self else {

@@ -1,6 +1,6 @@
 //! The state of one port: plain memory of the lcore that owns it.
 
-use super::spec::{PortSpec, SwitchSpec};
+use super::spec::SwitchSpec;
 use crate::dataplane::egress::joint::side::JointSide;
 use crate::dataplane::egress::queue::Queue;
 use crate::dataplane::egress::stuck::Progress;
@@ -66,7 +66,9 @@ pub(crate) struct Port {
 }
 
 impl Port {
-    pub fn new(spec: &PortSpec, switch: &SwitchSpec, joint: Option<Box<JointSide>>, hz: u64) -> Self {
+    /// Creates port `number` of `switch`, on a clock of `hz` ticks a second.
+    pub fn new(number: usize, switch: &SwitchSpec, joint: Option<Box<JointSide>>, hz: u64) -> Self {
+        let spec = &switch.ports[number];
         let lossless = spec.lossless_groups();
         let pfc = PortPfcSpec {
             mode: spec.pfc,
@@ -81,7 +83,7 @@ impl Port {
             mac: spec.mac,
             mtu: Bytes(spec.mtu.into()),
             smaller_mtu: (0..switch.ports.len()).filter(|&port| switch.ports[port].mtu < spec.mtu).collect(),
-            classifier: PortClassifier::new(spec, &switch.classes),
+            classifier: PortClassifier::new(number, spec, &switch.classes),
             lossless,
             pfc: PortPfc::new(&pfc, hz),
             ledger: PortLedger::new(&spec.buffer),

@@ -164,6 +164,14 @@ impl StationPair {
         Self { dst: dst << 16, src: src << 16 | vlan as u64 & 0xfff }
     }
 
+    /// The stations in `vlan` whose addresses are the upper 48 bits of `dst` and `src`; the lower bits are zero.
+    #[inline]
+    #[must_use]
+    pub const fn from_words(vlan: u16, dst: u64, src: u64) -> Self {
+        debug_assert!((dst | src) & 0xffff == 0, "an address has 48 bits");
+        Self { dst, src: src | vlan as u64 & 0xfff }
+    }
+
     /// Destination.
     #[inline]
     #[must_use]
@@ -185,19 +193,26 @@ impl StationPair {
         (self.src & 0xfff) as u16
     }
 
-    /// Whether `dst` is the destination.
+    /// Whether both have one destination.
     #[inline]
     #[must_use]
-    pub const fn is_to(self, dst: Station) -> bool {
-        // By words, so that a loop over pairs shifts `dst` once.
-        self.dst == dst.0 >> 12 << 16 && self.vlan() == dst.vlan()
+    pub const fn is_to_station_of(self, other: Self) -> bool {
+        self.dst_difference(other) == 0 && self.vlan() == other.vlan()
+    }
+
+    /// Zero if both have one destination address, perhaps in two VLANs.
+    #[inline]
+    #[must_use]
+    pub const fn dst_difference(self, other: Self) -> u64 {
+        self.dst ^ other.dst
     }
 
     /// The pair in another VLAN.
     #[inline]
     #[must_use]
     pub const fn in_vlan(self, vlan: u16) -> Self {
-        Self { dst: self.dst, src: self.src >> 16 << 16 | vlan as u64 & 0xfff }
+        debug_assert!(vlan < 1 << 12, "a VLAN has 12 bits");
+        Self { dst: self.dst, src: self.src >> 16 << 16 | vlan as u64 }
     }
 
     /// The words that the flow cache compares. The lowest 16 bits of the first and the 4 bits above the VLAN in the

@@ -134,11 +134,12 @@ proptest! {
         let pair = StationPair::new(vlan, dst, src);
         let expected = (Station::new(vlan, dst), Station::new(vlan, src), vlan);
         prop_assert_eq!((pair.dst(), pair.src(), pair.vlan()), expected);
-        prop_assert!(pair.is_to(pair.dst()));
-        let other = Station::new(to.0, to.1);
-        prop_assert_eq!(pair.is_to(other), pair.dst() == other);
-        let [elsewhere, beside] = [Station::new(to.0, dst), Station::new(vlan, to.1)];
-        prop_assert_eq!((pair.is_to(elsewhere), pair.is_to(beside)), (to.0 == vlan, to.1 == dst));
+        prop_assert_eq!(StationPair::from_words(vlan, dst << 16, src << 16), pair);
+        for (other_vlan, other_dst) in [(vlan, dst), to, (to.0, dst), (vlan, to.1)] {
+            let other = StationPair::new(other_vlan, other_dst, to.1);
+            prop_assert_eq!(pair.is_to_station_of(other), pair.dst() == other.dst());
+            prop_assert_eq!(pair.dst_difference(other) == 0, dst == other_dst);
+        }
         let pair = pair.in_vlan(to.0);
         let expected = (Station::new(to.0, dst), Station::new(to.0, src), to.0);
         prop_assert_eq!((pair.dst(), pair.src(), pair.vlan()), expected);

@@ -62,11 +62,44 @@ pub struct CacheLookup {
     second: u64,
 }
 
-/// The place of a pair of stations in the cache.
+/// The place of a pair of stations in the cache: the offset of its set in bytes, so that no look-up computes it again.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct CachePlace(u16);
+pub struct CachePlace(u32);
 
-const _: () = assert!(SETS <= 1 << 16);
+const _: () = assert!((size_of::<Set>() * SETS).is_power_of_two() && size_of::<Set>() * SETS <= 1 << 31);
+
+impl CachePlace {
+    /// The place of `pair`.
+    #[inline]
+    fn of(pair: StationPair) -> Self {
+        let (dst, src) = pair.words();
+        // The rotation keeps apart the addresses of neighbouring stations and ports. With 32, 3,456 of 3,584 pairs
+        // between 8 ports of 8 stations found their set full; with 13 none did.
+        let both = dst ^ src.rotate_left(13);
+        let offset = both.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - (SETS * size_of::<Set>()).ilog2());
+        Self(offset as u32 & !(size_of::<Set>() as u32 - 1))
+    }
+
+    /// Index of the set.
+    #[inline]
+    fn index(self) -> usize {
+        self.0 as usize / size_of::<Set>() % SETS
+    }
+}
+
+/// The sets of the cache, to be prefetched.
+#[derive(Debug, Clone, Copy)]
+pub struct CacheSets<'a>(&'a [Set; SETS]);
+
+impl CacheSets<'_> {
+    /// Prefetches the set of a pair, and returns its place for [`FlowCache::get`].
+    #[inline]
+    pub fn prefetch(self, pair: StationPair) -> CachePlace {
+        let place = CachePlace::of(pair);
+        prefetch(self.0.as_ptr().wrapping_byte_add(place.0 as usize));
+        place
+    }
+}
 
 /// The cache's answer for a pair of stations: an egress port, or a larger number if nothing.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -159,28 +192,18 @@ impl FlowCache {
         self.bypass_left = u32::MAX;
     }
 
+    /// The sets, to be prefetched.
     #[inline]
-    fn place(pair: StationPair) -> CachePlace {
-        let (dst, src) = pair.words();
-        // The rotation keeps apart the addresses of neighbouring stations and ports. With 32, 3,456 of 3,584 pairs
-        // between 8 ports of 8 stations found their set full; with 13 none did.
-        let both = dst ^ src.rotate_left(13);
-        CachePlace((both.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - SETS.ilog2())) as u16)
-    }
-
-    /// Prefetches the set of a pair, and returns its place for [`FlowCache::get`].
-    #[inline]
-    pub fn prefetch(&self, pair: StationPair) -> CachePlace {
-        let place = Self::place(pair);
-        prefetch(&self.sets[usize::from(place.0) % SETS]);
-        place
+    #[must_use]
+    pub fn sets(&self) -> CacheSets<'_> {
+        CacheSets(&self.sets)
     }
 
     /// The egress port of a frame between the stations `pair`, if the cache holds them. `place` is that of the pair.
     #[inline]
     #[must_use]
     pub fn get(&self, lookup: CacheLookup, place: CachePlace, pair: StationPair) -> CacheAnswer {
-        let set = &self.sets[usize::from(place.0) % SETS];
+        let set = &self.sets[place.index()];
         let (first, second) = lookup.words(pair);
         // XOR with the key leaves the egress port of an entry that matches, and a larger number of any other entry. At
         // most one entry matches. The minimum selects it without a branch, which would be mispredicted for every other
@@ -196,7 +219,7 @@ impl FlowCache {
     #[inline]
     #[must_use]
     pub fn find(&self, lookup: CacheLookup, pair: StationPair) -> Option<usize> {
-        self.get(lookup, Self::place(pair), pair).hit()
+        self.get(lookup, CachePlace::of(pair), pair).hit()
     }
 
     /// Counts a miss. If the database has changed since [`FlowCache::begin`], the look-ups of the burst have ended.
@@ -208,7 +231,7 @@ impl FlowCache {
     /// Caches the database's answer after a miss: a frame between the stations `pair` leaves by `egress`.
     #[inline]
     pub fn insert(&mut self, lookup: CacheLookup, pair: StationPair, egress: usize) {
-        let set = &mut self.sets[usize::from(Self::place(pair).0) % SETS];
+        let set = &mut self.sets[CachePlace::of(pair).index()];
         let (first, second) = lookup.words(pair);
         // The newer entry moves to the second place; the older one is dropped.
         *set = Set { first: [first | egress as u64 & EGRESS, set.first[0]], second: [second, set.second[0]] };

@@ -20,7 +20,7 @@ fn pair(dst: Station, src: Station) -> StationPair {
 
 /// The answer of the cache.
 fn get(cache: &FlowCache, lookup: CacheLookup, dst: Station, src: Station) -> Option<usize> {
-    let place = cache.prefetch(pair(dst, src));
+    let place = cache.sets().prefetch(pair(dst, src));
     cache.get(lookup, place, pair(dst, src)).hit()
 }
 
@@ -125,7 +125,7 @@ fn two_pairs_share_a_set() {
     let (fdb, mut cache) = (fdb(), FlowCache::default());
     let lookup = cache.begin(0, 1, &fdb).unwrap();
     let dst = Station::new(1, 1);
-    let place = |number: u64| FlowCache::place(pair(dst, Station::new(1, number)));
+    let place = |number: u64| CachePlace::of(pair(dst, Station::new(1, number)));
     let others: Vec<u64> = (3..1 << 20).filter(|&number| place(number) == place(2)).take(2).collect();
     for (egress, number) in [2, others[0], others[1]].into_iter().enumerate() {
         cache.insert(lookup, pair(dst, Station::new(1, number)), egress);
@@ -141,7 +141,7 @@ proptest! {
         let (fdb, mut cache) = (fdb(), FlowCache::default());
         let lookup = cache.begin(port, 1, &fdb).unwrap();
         let station = |number: u64| Station::new(1, number);
-        let place = |dst, src| usize::from(FlowCache::place(pair(dst, src)).0);
+        let place = |dst, src| CachePlace::of(pair(dst, src)).index();
         // Copies the entry to the place of the other pair, as if both hashed to one place.
         cache.insert(lookup, pair(station(dst), station(src)), 5);
         let set = cache.sets[place(station(dst), station(src))];
@@ -193,9 +193,7 @@ fn pairs_of_neighbouring_stations_have_sets_of_their_own() {
         [("next", to_next(1024).collect()), ("more", to_next(4096).collect()), ("all", between_all.collect())];
     for (name, pairs) in cases {
         let mut pairs_of = vec![0_usize; SETS];
-        pairs
-            .iter()
-            .for_each(|&(dst, src)| pairs_of[usize::from(FlowCache::place(StationPair::new(1, dst, src)).0)] += 1);
+        pairs.iter().for_each(|&(dst, src)| pairs_of[CachePlace::of(StationPair::new(1, dst, src)).index()] += 1);
         let beyond: usize = pairs_of.iter().map(|pairs| pairs.saturating_sub(2)).sum();
         assert!(beyond * 100 <= pairs.len(), "{name}: {beyond} of {} pairs find their set full", pairs.len());
     }

@@ -107,10 +107,13 @@ pub struct Adjacency {
     pub mtu: u16,
     /// Its number.
     pub id: AdjacencyId,
-    /// The next hop's station in the VLAN of its interface.
-    pub station: Station,
-    /// Its routed port; empty for a station in a bridged VLAN, whose port the forwarding database knows.
+    /// VLAN of its interface.
+    pub vlan: u16,
+    /// The routed port of its interface; empty for a station in a bridged VLAN, whose port the forwarding database
+    /// knows.
     pub port: PortSet,
+    /// Number of the routed port; 64 without one.
+    pub port_number: u8,
 }
 
 const _: () = assert!(size_of::<Adjacency>() == 32);
@@ -122,17 +125,25 @@ impl Adjacency {
     /// Adjacency `id` of no next hop. No bucket has it.
     #[must_use]
     pub const fn unused(id: AdjacencyId) -> Self {
-        Self { addresses: [0; 12], mtu: 0, id, station: Station::new(0, 0), port: PortSet::EMPTY }
+        Self { addresses: [0; 12], mtu: 0, id, vlan: 0, port: PortSet::EMPTY, port_number: MAX_PORTS as u8 }
     }
 
     /// Creates adjacency `id` of a next hop with the address `next_hop`, for frames with the source `own` in `vlan`. It
     /// leaves by `port`, which is empty in a bridged VLAN, and its IP packets have at most `mtu` bytes.
     #[must_use]
     pub fn new(id: AdjacencyId, [next_hop, own]: [MacAddr; 2], vlan: u16, port: PortSet, mtu: u16) -> Self {
+        assert!(port.len() <= 1, "an adjacency has one port");
         let mut addresses = [0; 12];
         addresses[..6].copy_from_slice(&next_hop.0);
         addresses[6..].copy_from_slice(&own.0);
-        Self { addresses, mtu, id, station: Station::new(vlan, next_hop.to_number()), port }
+        Self { addresses, mtu, id, vlan: vlan & 0xfff, port, port_number: port.bits().trailing_zeros() as u8 }
+    }
+
+    /// The next hop's station in the VLAN of its interface.
+    #[must_use]
+    pub fn station(&self) -> Station {
+        let [a, b, c, d, e, f, ..] = self.addresses;
+        Station::new(self.vlan, MacAddr([a, b, c, d, e, f]).to_number())
     }
 }
 
@@ -229,5 +240,7 @@ mod tests {
         let [fixed @ .., only, several] = &*table.direct else { unreachable!("the groups are six") };
         assert!(fixed.iter().chain([several]).all(|adjacency| *adjacency == Adjacency::NONE));
         assert_eq!(*only, adjacencies[1]);
+        assert_eq!((only.station(), only.port_number), (Station::new(1, 0x0200_0000_0001), 3));
+        assert_eq!(Adjacency::NONE.port_number, 64);
     }
 }

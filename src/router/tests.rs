@@ -35,7 +35,7 @@ fn way(table: &RouteTable, address: &str) -> (Action, Vec<MacAddr>) {
     let group = table.groups[found[0].index()];
     let mut macs: Vec<MacAddr> = match group.action {
         Action::Forward => {
-            table.buckets_of(group).map(|id| table.adjacencies[usize::from(id.0)].station.mac()).collect()
+            table.buckets_of(group).map(|id| table.adjacencies[usize::from(id.0)].station().mac()).collect()
         }
         _ => Vec::new(),
     };

@@ -50,7 +50,7 @@ pub fn parse_plain(frame: &[u8]) -> Option<Plain> {
         ETHERTYPE_IPV6 => (L3::V6, ipv6(packet)?),
         _ => return None,
     };
-    let usual = Usual { dst: quad(0) >> 16, src: quad(4) & 0xffff_ffff_ffff, traffic_class };
+    let usual = Usual { dst: quad(0) >> 16 << 16, src: quad(6) >> 16 << 16, traffic_class };
     Some(Plain { usual, l3, l3_offset: l3_offset as u8, is_tagged, vlan: tci & 0xfff, pcp: (tci >> 13) as u8 })
 }
 
@@ -137,7 +137,10 @@ mod tests {
     /// Asserts that both parsers return the same fields for a plain frame.
     fn assert_same(plain: Plain, frame: &[u8]) {
         let headers = parse(frame).expect("a plain frame is not malformed");
-        assert_eq!([plain.usual.dst, plain.usual.src].map(MacAddr::from_number), [headers.dst, headers.src]);
+        assert_eq!(
+            [plain.usual.dst, plain.usual.src].map(|word| MacAddr::from_number(word >> 16)),
+            [headers.dst, headers.src]
+        );
         assert_eq!((plain.usual.traffic_class, plain.l3), (headers.traffic_class, headers.l3));
         assert_eq!((plain.l3_offset, u8::from(plain.is_tagged)), (headers.l3_offset, headers.tags));
         assert_eq!((plain.vlan, plain.pcp), (headers.vlan().unwrap_or(0), headers.pcp().unwrap_or(0)));

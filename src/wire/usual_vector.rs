@@ -7,7 +7,7 @@ use std::arch::x86_64::{
 };
 
 use super::parse::{ETHERNET_LEN, TCP, UDP};
-use super::usual::{Usual, UsualHeaders, is_whole};
+use super::usual::{StatedLens, Usual, UsualHeaders, packet_len, tcp_len, udp_len};
 
 /// The 16 bytes of `bytes` from `at` on.
 #[target_feature(enable = "sse4.1")]
@@ -26,25 +26,33 @@ fn kind(protocol: u8) -> __m128i {
     _mm_set_epi64x(i64::from(protocol) << 24, 0x45_00_08)
 }
 
-/// Reads a frame of `len` bytes that begins with `headers`, like [`parse_usual`](super::parse_usual).
+/// Reads a frame that begins with `headers`, like [`read_usual`](super::usual::read_usual).
 #[target_feature(enable = "sse4.1")]
 #[inline]
-pub(crate) fn parse_usual_sse41(headers: &UsualHeaders, len: usize) -> Option<Usual> {
+pub(crate) fn read_usual_sse41(headers: &UsualHeaders) -> Option<(StatedLens, Usual)> {
+    let stated = stated_lens(headers)?;
+    let (dst, src) = addresses(load(headers, 0));
+    Some((stated, Usual { dst, src, traffic_class: headers[ETHERNET_LEN + 1] }))
+}
+
+/// The lengths that a frame states; `None` if it is not usual whatever its length.
+#[target_feature(enable = "sse4.1")]
+#[inline]
+fn stated_lens(headers: &UsualHeaders) -> Option<StatedLens> {
     let packet = load(headers, ETHERNET_LEN - 2);
     // The bits that are equal in all packets of one kind.
     let mask = _mm_set_epi64x(0xff00_ff3f, 0xff_ffff);
     let is = |protocol: u8| _mm_testz_si128(_mm_xor_si128(packet, kind(protocol)), mask) == 1;
-    let whole = if is(UDP) { is_whole(headers, len, UDP) } else { is(TCP) && is_whole(headers, len, TCP) };
-    let (dst, src) = addresses(load(headers, 0));
-    whole.then(|| Usual { dst, src, traffic_class: headers[ETHERNET_LEN + 1] })
+    let segment = if is(UDP) { udp_len(headers) } else { tcp_len(headers).filter(|_| is(TCP))? };
+    Some(StatedLens { packet: packet_len(headers), segment })
 }
 
-/// Destination and source address of a frame that begins with `bytes`, as numbers.
+/// Destination and source address of a frame that begins with `bytes`, as [`Usual`] has them.
 #[target_feature(enable = "sse4.1")]
 #[inline]
 pub(super) fn addresses(bytes: __m128i) -> (u64, u64) {
-    // Each address, its last byte lowest, and two zero bytes.
-    let order = _mm_set_epi8(-1, -1, 6, 7, 8, 9, 10, 11, -1, -1, 0, 1, 2, 3, 4, 5);
+    // Two zero bytes, and each address, its last byte lowest.
+    let order = _mm_set_epi8(6, 7, 8, 9, 10, 11, -1, -1, 0, 1, 2, 3, 4, 5, -1, -1);
     let addresses = _mm_shuffle_epi8(bytes, order);
     (_mm_cvtsi128_si64(addresses) as u64, _mm_extract_epi64(addresses, 1) as u64)
 }
@@ -55,13 +63,14 @@ mod tests {
     use crate::wire::parse_usual;
     use proptest::prelude::*;
 
-    /// [`parse_usual_sse41`], or the other form on a processor without its instruction sets.
+    /// [`parse_usual`] with vectors, or the other form on a processor without their instruction sets.
     fn parse_vectors(frame: &[u8]) -> Option<Usual> {
         if !is_x86_feature_detected!("sse4.1") {
             return parse_usual(frame);
         }
         // SAFETY: the processor has SSE4.1.
-        frame.first_chunk().and_then(|headers| unsafe { parse_usual_sse41(headers, frame.len()) })
+        let (stated, usual) = frame.first_chunk().and_then(|headers| unsafe { read_usual_sse41(headers) })?;
+        stated.are_whole(frame.len() as u16).then_some(usual)
     }
 
     /// A usual frame of 64 bytes, whose other bytes are `rest`.
@@ -103,7 +112,7 @@ mod tests {
     fn both_forms_read_addresses_and_traffic_class() {
         for is_tcp in [false, true] {
             let frame = usual(&(1..=64).collect::<Vec<u8>>(), is_tcp);
-            let expected = Usual { dst: 0x0102_0304_0506, src: 0x0708_090a_0b0c, traffic_class: 16 };
+            let expected = Usual { dst: 0x0102_0304_0506 << 16, src: 0x0708_090a_0b0c << 16, traffic_class: 16 };
             assert_eq!([parse_usual(&frame), parse_vectors(&frame)], [Some(expected); 2]);
         }
     }

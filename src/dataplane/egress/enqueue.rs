@@ -48,7 +48,7 @@ pub(crate) struct Appended {
 fn fill_lanes(metas: &[Meta; BURST], frames: usize) -> BurstLanes {
     let mut lanes = BurstLanes::default();
     for (index, meta) in metas[..frames].iter().enumerate() {
-        let Forwarding::Send(egress) = meta.forwarding else { unreachable!("every frame of the burst is sent") };
+        let Forwarding::Send(egress) = meta.forwarding() else { unreachable!("every frame of the burst is sent") };
         lanes.egresses.set(index, egress);
         lanes.queues.set(index, meta.desc.queue() as u8);
     }

@@ -8,6 +8,10 @@
 pub(crate) enum FastPath {
     /// A burst that begins with a tag or IPv6 was read as frames of one kind.
     OfKind,
+    /// Some frames of a burst were read as usual ones.
+    Usual,
+    /// A frame that looked usual was shorter than it states.
+    Truncated,
     /// No frame of the burst needed a rewrite.
     Unchanged,
     /// The whole burst was admitted at once.

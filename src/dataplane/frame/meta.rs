@@ -5,6 +5,7 @@ use super::desc::FrameDesc;
 use crate::dataplane::ingress::port_classifier::Classification;
 use crate::dataplane::telemetry::drops::DropReason;
 use crate::forward::fdb::StationPair;
+use crate::sets::MAX_PORTS;
 use crate::wire::parse::L3;
 use crate::wire::{Headers, Plain, Usual, ecn};
 
@@ -21,6 +22,41 @@ pub(crate) enum Forwarding {
     Consumed,
 }
 
+/// A [`Forwarding`] in one byte, which is one store: a port below 64, one of two constants, or a reason above them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct PackedForwarding(u8);
+
+impl PackedForwarding {
+    const FLOOD: Self = Self(MAX_PORTS as u8);
+    const CONSUMED: Self = Self(MAX_PORTS as u8 + 1);
+    const FIRST_REASON: u8 = MAX_PORTS as u8 + 2;
+
+    #[inline]
+    fn new(forwarding: Forwarding) -> Self {
+        match forwarding {
+            Forwarding::Send(port) => {
+                debug_assert!(usize::from(port) < MAX_PORTS, "a port");
+                Self(port % MAX_PORTS as u8)
+            }
+            Forwarding::Flood => Self::FLOOD,
+            Forwarding::Consumed => Self::CONSUMED,
+            Forwarding::Drop(reason) => Self(Self::FIRST_REASON + reason as u8),
+        }
+    }
+
+    #[inline]
+    fn unpack(self) -> Forwarding {
+        match self {
+            Self(port) if usize::from(port) < MAX_PORTS => Forwarding::Send(port),
+            Self::FLOOD => Forwarding::Flood,
+            Self::CONSUMED => Forwarding::Consumed,
+            Self(reason) => Forwarding::Drop(DropReason::TABLE[usize::from(reason - Self::FIRST_REASON)].0),
+        }
+    }
+}
+
+const _: () = assert!(DropReason::COUNT + MAX_PORTS + 2 <= 1 << 8, "a byte has room for all");
+
 /// Metadata of a frame, written and read by the ingress stages.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Meta {
@@ -30,7 +66,8 @@ pub(crate) struct Meta {
     /// Descriptor of the frame in its present form; its queue gets it unchanged.
     pub desc: FrameDesc,
     pub class_bits: ClassBits,
-    pub forwarding: Forwarding,
+    /// See [`Meta::forwarding()`].
+    pub forwarding: PackedForwarding,
 }
 
 const _: () = assert!(size_of::<Meta>() == 32);
@@ -40,16 +77,16 @@ impl Meta {
         stations: StationPair::new(0, 0, 0),
         desc: FrameDesc::NONE,
         class_bits: ClassBits::NONE,
-        forwarding: Forwarding::Consumed,
+        forwarding: PackedForwarding::CONSUMED,
     };
 
-    /// Metadata of a usual frame between `stations`. `desc` has its length, cells and ingress port; `classification`
-    /// all that depends on its DSCP and ECN.
+    /// Metadata of a usual frame between `stations`. `desc` has its length and cells; `classification` has its ingress
+    /// port, and all that depends on its DSCP and ECN.
     #[inline]
     pub fn usual(stations: StationPair, desc: FrameDesc, classification: Classification) -> Self {
-        let Classification { desc: classified, class_bits } = classification;
+        let Classification { desc: classified, class_bits, .. } = classification;
         // Replaced by `Forwarder::forward`.
-        Self { stations, desc: desc.with(classified), class_bits, forwarding: Forwarding::Consumed }
+        Self { stations, desc: desc.with(classified), class_bits, forwarding: PackedForwarding::CONSUMED }
     }
 
     /// Metadata of a plain frame in `vlan`. `desc` has its length, cells and ingress port; `classification` its class.
@@ -63,7 +100,7 @@ impl Meta {
     /// Metadata of any other frame; arguments as for [`Meta::plain`].
     pub fn other(headers: &Headers, desc: FrameDesc, vlan: u16, classification: Classification) -> Self {
         let Headers { dst, src, l3, l3_offset, traffic_class, tags, .. } = *headers;
-        let usual = Usual { dst: dst.to_number(), src: src.to_number(), traffic_class };
+        let usual = Usual { dst: dst.to_number() << 16, src: src.to_number() << 16, traffic_class };
         Self::ip(
             usual,
             desc.with(classification.desc),
@@ -77,22 +114,47 @@ impl Meta {
     fn ip(usual: Usual, desc: FrameDesc, vlan: u16, class_bits: ClassBits, (l3, offset): (L3, u8)) -> Self {
         let Usual { dst, src, traffic_class } = usual;
         Self {
-            stations: StationPair::new(vlan, dst, src),
+            stations: StationPair::from_words(vlan, dst, src),
             desc: desc.with(FrameDesc::ip(l3, offset, ecn::is_ect(traffic_class))),
             class_bits: class_bits.with_ip(l3, traffic_class),
             // Replaced by `Forwarder::forward`.
-            forwarding: Forwarding::Consumed,
+            forwarding: PackedForwarding::CONSUMED,
         }
     }
 
     /// Metadata of a frame without a class that is dropped.
     pub fn dropped(reason: DropReason) -> Self {
-        Self { forwarding: Forwarding::Drop(reason), ..Self::EMPTY }
+        Self { forwarding: PackedForwarding::new(Forwarding::Drop(reason)), ..Self::EMPTY }
     }
 
     /// Metadata of a MAC control frame with `tags` VLAN tags.
     pub fn control(tags: u8) -> Self {
         Self { class_bits: ClassBits::NONE.with_tags(tags, false), ..Self::EMPTY }
+    }
+
+    /// The forwarding decision. [`Forwarding::Consumed`] before there is one.
+    #[inline]
+    pub fn forwarding(&self) -> Forwarding {
+        self.forwarding.unpack()
+    }
+
+    /// Sets the forwarding decision.
+    #[inline]
+    pub fn set_forwarding(&mut self, forwarding: Forwarding) {
+        self.forwarding = PackedForwarding::new(forwarding);
+    }
+
+    /// Decides that the frame leaves by `egress`.
+    #[inline]
+    pub fn send(&mut self, egress: u8) {
+        debug_assert!(usize::from(egress) < MAX_PORTS, "a port");
+        self.forwarding = PackedForwarding(egress);
+    }
+
+    /// Decides that the frame leaves by `egress`. A number from 64 on stands for a cache miss, which must be decided.
+    #[inline]
+    pub fn send_or_miss(&mut self, egress: u8) {
+        self.forwarding = PackedForwarding(egress);
     }
 
     /// Traffic class; `None` if the frame has none.
@@ -120,5 +182,23 @@ impl Meta {
     #[inline]
     pub fn is_droppable(&self) -> bool {
         (self.class_bits.l3() != L3::Other) & (self.class_bits.dscp_ecn() & 3 == ecn::NOT_ECT)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_byte_keeps_each_decision() {
+        let ports = (0..MAX_PORTS as u8).map(Forwarding::Send);
+        let reasons = DropReason::TABLE.iter().map(|&(reason, ..)| Forwarding::Drop(reason));
+        let all: Vec<Forwarding> = ports.chain([Forwarding::Flood, Forwarding::Consumed]).chain(reasons).collect();
+        assert_eq!(Meta::EMPTY.forwarding(), Forwarding::Consumed);
+        for forwarding in all {
+            let mut meta = Meta::EMPTY;
+            meta.set_forwarding(forwarding);
+            assert_eq!(meta.forwarding(), forwarding);
+        }
     }
 }

@@ -4,5 +4,6 @@ pub(crate) mod class_bits;
 pub mod desc;
 pub(crate) mod fast_path;
 pub(crate) mod lanes;
+pub(crate) mod lens;
 pub(crate) mod meta;
 pub mod run;

@@ -24,8 +24,8 @@ impl<P: Packet> Pipeline<P> {
         let (state, counters) = (&mut self.ports[port], &self.telemetry.counters.ports[port]);
         for index in control.iter() {
             let (meta, is_up) = (&mut metas[index], self.links.up.contains(port));
-            meta.forwarding =
-                state.receive_control((burst[index].bytes(), meta.class_bits.tags()), is_up, counters, now);
+            let frame = (burst[index].bytes(), meta.class_bits.tags());
+            meta.set_forwarding(state.receive_control(frame, is_up, counters, now));
         }
     }
 }

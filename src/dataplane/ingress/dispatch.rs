@@ -43,7 +43,7 @@ impl<P: Packet> Pipeline<P> {
             }
         }
         for (packet, meta) in burst.drain(..).zip(metas) {
-            match meta.forwarding {
+            match meta.forwarding() {
                 Forwarding::Send(egress) if is_admitted => {
                     let handed = HandoffFrame::new(packet, meta, egress, meta.is_lossless());
                     self.place_accepted(io, handed);
@@ -86,7 +86,7 @@ impl<P: Packet> Pipeline<P> {
         let sends = self.sends;
         let mut appended = Appended { frames: 0, egresses: demand.egresses & sends, queues: demand.queues };
         for (packet, meta) in burst.drain(..).zip(metas) {
-            let Forwarding::Send(egress) = meta.forwarding else { unreachable!("every frame of the burst is sent") };
+            let Forwarding::Send(egress) = meta.forwarding() else { unreachable!("every frame of the burst is sent") };
             if sends.contains(egress.into()) {
                 appended.frames += 1;
                 let state = &mut self.ports[usize::from(egress)];

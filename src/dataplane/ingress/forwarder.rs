@@ -12,7 +12,7 @@ use crate::dataplane::spec::SwitchSpec;
 use crate::dataplane::telemetry::counters::LcoreCounters;
 use crate::dataplane::telemetry::drops::DropReason;
 use crate::forward::fdb::{Learned, Station, StationPair};
-use crate::forward::flow_cache::{CacheLookup, CachePlace};
+use crate::forward::flow_cache::{CacheLookup, CachePlace, CacheSets};
 use crate::forward::{Fdb, FlowCache, VlanTable};
 use crate::route::{Attachment, ROUTER_PORT};
 use crate::sets::{BURST, FrameSet, MAX_PORTS, PortSet};
@@ -101,28 +101,33 @@ pub(crate) struct Egresses {
     pub are_in_lanes: bool,
 }
 
-/// Prefetches the entries that will be read for the frames of a burst.
-///
-/// `CACHED`: the burst uses the flow cache.
-pub(crate) struct Prefetcher<'a, const CACHED: bool> {
-    pub forwarder: &'a Forwarder,
-    /// Places of the frames in the flow cache.
-    pub places: &'a mut [CachePlace; BURST],
-}
+/// Prefetches the entries of the flow cache that will be read for the frames of a burst.
+pub(crate) struct CachePrefetcher<'a>(pub CacheSets<'a>);
 
-impl<const CACHED: bool> NextStage for Prefetcher<'_, CACHED> {
+impl NextStage for CachePrefetcher<'_> {
     #[inline]
-    fn see(&mut self, index: usize, _: &[u8], meta: &Meta) {
-        self.see_usual(index, &[], meta.stations);
+    fn see(&mut self, _: usize, _: &[u8], meta: &Meta, place: &mut CachePlace) {
+        *place = self.0.prefetch(meta.stations);
     }
 
     #[inline(always)]
-    fn see_usual(&mut self, index: usize, _: &[u8], stations: StationPair) {
-        if CACHED {
-            self.places[index % BURST] = self.forwarder.cache.prefetch(stations);
-        } else {
-            self.forwarder.prefetch(stations);
-        }
+    fn see_usual(&mut self, _: usize, _: &[u8], stations: StationPair, place: &mut CachePlace) {
+        *place = self.0.prefetch(stations);
+    }
+}
+
+/// Prefetches the entries of the database that will be read for the frames of a burst.
+pub(crate) struct DatabasePrefetcher<'a>(pub &'a Forwarder);
+
+impl NextStage for DatabasePrefetcher<'_> {
+    #[inline]
+    fn see(&mut self, _: usize, _: &[u8], meta: &Meta, _: &mut CachePlace) {
+        self.0.prefetch(meta.stations);
+    }
+
+    #[inline(always)]
+    fn see_usual(&mut self, _: usize, _: &[u8], stations: StationPair, _: &mut CachePlace) {
+        self.0.prefetch(stations);
     }
 }
 
@@ -221,7 +226,7 @@ impl Forwarder {
             // No port if it is a miss: the caller then forwards the frame by the database.
             let egress = answer.egress_or_miss();
             lanes.egresses.set(index, egress);
-            meta.forwarding = Forwarding::Send(egress);
+            meta.send_or_miss(egress);
         }
         let misses = FrameSet::first(frames) - lanes.egresses.below_64();
         if misses.is_empty() {
@@ -245,7 +250,7 @@ impl Forwarder {
             match self.cache.get(lookup, lanes.places[index % BURST], meta.stations).hit() {
                 Some(egress) => {
                     egresses.insert(egress);
-                    meta.forwarding = Forwarding::Send(egress as u8);
+                    meta.send(egress as u8);
                 }
                 None => misses.insert(index),
             }
@@ -271,12 +276,13 @@ impl Forwarder {
             // Frames of one pair come in trains: an earlier miss may have cached this pair.
             let cached = lookup.filter(|_| !std::mem::take(&mut is_first));
             if let Some(egress) = cached.and_then(|lookup| self.cache.find(lookup, meta.stations)) {
-                meta.forwarding = Forwarding::Send(egress as u8);
+                meta.send(egress as u8);
                 egresses.ports.insert(egress);
                 continue;
             }
-            meta.forwarding = self.look_up(from, meta, lookup);
-            match meta.forwarding {
+            let forwarding = self.look_up(from, meta, lookup);
+            meta.set_forwarding(forwarding);
+            match forwarding {
                 Forwarding::Send(egress) => egresses.ports.insert(usize::from(egress) % MAX_PORTS),
                 _ => egresses.are_single = false,
             }

@@ -72,7 +72,7 @@ impl<P: Packet> Pipeline<P> {
         };
         counters.injected_frames.add(1);
         let len = frame.bytes.len().min(usize::from(u16::MAX)) as u16;
-        let Classification { desc, class_bits } = self.inject_class(account);
+        let Classification { desc, class_bits, .. } = self.inject_class(account);
         let desc = FrameDesc::new(len, self.buffer.cell.cells_of(len), account as u8, 0, 0).with(desc);
         let desc = desc.reshaped(len, desc.cells(), crate::wire::Usual::L3_OFFSET);
         let stations = StationPair::new(frame.vlan, dst.to_number(), dst.to_number());

@@ -2,7 +2,7 @@
 //! have a short loop of their own.
 
 use crate::dataplane::frame::lanes::Lanes;
-use crate::dataplane::frame::meta::{Forwarding, Meta};
+use crate::dataplane::frame::meta::Meta;
 use crate::dataplane::ingress::forwarder::{Forwarder, IngressContext};
 use crate::forward::flow_cache::CacheLookup;
 use crate::sets::{BURST, FrameSet, PortSet};
@@ -35,7 +35,7 @@ impl Forwarder {
             }
             egresses.insert(egress);
             lanes.set(index, egress as u8);
-            meta.forwarding = Forwarding::Send(egress as u8);
+            meta.send(egress as u8);
         }
         (egresses, unknown)
     }

@@ -40,7 +40,7 @@ impl<P: Packet> Pipeline<P> {
         };
         fast_path::hit(FastPath::LosslessRefused);
         for ((packet, meta), refused) in burst.drain(..).zip(metas).zip(reasons) {
-            match (meta.forwarding, refused) {
+            match (meta.forwarding(), refused) {
                 (_, Some(reason)) => self.drop_frame(io, packet, port, meta.class(), reason),
                 (Forwarding::Send(egress), None) => {
                     self.place_accepted(io, HandoffFrame::new(packet, meta, egress, true));
@@ -74,7 +74,7 @@ impl<P: Packet> Pipeline<P> {
                 continue;
             }
             let (meta, before) = (&metas[at], self.ports[port].ledger.xoff());
-            let Forwarding::Send(egress) = meta.forwarding else { unreachable!("every frame of the burst is sent") };
+            let Forwarding::Send(egress) = meta.forwarding() else { unreachable!("every frame of the burst is sent") };
             if let Err(reason) = self.admit(port, egress.into(), meta) {
                 self.log_drop(port, RefusedFrame::by_group(&meta.desc, egress.into()), reason);
                 (reasons[at], is_whole) = (Some(reason), false);

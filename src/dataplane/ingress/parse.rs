@@ -5,9 +5,10 @@ use super::next_stage::NextStage;
 use super::route::RoutedBurst;
 use crate::dataplane::frame::desc::FrameDesc;
 use crate::dataplane::frame::fast_path::{FastPath, hit, is_off};
-use crate::dataplane::frame::lanes::Lanes;
+use crate::dataplane::frame::lanes::BurstLanes;
+use crate::dataplane::frame::lens::BurstLens;
 use crate::dataplane::frame::meta::Meta;
-use crate::dataplane::frame::run::BurstSum;
+use crate::dataplane::frame::run::{BurstSum, one_frame};
 use crate::dataplane::port::Port;
 use crate::dataplane::telemetry::counters::PortCounters;
 use crate::dataplane::telemetry::drops::DropReason;
@@ -19,9 +20,10 @@ use crate::sets::{BURST, CLASSES, FrameSet, PortSet};
 use crate::units::CellSize;
 #[cfg(target_arch = "x86_64")]
 use crate::wire::plain_vector::parse_kind_sse41;
+use crate::wire::usual::{StatedLens, UsualHeaders, read_usual};
 #[cfg(target_arch = "x86_64")]
-use crate::wire::usual_vector::parse_usual_sse41;
-use crate::wire::{KindFields, Plain, PlainKind, Usual, mac_control, parse, parse_kind, parse_plain, parse_usual};
+use crate::wire::usual_vector::read_usual_sse41;
+use crate::wire::{KindFields, Plain, PlainKind, Usual, mac_control, parse, parse_kind, parse_plain};
 
 /// The frames of a burst, by the next stage that processes them. Frames in neither set are dropped.
 pub(crate) struct Arrived {
@@ -56,8 +58,7 @@ impl Arrived {
 /// The frames of a burst that are not usual.
 #[derive(Default)]
 struct Others {
-    frames: FrameSet,
-    /// Those of `frames` that are no data.
+    /// Frames that are no data.
     rest: FrameSet,
     /// MAC control frames.
     control: FrameSet,
@@ -77,15 +78,15 @@ pub(crate) struct ParseContext<'a> {
     pub isa: Isa,
 }
 
-/// Fills `lanes`, metadata and queues, for the frames of `burst`, and shows them to the `next` stage. Malformed and
-/// oversized frames are to be dropped.
+/// Fills metadata, and the lanes of queues and cache places, for the frames of `burst`. Shows the frames to the `next`
+/// stage, which it returns. Malformed and oversized frames are to be dropped.
 #[inline]
 pub(crate) fn parse_burst<P: Packet, N: NextStage>(
     from: ParseContext<'_>,
     burst: &Burst<P>,
-    lanes: (&mut [Meta; BURST], &mut Lanes),
-    next: &mut N,
-) -> Arrived {
+    lanes: (&mut [Meta; BURST], &mut BurstLanes),
+    next: N,
+) -> (Arrived, N) {
     #[allow(unsafe_code)]
     #[cfg(target_arch = "x86_64")]
     if from.isa.has_avx2() {
@@ -95,7 +96,7 @@ pub(crate) fn parse_burst<P: Packet, N: NextStage>(
         // SAFETY: as above.
         return unsafe { parse_sse41(from, burst, lanes, next) };
     }
-    parse_form(from, burst, lanes, (parse_usual, parse_kind), next)
+    parse_form(from, burst, lanes, (read_usual, parse_kind), next)
 }
 
 /// Defines a form of [`parse_burst`] that is compiled for further instruction sets.
@@ -106,10 +107,10 @@ macro_rules! vector_form {
         fn $name<P: Packet, N: NextStage>(
             from: ParseContext<'_>,
             burst: &Burst<P>,
-            lanes: (&mut [Meta; BURST], &mut Lanes),
-            next: &mut N,
-        ) -> Arrived {
-            let read = |bytes: &[u8]| bytes.first_chunk().and_then(|headers| parse_usual_sse41(headers, bytes.len()));
+            lanes: (&mut [Meta; BURST], &mut BurstLanes),
+            next: N,
+        ) -> (Arrived, N) {
+            let read = |headers: &UsualHeaders| read_usual_sse41(headers);
             let read_kind = |kind, bytes: &[u8]| parse_kind_sse41(kind, bytes);
             parse_form(from, burst, lanes, (read, read_kind), next)
         }
@@ -121,16 +122,19 @@ vector_form!(parse_sse41, "sse4.1");
 #[cfg(target_arch = "x86_64")]
 vector_form!(parse_avx2, "avx2,bmi1,bmi2,movbe,popcnt");
 
-/// [`parse_burst`] in one form: `read` is [`parse_usual`] or its vector form, and `read_kind` [`parse_kind`] or its
+/// [`parse_burst`] in one form: `read` is [`read_usual`] or its vector form, and `read_kind` [`parse_kind`] or its
 /// vector form. Always inline: each form compiles it.
 #[inline(always)]
 fn parse_form<P: Packet, N: NextStage>(
     from: ParseContext<'_>,
     burst: &Burst<P>,
-    lanes: (&mut [Meta; BURST], &mut Lanes),
-    (read, read_kind): (impl Fn(&[u8]) -> Option<Usual>, impl Fn(PlainKind, &[u8]) -> Option<KindFields>),
-    next: &mut N,
-) -> Arrived {
+    lanes: (&mut [Meta; BURST], &mut BurstLanes),
+    (read, read_kind): (
+        impl Fn(&UsualHeaders) -> Option<(StatedLens, Usual)>,
+        impl Fn(PlainKind, &[u8]) -> Option<KindFields>,
+    ),
+    next: N,
+) -> (Arrived, N) {
     // A burst mostly goes on as it begins.
     match burst.first().and_then(|packet| PlainKind::of(packet.bytes())).filter(|_| !is_off(FastPath::OfKind)) {
         // A loop for each kind: the compiler then knows the places of its headers.
@@ -146,10 +150,10 @@ fn parse_form<P: Packet, N: NextStage>(
 fn parse_plain_frames<P: Packet, N: NextStage>(
     from: ParseContext<'_>,
     burst: &Burst<P>,
-    (metas, queues): (&mut [Meta; BURST], &mut Lanes),
+    (metas, lanes): (&mut [Meta; BURST], &mut BurstLanes),
     (kind, read): (PlainKind, impl Fn(PlainKind, &[u8]) -> Option<KindFields>),
-    next: &mut N,
-) -> Arrived {
+    mut next: N,
+) -> (Arrived, N) {
     hit(FastPath::OfKind);
     let ParseContext { number, port, forwarder, cell, .. } = from;
     let native = forwarder.vlans.ingress(number, None).unwrap_or(0);
@@ -160,7 +164,7 @@ fn parse_plain_frames<P: Packet, N: NextStage>(
         Some(range) => (MIN_FRAME as usize, range),
         None => (usize::MAX, 0),
     };
-    let (mut others, mut retagged_at) = (Others::default(), PortSet::EMPTY);
+    let (mut unread, mut retagged_at) = (FrameSet::EMPTY, PortSet::EMPTY);
     let mut sums = [BurstSum::default(); CLASSES];
     for (index, (packet, meta)) in burst.iter().zip(metas.iter_mut()).enumerate() {
         let bytes = packet.bytes();
@@ -168,23 +172,28 @@ fn parse_plain_frames<P: Packet, N: NextStage>(
             && let Some(KindFields { usual, tci }) = read(kind, bytes)
         {
             let len = bytes.len() as u16;
-            let desc = FrameDesc::new(len, cell.cells_of(len), number as u8, 0, 0);
+            // The classification has the ingress port.
+            let desc = FrameDesc::new(len, cell.cells_of(len), 0, 0, 0);
             let vlan = match tags {
                 0 => native,
                 _ => forwarder.vlans.ingress(number, Some(tci & 0xfff)).unwrap_or(0),
             };
             let classification = classifier.of(usual.traffic_class, (tci >> 13) as u8);
             sums[usize::from(classification.class_bits.class())].add(desc);
-            *meta = Meta::usual(StationPair::new(vlan, usual.dst, usual.src), desc, classification);
+            *meta = Meta::usual(StationPair::from_words(vlan, usual.dst, usual.src), desc, classification);
             retagged_at |= retagged_from(forwarder, vlan, tags);
-            queues.set(index, classification.desc.queue() as u8);
-            next.see(index, bytes, meta);
+            lanes.queues.set(index, classification.queue);
+            next.see(index, bytes, meta, &mut lanes.places[index % BURST]);
         } else {
-            others.parse_and_show(from, (index, bytes), (meta, queues, &mut sums), next);
+            unread.insert(index);
         }
     }
+    // A copy: the loop then keeps the stage in registers, since only the copy has an address.
+    let mut last = next;
+    let mut others = Others::parse(from, (burst, unread), (metas, lanes, &mut sums), &mut last);
+    last.end(burst.len());
     others.retagged_at |= retagged_at;
-    others.arrived(burst.len(), sums)
+    (others.arrived(burst.len(), sums), last)
 }
 
 /// [`parse_burst`] for a burst of which most frames are usual. Always inline: each form compiles it.
@@ -192,67 +201,99 @@ fn parse_plain_frames<P: Packet, N: NextStage>(
 fn parse_frames<P: Packet, N: NextStage>(
     from: ParseContext<'_>,
     burst: &Burst<P>,
-    (metas, queues): (&mut [Meta; BURST], &mut Lanes),
-    read: impl Fn(&[u8]) -> Option<Usual>,
-    next: &mut N,
-) -> Arrived {
+    (metas, lanes): (&mut [Meta; BURST], &mut BurstLanes),
+    read: impl Fn(&UsualHeaders) -> Option<(StatedLens, Usual)>,
+    mut next: N,
+) -> (Arrived, N) {
     let ParseContext { number, port, forwarder, cell, .. } = from;
     let native = forwarder.vlans.ingress(number, None).unwrap_or(0);
     let classifier = port.classifier.of_usual();
     let longest = (port.mtu.0 as usize + usize::from(Usual::L3_OFFSET)).min(usize::from(u16::MAX));
-    let mut others = Others::default();
-    let mut sums = [BurstSum::default(); CLASSES];
+    let (mut unread, mut lens) = (FrameSet::EMPTY, BurstLens::default());
+    let (mut sums, one) = ([BurstSum::default(); CLASSES], one_frame());
     for (index, (packet, meta)) in burst.iter().zip(metas.iter_mut()).enumerate() {
         let bytes = packet.bytes();
         if bytes.len() >= MIN_FRAME as usize
             && bytes.len() <= longest
-            && let Some(usual) = read(bytes)
+            && let Some((stated, usual)) = bytes.first_chunk().and_then(&read)
+            && !is_off(FastPath::Usual)
         {
             let len = bytes.len() as u16;
             let classification = classifier[usize::from(usual.traffic_class)];
-            let desc = FrameDesc::new(len, cell.cells_of(len), number as u8, 0, 0);
-            sums[usize::from(classification.class_bits.class())].add(desc);
-            let stations = StationPair::new(native, usual.dst, usual.src);
+            // The classification has the ingress port.
+            let desc = FrameDesc::new(len, cell.cells_of(len), 0, 0, 0);
+            sums[usize::from(classification.class_bits.class())].add_counted(desc, one);
+            lens.set(index, len, stated);
+            let stations = StationPair::from_words(native, usual.dst, usual.src);
             *meta = Meta::usual(stations, desc, classification);
-            queues.set(index, classification.desc.queue() as u8);
-            next.see_usual(index, bytes, stations);
+            lanes.queues.set(index, classification.queue);
+            next.see_usual(index, bytes, stations, &mut lanes.places[index % BURST]);
         } else {
-            others.parse_and_show(from, (index, bytes), (meta, queues, &mut sums), next);
+            unread.insert(index);
         }
     }
-    if !(FrameSet::first(burst.len()) - others.frames).is_empty() {
+    // Frames that looked usual, but are too short for their packets.
+    let truncated = lens.truncated(burst.len());
+    for index in truncated.iter() {
+        hit(FastPath::Truncated);
+        let meta = &metas[index];
+        sums[usize::from(meta.class_bits.class())].remove(meta.desc);
+    }
+    unread |= truncated;
+    // A copy: the loop then keeps the stage in registers, since only the copy has an address.
+    let mut last = next;
+    let mut others = Others::parse(from, (burst, unread), (metas, lanes, &mut sums), &mut last);
+    last.end(burst.len());
+    debug_assert!((truncated - others.rest).is_empty(), "the parser drops truncated frames");
+    if unread != FrameSet::first(burst.len()) {
+        hit(FastPath::Usual);
         others.retagged_at |= !forwarder.vlans.untagged_at(native);
     }
-    others.arrived(burst.len(), sums)
+    (others.arrived(burst.len(), sums), last)
 }
 
 impl Others {
     /// The frames of a burst of `frames` frames. `sums` are those of its data.
     #[inline]
     fn arrived(self, frames: usize, sums: [BurstSum; CLASSES]) -> Arrived {
-        let Self { rest, control, retagged_at, has_padded, .. } = self;
+        let Self { rest, control, retagged_at, has_padded } = self;
         Arrived { data: FrameSet::first(frames) - rest, control, retagged_at, sums, has_padded }
     }
 
-    /// Parses the frame at `index`, and shows it to the `next` stage if it is data.
+    /// Parses the `frames` of `burst`, and shows those that are data to the `next` stage.
     #[inline(always)]
-    fn parse_and_show<N: NextStage>(
-        &mut self,
+    fn parse<P: Packet, N: NextStage>(
         from: ParseContext<'_>,
-        (index, bytes): (usize, &[u8]),
-        (meta, queues, sums): (&mut Meta, &mut Lanes, &mut [BurstSum; CLASSES]),
+        (burst, frames): (&Burst<P>, FrameSet),
+        to: (&mut [Meta; BURST], &mut BurstLanes, &mut [BurstSum; CLASSES]),
         next: &mut N,
-    ) {
-        self.parse(from, (index, bytes), meta, sums);
-        queues.set(index, meta.desc.queue() as u8);
-        if !self.rest.contains(index) {
-            next.see(index, bytes, meta);
+    ) -> Self {
+        if frames.is_empty() { Self::default() } else { Self::parse_some(from, (burst, frames), to, next) }
+    }
+
+    /// Does the work of [`Others::parse`]. Out of line: the loops over the other frames need the registers.
+    #[inline(never)]
+    fn parse_some<P: Packet, N: NextStage>(
+        from: ParseContext<'_>,
+        (burst, frames): (&Burst<P>, FrameSet),
+        (metas, lanes, sums): (&mut [Meta; BURST], &mut BurstLanes, &mut [BurstSum; CLASSES]),
+        next: &mut N,
+    ) -> Self {
+        let mut others = Self::default();
+        for index in frames.iter() {
+            let (bytes, meta) = (burst[index].bytes(), &mut metas[index % BURST]);
+            others.parse_frame(from, (index, bytes), meta, sums);
+            lanes.queues.set(index, meta.desc.queue() as u8);
+            if !others.rest.contains(index) {
+                next.see(index, bytes, meta, &mut lanes.places[index % BURST]);
+            }
         }
+        others
     }
 
     /// Parses the frame at `index`.
-    #[inline(never)]
-    fn parse(
+    #[inline]
+    fn parse_frame(
         &mut self,
         from: ParseContext<'_>,
         (index, bytes): (usize, &[u8]),
@@ -260,7 +301,6 @@ impl Others {
         sums: &mut [BurstSum; CLASSES],
     ) {
         let ParseContext { number, port, forwarder, cell, .. } = from;
-        self.frames.insert(index);
         // No mbuf holds a longer frame. The length is clipped all the same; the check of the MTU drops such a frame.
         let len = bytes.len().min(usize::from(u16::MAX)) as u16;
         let desc = FrameDesc::new(len, cell.cells_of(len), number as u8, 0, 0);

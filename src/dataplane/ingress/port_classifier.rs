@@ -5,6 +5,7 @@ use crate::dataplane::frame::desc::FrameDesc;
 use crate::dataplane::spec::PortSpec;
 use crate::qos::{ClassMap, Trust};
 use crate::sets::{CLASSES, ClassSet};
+use crate::units::Cells;
 use crate::wire::parse::L3;
 use crate::wire::{PlainKind, Usual, ecn};
 
@@ -14,16 +15,20 @@ const NO_MARK: u8 = 127;
 /// Class, group and queue of a frame, ready to copy into its [`crate::dataplane::frame::meta::Meta`].
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Classification {
-    /// Traffic class, priority group at the ingress port, and queue at the egress port.
+    /// Traffic class, priority group at the ingress port, and queue at the egress port. Entries by DSCP and ECN have
+    /// the ingress port too.
     pub desc: FrameDesc,
     pub class_bits: ClassBits,
+    /// The queue of `desc`, ready to copy too.
+    pub queue: u8,
 }
 
 impl Classification {
     /// Merges two that have no set field in common.
     #[inline]
     fn with(self, other: Self) -> Self {
-        Self { desc: self.desc.with(other.desc), class_bits: self.class_bits.with(other.class_bits) }
+        let desc = self.desc.with(other.desc);
+        Self { desc, class_bits: self.class_bits.with(other.class_bits), queue: desc.queue() as u8 }
     }
 }
 
@@ -56,15 +61,16 @@ pub(crate) struct PortClassifier {
     /// Entries by mark; the last is for frames without a mark.
     by_mark: [Classification; NO_MARK as usize + 1],
     by_class: [Classification; CLASSES],
-    /// Entries by the byte of DSCP and ECN, with all that depends on it: of untagged IPv4, then of each [`PlainKind`].
+    /// Entries by the byte of DSCP and ECN, with all that depends on it and the ingress port: of untagged IPv4, then of
+    /// each [`PlainKind`].
     by_traffic_class: Box<[[Classification; 256]; 1 + PlainKind::COUNT]>,
     /// Whether frames of several groups share a queue.
     mixes_groups: bool,
 }
 
 impl PortClassifier {
-    /// Creates the classifier of frames that the port of `spec` receives.
-    pub fn new(spec: &PortSpec, classes: &ClassMap) -> Self {
+    /// Creates the classifier of frames that port `number`, of `spec`, receives.
+    pub fn new(number: usize, spec: &PortSpec, classes: &ClassMap) -> Self {
         let by_class: [Classification; CLASSES] =
             std::array::from_fn(|class| Self::classification(spec, classes, class as u8));
         let mixes = |one: FrameDesc| {
@@ -75,11 +81,13 @@ impl PortClassifier {
             by_class[usize::from(spec.marks.class(spec.trust, spec.port_class, given, given))]
         });
         let untrusted = if spec.trust == Trust::Dscp { 0 } else { NO_MARK };
+        let ingress = FrameDesc::new(0, Cells(0), number as u8, 0, 0);
         let entry = |(l3, l3_offset, tags), traffic_class: usize| {
             let traffic_class = traffic_class as u8;
             let of_ip = Classification {
-                desc: FrameDesc::ip(l3, l3_offset, ecn::is_ect(traffic_class)),
+                desc: FrameDesc::ip(l3, l3_offset, ecn::is_ect(traffic_class)).with(ingress),
                 class_bits: ClassBits::of_ip(l3, traffic_class).with_tags(tags, false),
+                queue: 0,
             };
             let mark = traffic_class >> 2 | untrusted;
             let is_by_pcp = tags > 0 && spec.trust == Trust::Pcp;
@@ -100,6 +108,7 @@ impl PortClassifier {
         Classification {
             desc: FrameDesc::NONE.classified(class, group, queue),
             class_bits: ClassBits::new(class, lossy),
+            queue,
         }
     }
 
@@ -163,14 +172,16 @@ mod tests {
         let switch = config::embedded().switch;
         for trust in [Trust::Dscp, Trust::Pcp, Trust::Port] {
             let spec = PortSpec { trust, ..switch.ports[0].clone() };
-            let classifier = PortClassifier::new(&spec, &switch.classes);
+            let classifier = PortClassifier::new(9, &spec, &switch.classes);
+            let ingress = FrameDesc::new(0, Cells(0), 9, 0, 0);
             for dscp in 0..64 {
                 let (one, other) = (classifier.of_ip(dscp, false, 0), classifier.of(Some(dscp), None));
                 assert_eq!((one.desc, one.class_bits), (other.desc, other.class_bits), "{trust:?}, DSCP {dscp}");
                 for codepoint in 0..4 {
                     let usual = classifier.of_usual()[usize::from(dscp << 2 | codepoint)];
                     let ip = FrameDesc::ip(L3::V4, 14, ecn::is_ect(codepoint));
-                    assert_eq!(usual.desc, one.desc.with(ip), "{trust:?}, DSCP {dscp}");
+                    assert_eq!(usual.desc, one.desc.with(ip).with(ingress), "{trust:?}, DSCP {dscp}");
+                    assert_eq!(usize::from(usual.queue), usual.desc.queue(), "{trust:?}, DSCP {dscp}");
                     assert_eq!(usual.class_bits, one.class_bits.with_ip(L3::V4, dscp << 2 | codepoint));
                 }
                 for (kind, pcp, codepoint) in kinds() {
@@ -179,8 +190,13 @@ mod tests {
                     let class = classifier.of_ip(dscp, kind.is_tagged(), pcp);
                     let ip = FrameDesc::ip(kind.l3(), kind.l3_offset(), ecn::is_ect(traffic_class));
                     let bits = class.class_bits.with_ip(kind.l3(), traffic_class);
-                    assert_eq!(of_kind.desc, class.desc.with(ip), "{trust:?}, {kind:?}, DSCP {dscp}, PCP {pcp}");
+                    assert_eq!(
+                        of_kind.desc,
+                        class.desc.with(ip).with(ingress),
+                        "{trust:?}, {kind:?}, DSCP {dscp}, PCP {pcp}"
+                    );
                     assert_eq!(of_kind.class_bits, bits.with_tags(kind.is_tagged().into(), false));
+                    assert_eq!(usize::from(of_kind.queue), of_kind.desc.queue(), "{trust:?}, {kind:?}, DSCP {dscp}");
                 }
                 for pcp in [None, Some(0), Some(3), Some(7)] {
                     let (one, other) =
@@ -191,7 +207,8 @@ mod tests {
                         "{trust:?}, DSCP {dscp}, PCP {pcp:?}"
                     );
                 }
-                assert_eq!(classifier.of_class(one.desc.class().into()).desc, one.desc);
+                let of_class = classifier.of_class(one.desc.class().into());
+                assert_eq!((of_class.desc, usize::from(of_class.queue)), (one.desc, one.desc.queue()));
             }
         }
     }

@@ -80,7 +80,7 @@ impl Punter {
             // A packet that is to be dropped all the same must not wait before.
             exception = unsendable(bytes, meta).unwrap_or(exception);
         }
-        meta.forwarding = match exception {
+        let forwarding = match exception {
             Exception::Drop(reason) => Forwarding::Drop(reason),
             Exception::Answer(reason, cause) => {
                 self.punt(from, bytes, meta, cause);
@@ -100,6 +100,7 @@ impl Punter {
                 }
             }
         };
+        meta.set_forwarding(forwarding);
     }
 
     /// Punts the copy of a flooded frame that the router gets as a member of the VLAN.

@@ -160,8 +160,8 @@ impl Rewriter {
             (data, PortSet::EMPTY, false, [BurstSum::default(); CLASSES]);
         for index in data.iter() {
             let meta = &mut metas[index % BURST];
-            let Forwarding::Send(egress) = meta.forwarding else {
-                floods |= meta.forwarding == Forwarding::Flood;
+            let Forwarding::Send(egress) = meta.forwarding() else {
+                floods |= meta.forwarding() == Forwarding::Flood;
                 sent.remove(index);
                 continue;
             };
@@ -170,7 +170,7 @@ impl Rewriter {
                 && !self.views[egress].sends_unchanged(meta)
                 && let Err(reason) = self.rewrite_frame(&mut burst[index], meta, egress)
             {
-                meta.forwarding = Forwarding::Drop(reason);
+                meta.set_forwarding(Forwarding::Drop(reason));
                 sent.remove(index);
                 continue;
             }

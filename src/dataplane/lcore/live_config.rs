@@ -8,7 +8,7 @@
 use crate::dataplane::ingress::port_classifier::PortClassifier;
 use crate::dataplane::ingress::rewrite::EgressView;
 use crate::dataplane::pipeline::Pipeline;
-use crate::dataplane::spec::{PortSpec, QueueSpec, SwitchSpec};
+use crate::dataplane::spec::{QueueSpec, SwitchSpec};
 use crate::dataplane::telemetry::drops::DropReason;
 use crate::io::Packet;
 use crate::mmu::{GroupProfile, QueueAdmission};
@@ -50,7 +50,7 @@ impl LiveConfig {
     #[must_use]
     pub fn between(running: &SwitchSpec, wanted: &SwitchSpec, hz: u64) -> Option<Self> {
         (overlaid(running, wanted) == *wanted).then(|| Self {
-            ports: wanted.ports.iter().map(|port| PortLiveConfig::new(port, wanted, hz)).collect(),
+            ports: (0..wanted.ports.len()).map(|port| PortLiveConfig::new(port, wanted, hz)).collect(),
             queues: wanted.queues,
         })
     }
@@ -79,9 +79,10 @@ fn overlaid(running: &SwitchSpec, wanted: &SwitchSpec) -> SwitchSpec {
 }
 
 impl PortLiveConfig {
-    fn new(spec: &PortSpec, switch: &SwitchSpec, hz: u64) -> Self {
+    fn new(number: usize, switch: &SwitchSpec, hz: u64) -> Self {
+        let spec = &switch.ports[number];
         Self {
-            classifier: PortClassifier::new(spec, &switch.classes),
+            classifier: PortClassifier::new(number, spec, &switch.classes),
             rewrite: spec.rewrite,
             egress_view: EgressView::new(spec),
             groups: spec.buffer.groups,

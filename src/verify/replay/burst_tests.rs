@@ -45,6 +45,8 @@ struct Sent {
     is_unknown: bool,
     /// Whether the source was seen behind another port before.
     has_moved: bool,
+    /// Bytes by which the frame is shorter than its packet.
+    missing_bytes: u16,
 }
 
 impl Sent {
@@ -52,7 +54,13 @@ impl Sent {
     fn ordinary(self) -> Self {
         let Frame { port, egress, .. } = self.frame;
         let egress = if port == egress { EGRESSES.start + EGRESSES.end - 1 - egress } else { egress };
-        Self { frame: Frame { egress, ..self.frame }, look: None, is_unknown: false, has_moved: false }
+        Self {
+            frame: Frame { egress, ..self.frame },
+            look: None,
+            is_unknown: false,
+            has_moved: false,
+            missing_bytes: 0,
+        }
     }
 
     /// Builds the frame for a burst in which most frames look like `usual`.
@@ -67,6 +75,7 @@ impl Sent {
         let frame = Frame { bytes: self.frame.bytes.max(least), ..self.frame };
         let mut bytes = bytes(&frame);
         look.put_on(&mut bytes);
+        look.lengthen(&mut bytes, self.missing_bytes);
         if self.is_unknown {
             bytes[..6].copy_from_slice(&[2, 0, 0, 0, 0, 99]);
         }
@@ -108,6 +117,13 @@ impl Look {
             bytes[segment + 4..segment + 6].copy_from_slice(&(len - segment as u16).to_be_bytes());
         }
     }
+
+    /// Makes the packet in a frame state `more` bytes than it has.
+    fn lengthen(self, bytes: &mut [u8], more: u16) {
+        let at = if self.network == Network::V6 { 18 } else { 16 };
+        let len = u16::from_be_bytes([bytes[at], bytes[at + 1]]) + more;
+        bytes[at..at + 2].copy_from_slice(&len.to_be_bytes());
+    }
 }
 
 fn look() -> impl Strategy<Value = Look> {
@@ -129,11 +145,13 @@ fn sent() -> impl Strategy<Value = Sent> {
     let ecn = prop_oneof![Just(Ecn::Ect0), Just(Ecn::NotEct)];
     let bytes = prop_oneof![12 => Just(60_u16), 4 => 60_u16..1515, 1 => 46_u16..60];
     let odd = (prop::option::weighted(0.03, look()), prop::bool::weighted(0.05), prop::bool::weighted(0.02));
-    (0_u8..3, bytes, EGRESSES, ecn, odd).prop_map(|(class, bytes, egress, ecn, (look, is_unknown, has_moved))| Sent {
+    let missing = prop_oneof![30 => Just(0_u16), 1 => 1_u16..20];
+    (0_u8..3, bytes, EGRESSES, ecn, odd, missing).prop_map(|(class, bytes, egress, ecn, odd, missing_bytes)| Sent {
         frame: Frame { port: 0, class, bytes, egress, ecn },
-        look,
-        is_unknown,
-        has_moved,
+        look: odd.0,
+        is_unknown: odd.1,
+        has_moved: odd.2,
+        missing_bytes,
     })
 }
 
@@ -228,7 +246,7 @@ fn agree(spec: &SwitchSpec, bursts: &[Sending], happened: &Happened) -> Result<(
         }
         let before = fast_path::hits(FastPath::Unchanged);
         (0..2).for_each(|_| whole.poll());
-        fast_path::without(&[FastPath::OfKind], || (0..2).for_each(|_| single.poll()));
+        fast_path::without(&[FastPath::OfKind, FastPath::Usual], || (0..2).for_each(|_| single.poll()));
         let is_plain = look.network == Network::V6;
         let of_kind = [(&happened.tagged, look.tci.is_some()), (&happened.plain, look.tci.is_none() && is_plain)];
         let left = fast_path::hits(FastPath::Unchanged) - before;
@@ -269,7 +287,7 @@ fn frames(mut bed: Bed) -> Vec<(usize, usize, FrameDesc, Vec<u8>)> {
 }
 
 /// Paths that must have been taken.
-const PATHS: [FastPath; 8] = [
+const PATHS: [FastPath; 10] = [
     FastPath::Admitted,
     FastPath::WhileXoff,
     FastPath::Appended,
@@ -278,6 +296,8 @@ const PATHS: [FastPath; 8] = [
     FastPath::LosslessRefused,
     FastPath::InParts,
     FastPath::InVain,
+    FastPath::Usual,
+    FastPath::Truncated,
 ];
 
 fn bursts_agree(policy: HeadroomPolicy) {
@@ -293,7 +313,8 @@ fn bursts_agree(policy: HeadroomPolicy) {
         panic!("{error}");
     }
     // These limits are for some 18,000 bursts.
-    let [together, while_xoff, appended, of_kind, lossless, refused, in_parts, in_vain] = PATHS.map(fast_path::hits);
+    let [together, while_xoff, appended, of_kind, lossless, refused, in_parts, in_vain, usual, truncated] =
+        PATHS.map(fast_path::hits);
     assert!(lossless - before[4] > 100, "{} lossless ones near a limit", lossless - before[4]);
     assert!(of_kind - before[3] > 1000, "{} read as one kind", of_kind - before[3]);
     assert!(refused - before[5] > 100, "{} with refused frames", refused - before[5]);
@@ -304,6 +325,12 @@ fn bursts_agree(policy: HeadroomPolicy) {
     assert!(together - before[0] > 1000, "{} admitted at once", together - before[0]);
     assert!(while_xoff - before[1] > 50, "{} while XOFF", while_xoff - before[1]);
     assert!(in_parts - before[6] > 100, "{} parts", in_parts - before[6]);
+    assert!(
+        usual - before[8] > 1000 && truncated - before[9] > 100,
+        "{} read as usual, {} frames truncated",
+        usual - before[8],
+        truncated - before[9]
+    );
     assert!(in_vain - before[7] > 10, "{} with parts tried in vain", in_vain - before[7]);
 }
 

@@ -78,7 +78,7 @@ pub(super) fn send(
     if meta.class_bits.tags() > 0 {
         // A new tag: the TPID, PCP and DEI that came are those of another network. Its PCP is the class of the packet,
         // whose DSCP stays.
-        let vlan = adjacency.station.vlan();
+        let vlan = adjacency.vlan;
         vlan_tag::replace(frame, u16::from(meta.class_bits.class()) << 13 | vlan);
         hops.note_tags(vlan, true);
     }

@@ -50,8 +50,8 @@ impl BridgedPorts {
             return Some(usize::from(cached.port));
         }
         // A static entry may name a port outside of the VLAN.
-        let members = forwarder.vlans.members(adjacency.station.vlan()) - PortSet::only(ROUTER_PORT);
-        let port = forwarder.fdb.lookup(adjacency.station).filter(|&port| members.contains(port))?;
+        let members = forwarder.vlans.members(adjacency.vlan) - PortSet::only(ROUTER_PORT);
+        let port = forwarder.fdb.lookup(adjacency.station()).filter(|&port| members.contains(port))?;
         *cached = CachedPort { stamp, port: port as u8 };
         Some(port)
     }

@@ -19,12 +19,13 @@ use self::any::Destination;
 use self::bridged::BridgedPorts;
 use self::next_hop::NextHops;
 pub(crate) use self::next_hop::RoutedBurst;
-use self::usual::UsualReader;
+use self::usual::{HeaderNotes, UsualReader};
 use super::forwarder::{Egresses, Forwarder, IngressContext};
 use super::punt::{Exception, Punter, RouteContext};
 use crate::dataplane::frame::lanes::Lanes;
 use crate::dataplane::frame::meta::{Forwarding, Meta};
 use crate::dataplane::spec::SwitchSpec;
+use crate::forward::VlanTable;
 use crate::forward::fdb::Station;
 use crate::io::{Burst, Packet};
 use crate::route::{Attachment, FoundGroup, ROUTER_PORT, RouteTable, SoftFib};
@@ -41,6 +42,8 @@ pub(crate) struct Router {
     /// By ingress port: the routed ports whose MTU is at least as large.
     fitting: Box<[PortSet; MAX_PORTS]>,
     bridged: BridgedPorts,
+    /// Header fields of a burst that may be usual.
+    notes: HeaderNotes,
     /// Packets of the burst that is being routed.
     v4: Batch<u32>,
     v6: Batch<[u8; 16]>,
@@ -96,6 +99,7 @@ impl Router {
             stations: Box::new([Station::default(); MAX_PORTS]),
             fitting: Box::new([PortSet::EMPTY; MAX_PORTS]),
             bridged: BridgedPorts::new(),
+            notes: HeaderNotes::new(),
             v4: Batch::new(0),
             v6: Batch::new([0; 16]),
             punter: Punter::new(hz),
@@ -158,7 +162,7 @@ impl Router {
             let meta = &mut metas[index % BURST];
             if meta.stations.dst() == station {
                 selected.insert(index);
-                meta.forwarding = Forwarding::Send(ROUTER_PORT as u8);
+                meta.set_forwarding(Forwarding::Send(ROUTER_PORT as u8));
             }
         }
         selected
@@ -166,18 +170,18 @@ impl Router {
 
     /// The reader of a burst from routed `port`.
     #[inline]
-    pub fn reader(&mut self, port: usize) -> UsualReader<'_> {
-        let station = self.station(port);
-        UsualReader::new(&self.table, station, &mut self.v4.addresses)
+    pub fn reader(&mut self, port: usize, vlans: &VlanTable) -> UsualReader<'_> {
+        let (station, native) = (self.station(port), vlans.ingress(port, None).unwrap_or(0));
+        UsualReader::new(&self.table, station, native, &mut self.notes)
     }
 
     /// Reads a burst from a port that bridges. Returns whether it is usual, and all of its frames are for the router.
     #[inline]
     pub fn read<P: Packet>(&mut self, burst: &Burst<P>, metas: &[Meta; BURST]) -> bool {
         let is_ours = |meta: &Meta| {
-            meta.forwarding == Forwarding::Send(ROUTER_PORT as u8) && meta.class_bits.is_plain_untagged_ipv4()
+            meta.forwarding() == Forwarding::Send(ROUTER_PORT as u8) && meta.class_bits.is_plain_untagged_ipv4()
         };
-        let mut frames = burst.iter().zip(metas).zip(&mut self.v4.addresses);
+        let mut frames = burst.iter().zip(metas).zip(&mut self.notes.destinations);
         frames.all(|((frame, meta), address)| {
             let destination = is_ours(meta).then(|| usual::destination(&self.table.sources, frame.bytes())).flatten();
             *address = destination.unwrap_or_default();
@@ -193,9 +197,9 @@ impl Router {
         burst: &mut Burst<P>,
         (metas, lanes): (&mut [Meta; BURST], &mut Lanes),
     ) -> RoutedBurst {
-        let Self { table, bridged, fitting, v4, punter, .. } = self;
+        let Self { table, bridged, fitting, notes, v4, punter, .. } = self;
         let len = burst.len().min(BURST);
-        table.fib.lookup_v4(&v4.addresses[..len], &mut v4.groups[..len]);
+        table.fib.lookup_v4(&notes.destinations[..len], &mut v4.groups[..len]);
         let mut hops = NextHops::new(table, bridged, from, fitting[from.port % MAX_PORTS]);
         let mut exceptions: ArrayVec<(usize, Exception), BURST> = ArrayVec::new();
         for (index, ((frame, meta), &group)) in burst.iter_mut().zip(&mut *metas).zip(&v4.groups).enumerate() {
@@ -225,7 +229,7 @@ impl Router {
         (self.v4.len, self.v6.len) = (0, 0);
         for index in data.iter() {
             let meta = &mut metas[index % BURST];
-            match meta.forwarding {
+            match meta.forwarding() {
                 Forwarding::Send(port) if usize::from(port) != ROUTER_PORT => {
                     others.ports.insert(usize::from(port) % MAX_PORTS);
                     continue;

@@ -1,12 +1,12 @@
 //! Next hops: from a packet's group to its egress port.
 
 use super::bridged::BridgedPorts;
-use crate::dataplane::frame::meta::{Forwarding, Meta};
+use crate::dataplane::frame::meta::Meta;
 use crate::dataplane::ingress::forwarder::Egresses;
 use crate::dataplane::ingress::punt::{Exception, RouteContext};
 use crate::dataplane::telemetry::counters::Counter;
 use crate::dataplane::telemetry::drops::DropReason;
-use crate::route::{Action, Adjacency, FoundGroup, PuntCause, RouteTable};
+use crate::route::{Action, Adjacency, FoundGroup, MAX_ADJACENCIES, PuntCause, RouteTable};
 use crate::sets::PortSet;
 
 /// The result of the route stage for a burst.
@@ -35,9 +35,9 @@ impl RoutedBurst {
 /// The second half of the route stage, for the packets of one burst.
 pub(super) struct NextHops<'a, 'b> {
     pub table: &'a RouteTable,
-    /// [`RouteTable::direct`], and the counters of adjacencies: as slices they are one load nearer.
+    /// [`RouteTable::direct`], and the counters of adjacencies: as references they are one load nearer.
     direct: &'a [Adjacency],
-    frames: &'b [Counter],
+    frames: &'b [Counter; MAX_ADJACENCIES],
     bridged: &'a mut BridgedPorts,
     from: RouteContext<'b>,
     /// Routed ports with a link whose MTU is at least that of the ingress port: they send any packet that came.
@@ -46,6 +46,28 @@ pub(super) struct NextHops<'a, 'b> {
     egresses: PortSet,
     /// Ports at which some packet leaves with other tags than it came with.
     retagged_at: PortSet,
+}
+
+/// The egress port of a packet.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct EgressPort {
+    /// The set of this port alone.
+    pub set: PortSet,
+    pub number: u8,
+}
+
+impl EgressPort {
+    /// Port `number`.
+    #[inline]
+    fn at(number: usize) -> Self {
+        Self { set: PortSet::only(number), number: number as u8 }
+    }
+
+    /// The routed port of `adjacency`; no port if it has none.
+    #[inline]
+    pub fn of(adjacency: &Adjacency) -> Self {
+        Self { set: adjacency.port, number: adjacency.port_number }
+    }
 }
 
 /// The fields of a packet that can forbid to send it by a next hop.
@@ -62,7 +84,10 @@ impl<'a, 'b> NextHops<'a, 'b> {
     #[inline]
     pub fn new(table: &'a RouteTable, bridged: &'a mut BridgedPorts, from: RouteContext<'b>, fitting: PortSet) -> Self {
         let (egresses, retagged_at) = (PortSet::EMPTY, PortSet::EMPTY);
-        let (direct, frames) = (&*table.direct, &*from.counters.adjacency_frames);
+        let Ok(frames) = (&*from.counters.adjacency_frames).try_into() else {
+            unreachable!("a switch that routes counts by adjacency")
+        };
+        let direct = &*table.direct;
         Self { table, direct, frames, bridged, from, fitting: fitting & from.up, egresses, retagged_at }
     }
 
@@ -104,19 +129,19 @@ impl<'a, 'b> NextHops<'a, 'b> {
 
     /// The port by which a packet leaves to the next hop of an adjacency.
     #[inline]
-    pub fn egress(&mut self, hop: &Adjacency, meta: &Meta, limits: Limits) -> Result<PortSet, Exception> {
-        if self.sends_any(hop, limits.hops) { Ok(hop.port) } else { self.checked_egress(hop, meta, limits) }
+    pub fn egress(&mut self, hop: &Adjacency, meta: &Meta, limits: Limits) -> Result<EgressPort, Exception> {
+        if self.sends_any(hop, limits.hops) { Ok(EgressPort::of(hop)) } else { self.checked_egress(hop, meta, limits) }
     }
 
     /// Does the work of [`NextHops::egress`] for a next hop in a bridged VLAN, and for a packet that may not be sent.
     #[inline(never)]
-    fn checked_egress(&mut self, adjacency: &Adjacency, meta: &Meta, limits: Limits) -> Result<PortSet, Exception> {
-        let mut egress = adjacency.port;
-        if egress.is_empty() {
-            self.note_tags(adjacency.station.vlan(), meta.class_bits.tags() > 0);
-            egress = PortSet::only(self.bridged.port(adjacency, self.from.forwarder).ok_or(Exception::Resolve)?);
+    fn checked_egress(&mut self, adjacency: &Adjacency, meta: &Meta, limits: Limits) -> Result<EgressPort, Exception> {
+        let mut egress = EgressPort::of(adjacency);
+        if egress.set.is_empty() {
+            self.note_tags(adjacency.vlan, meta.class_bits.tags() > 0);
+            egress = EgressPort::at(self.bridged.port(adjacency, self.from.forwarder).ok_or(Exception::Resolve)?);
         }
-        if (self.from.up & egress).is_empty() {
+        if (self.from.up & egress.set).is_empty() {
             return Err(Exception::Drop(DropReason::EgressDown));
         }
         if limits.hops <= 1 {
@@ -140,18 +165,14 @@ impl<'a, 'b> NextHops<'a, 'b> {
         self.retagged_at |= if is_tagged { untagged } else { !untagged };
     }
 
-    /// Gives a packet the addresses of its next hop, and its `egress` port, which is one. Returns its number.
+    /// Gives a packet the addresses of its next hop, and its `egress` port.
     #[inline]
-    pub fn send(&mut self, addresses: &mut [u8; 12], meta: &mut Meta, adjacency: &Adjacency, egress: PortSet) -> u8 {
+    pub fn send(&mut self, addresses: &mut [u8; 12], meta: &mut Meta, adjacency: &Adjacency, egress: EgressPort) {
         *addresses = adjacency.addresses;
         // The stages that follow read the VLAN only.
-        meta.stations = meta.stations.in_vlan(adjacency.station.vlan());
-        let port = egress.bits().trailing_zeros() as u8;
-        meta.forwarding = Forwarding::Send(port);
-        self.egresses |= egress;
-        if let Some(frames) = self.frames.get(usize::from(adjacency.id.0)) {
-            frames.add(1);
-        }
-        port
+        meta.stations = meta.stations.in_vlan(adjacency.vlan);
+        meta.send(egress.number);
+        self.egresses |= egress.set;
+        self.frames[usize::from(adjacency.id.0) % MAX_ADJACENCIES].add(1);
     }
 }
