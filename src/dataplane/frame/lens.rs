@@ -1,4 +1,4 @@
-//! The lens that the frames of a burst state, side by side, so that few vector instructions check all of them.
+//! The lengths that the frames of a burst state, side by side, so that few vector instructions check all of them.
 
 use crate::sets::{BURST, FrameSet};
 use crate::wire::usual::StatedLens;
@@ -11,7 +11,7 @@ const PACKET: u16 = 0x1000;
 /// Length of the segment of a frame that is not usual. It is whole in [`PACKET`].
 const SEGMENT: u16 = 0x100;
 
-/// The length of each usual frame of a burst, and those that it states. A frame that is not usual has lens that are
+/// The length of each usual frame of a burst, and those that it states. A frame that is not usual has lengths that are
 /// whole.
 #[derive(Debug)]
 pub(crate) struct BurstLens {
