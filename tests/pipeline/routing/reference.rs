@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use etherparse::{NetSlice, SlicedPacket};
 use holdfast::dataplane::DropReason;
 use holdfast::route::{Action, Group, GroupId, PuntCause};
+use holdfast::units::Cells;
 use ipnet::IpNet;
 use proptest::prelude::*;
 
@@ -51,26 +52,29 @@ fn target() -> impl Strategy<Value = Target> {
     ]
 }
 
-/// Few addresses, close to each other, so that prefixes contain each other and packets find them.
-fn address() -> impl Strategy<Value = IpAddr> {
+/// Few addresses of a family, close to each other, so that prefixes contain each other and packets find them.
+fn address_of(is_ipv4: bool) -> BoxedStrategy<IpAddr> {
     let octet = || prop::sample::select(vec![0_u8, 1, 2, 127, 128, 255]);
-    let v4 = (octet(), octet(), octet()).prop_map(|(b, c, d)| IpAddr::from([10, b, c, d]));
-    let v6 = (octet(), octet(), octet(), octet())
-        .prop_map(|(a, b, c, d)| IpAddr::from([0xfd, a, 0, b, 0, 0, 0, c, 0, 0, 0, 0, 0, 0, 0, d]));
-    prop_oneof![v4, v6]
+    match is_ipv4 {
+        true => (octet(), octet(), octet()).prop_map(|(b, c, d)| IpAddr::from([10, b, c, d])).boxed(),
+        false => (octet(), octet(), octet(), octet())
+            .prop_map(|(a, b, c, d)| IpAddr::from([0xfd, a, 0, b, 0, 0, 0, c, 0, 0, 0, 0, 0, 0, 0, d]))
+            .boxed(),
+    }
 }
 
 fn routes() -> impl Strategy<Value = Routes> {
-    let prefix = (address(), 0_u8..=128).prop_map(|(address, len)| {
+    let address = prop_oneof![address_of(true), address_of(false)];
+    let prefix = (address, 0_u8..=128).prop_map(|(address, len)| {
         let longest = if address.is_ipv4() { 32 } else { 128 };
         IpNet::new(address, len % (longest + 1)).unwrap().trunc()
     });
     prop::collection::vec((prefix, target()), 0..24)
 }
 
-/// A source address: of a host, of the switch, or of no host.
-fn source() -> impl Strategy<Value = IpAddr> {
-    let texts = [
+/// A source address of a family: of a host, of the switch, or of no host.
+fn source_of(is_ipv4: bool) -> impl Strategy<Value = IpAddr> {
+    let v4: &[&str] = &[
         "10.77.0.9",
         "10.77.0.9",
         "192.0.2.1",
@@ -81,6 +85,8 @@ fn source() -> impl Strategy<Value = IpAddr> {
         "224.0.0.1",
         "255.255.255.255",
         "10.250.2.1",
+    ];
+    let v6: &[&str] = &[
         "fd00:77::9",
         "fd00:77::9",
         "2001:db8::1",
@@ -94,7 +100,7 @@ fn source() -> impl Strategy<Value = IpAddr> {
         "fd00:250:1::1",
         "fe80::9",
     ];
-    prop::sample::select(texts.to_vec()).prop_map(|text| text.parse().unwrap())
+    prop::sample::select(if is_ipv4 { v4 } else { v6 }).prop_map(|text| text.parse().unwrap())
 }
 
 /// A packet at a port, with the VLAN of its tag.
@@ -107,27 +113,34 @@ struct Arrival {
     flipped: Option<usize>,
 }
 
+/// A place of arrival: a port, and the VLAN of the tag.
+type Place = (usize, Option<u16>);
+
+const PLACES: &[Place] = &[(0, None), (0, Some(0)), (2, None), (2, Some(10)), (3, Some(10)), (3, Some(20))];
+
 fn arrival() -> impl Strategy<Value = Arrival> {
-    let places = vec![(0, None), (0, Some(0)), (2, None), (2, Some(10)), (3, Some(10)), (3, Some(20))];
+    prop_oneof![arrival_of(true, PLACES), arrival_of(false, PLACES)]
+}
+
+/// A packet of a family at one of `places`.
+fn arrival_of(is_ipv4: bool, places: &'static [Place]) -> impl Strategy<Value = Arrival> {
     let place = prop::sample::select(places);
     let ttl = prop_oneof![4 => Just(64_u8), 1 => 0..3_u8];
     let payload = prop_oneof![4 => Just(60_usize), 1 => 1400..1480_usize];
     let dscp = prop::sample::select(vec![0, 8, LOSSLESS_DSCP, 46]);
     let rest = (ttl, payload, dscp, 0_u16..4, any::<bool>(), prop::option::weighted(0.05, 80..96_usize));
-    (place, address(), source(), rest).prop_filter_map("one family", |((port, vlan), dst, src, rest)| {
+    (place, address_of(is_ipv4), source_of(is_ipv4), rest).prop_map(move |((port, vlan), dst, src, rest)| {
         let (ttl, payload, dscp, flow, is_whole, flipped) = rest;
-        let packet = packet_at(port, vlan, 1, dst.is_ipv6());
+        let packet = packet_at(port, vlan, 1, !is_ipv4);
         let tag = vlan.map(|vlan| (CUSTOMER, vlan));
         let packet = Packet { tag, src, dst, ttl, payload, dscp, ports: (flow, 4791), is_whole, ..packet };
-        let flipped = flipped.filter(|_| dst.is_ipv4());
-        (src.is_ipv4() == dst.is_ipv4()).then_some(Arrival { port, vlan, packet, flipped })
+        Arrival { port, vlan, packet, flipped: flipped.filter(|_| is_ipv4) }
     })
 }
 
 /// An untagged packet of UDP over IPv4 from a host, to any destination and of any length. Few have a wrong checksum.
 fn usual_arrival() -> impl Strategy<Value = Arrival> {
-    let is_usual = |arrival: &Arrival| arrival.packet.dst.is_ipv4() && arrival.vlan.is_none();
-    arrival().prop_filter("IPv4 without tag", is_usual).prop_map(|arrival| {
+    arrival_of(true, &[(0, None), (2, None)]).prop_map(|arrival| {
         let packet = Packet { src: [10, 77, 0, 9].into(), ..arrival.packet };
         Arrival { packet, flipped: arrival.flipped.filter(|bit| bit % 4 == 0), ..arrival }
     })
@@ -256,6 +269,11 @@ fn bed_of(routes: &Routes, is_up: bool) -> RoutingBed {
     for port in [0, 2, 3] {
         spec.ports[port].mtu = 9000;
     }
+    // The headroom holds a burst of the longest frames, which PFC would stop early.
+    for port in &mut spec.ports {
+        port.buffer.groups[LOSSLESS].headroom = Cells(64 * 8);
+    }
+    spec.buffer.headroom = Cells(64 * 8 * PORTS as u32);
     let mut bed = RoutingBed::with(&spec, tables);
     bed.switch.set_link(1, is_up);
     bed
