@@ -1,6 +1,6 @@
 //! The committed counts, and their comparison with a run.
 //!
-//! `tests/instructions.rs` includes this file to test that the guard detects changes.
+//! `tests/benches` includes this file to test that the guard detects changes.
 
 use std::fmt;
 

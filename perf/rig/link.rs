@@ -8,7 +8,7 @@ use holdfast::sets::CLASSES;
 use holdfast::units::BitRate;
 use holdfast::wire::mac_control::PfcFrame;
 
-use super::frames::Arrival;
+use super::arrival::Arrival;
 
 /// Bytes of a PFC frame on the wire: 64 with check sequence, plus preamble and gap.
 const PFC_WIRE_BYTES: u64 = 84;
@@ -127,6 +127,7 @@ pub struct Link {
     heard: VecDeque<(u64, PfcFrame)>,
     /// Ticks from the first bit of a PFC frame until the peer begins no further frame, including cables and response.
     obeys_after: u64,
+    /// Time of a quantum of 512 bits, in parts of a tick: on quick links it lasts few ticks.
     quantum: u64,
     hz: u64,
     due: Vec<u64>,
@@ -159,7 +160,7 @@ impl Link {
             paused_until: [0; CLASSES],
             heard: VecDeque::with_capacity(64),
             obeys_after: (response >> PART) as u64 + cables,
-            quantum: (wire(64) >> PART) as u64,
+            quantum: wire(64) as u64,
             hz,
             due,
             storm_due: now,
@@ -308,7 +309,7 @@ impl Link {
                 self.held[class] += at - self.held_since[class];
             }
             self.held_since[class] = at;
-            self.paused_until[class] = at + quanta * self.quantum;
+            self.paused_until[class] = at + (quanta * self.quantum >> PART);
         }
     }
 

@@ -9,6 +9,7 @@
 #![allow(dead_code, unused_imports)]
 
 mod args;
+mod arrival;
 mod bed;
 mod frames;
 mod generator;
@@ -24,8 +25,9 @@ mod svg;
 mod watch;
 
 pub use args::Args;
+pub use arrival::Arrival;
 pub use bed::{Bed, BedSpec, POLL_GAP_NS, Setup, calibrate, rate_of};
-pub use frames::{Arrival, Parcel, Stamped, mac};
+pub use frames::{Parcel, Stamped, mac};
 pub use generator::{Generator, Left, Observer};
 pub use histogram::{Histogram, Samples};
 pub use link::{Flow, Link, LinkSpec, Probe, Storm};

@@ -1,11 +1,7 @@
 //! The guard of the packet path's instruction counts detects changes. Runs `perf/instructions/golden.rs` on invented
 //! counts and on the committed file.
 
-#[allow(dead_code, reason = "the guard uses all of it")]
-#[path = "../perf/instructions/golden.rs"]
-mod golden;
-
-use golden::{Count, Finding, GoldenCounts};
+use crate::counts::{Count, Finding, GoldenCounts};
 
 const NAMES: &[&str] = &["pipeline, 1 flow", "stage, parse"];
 
@@ -74,7 +70,7 @@ fn a_line_that_is_no_count_is_refused() {
 
 #[test]
 fn committed_file_equals_the_output_of_an_update() {
-    let text = include_str!("../perf/instructions.txt");
+    let text = include_str!("../../perf/instructions.txt");
     let golden = GoldenCounts::parse(text).unwrap();
     assert_eq!(golden.text(), text, "write it with UPDATE_INSTRUCTIONS=1, not by hand");
     assert!(golden.counts.len() > 20 && golden.rustc.starts_with("rustc "));
