@@ -1,4 +1,4 @@
-//! Where a frame comes from, and when it was complete at the switch.
+//! The origin of a frame, and the time at which it was complete at the switch.
 
 /// Flow numbers that stand for a PFC frame of the peer: XON and XOFF.
 const XON: u8 = 0xe;

@@ -2,6 +2,7 @@
 //! run.
 
 use super::engine::Engine;
+use super::flow::Messages;
 use super::load::PS;
 use super::node::Node;
 use super::outcome::Ending;
@@ -18,9 +19,11 @@ pub struct Checks {
     /// Whether frames of a flow may arrive late or twice: stations move, or frames are flooded. Routed flows may be
     /// late only after a change of routes.
     pub may_disorder: bool,
-    /// CNPs that hosts sent. This and the next five counters count frames of hosts that belong to no flow.
+    /// CNPs that hosts sent. This and the next seven counters count frames of hosts that belong to no flow.
     pub cnps_sent: u64,
     pub cnps_received: u64,
+    pub acks_sent: u64,
+    pub acks_received: u64,
     pub announcements_sent: u64,
     pub announcements_received: u64,
     pub garbage_sent: u64,
@@ -120,6 +123,9 @@ impl Engine<'_> {
         if ending != Ending::Drained && !is_quiet {
             return;
         }
+        if ending == Ending::Drained {
+            self.check_messages();
+        }
         // A switch that is not idle although nothing is left to do has lost count of its cells. A switch that had no
         // time to collect the releases of departed frames is exempt.
         let has_rested = |node: &Node| ending == Ending::Drained || node.has_heard_all(self.now);
@@ -138,19 +144,40 @@ impl Engine<'_> {
         }
     }
 
+    /// Checks that each message of a reliable flow was received once and acknowledged, unless the flow failed or one of
+    /// its hosts is dead.
+    fn check_messages(&mut self) {
+        for flow in self.flows.iter().filter(|flow| !self.is_cut_off(flow)) {
+            let Some(counts) = flow.message_counts() else { continue };
+            let Messages { begun, received, acknowledged } = counts;
+            if received != begun || acknowledged != begun {
+                let name = flow.spec.name.clone();
+                let what = || {
+                    format!(
+                        "flow {name} began {begun} messages, of which {received} arrived and {acknowledged} were acknowledged"
+                    )
+                };
+                return self.watch.broken("messages_delivered", what);
+            }
+        }
+    }
+
     /// Checks that every frame that a host sent, and every flooded copy, has an end. It was received, dropped with a
     /// reason, missed by a ring, lost on a wire by a fault, or it is still under way.
     fn check_accounts(&mut self) {
         let sum = |values: &mut dyn Iterator<Item = u64>| values.sum::<u64>();
         let data = sum(&mut self.flows.iter().map(|flow| flow.outcome.sent_frames));
         let copies = sum(&mut self.nodes.iter().map(|node| node.copies));
-        let made = data + copies + self.checks.cnps_sent + self.checks.announcements_sent + self.checks.garbage_sent;
+        let made = data + copies + self.checks.cnps_sent + self.checks.acks_sent;
+        let made = made + self.checks.announcements_sent + self.checks.garbage_sent;
         let received = sum(&mut self.flows.iter().map(|flow| flow.outcome.received_frames));
         let foreign = sum(&mut self.hosts.iter().map(|host| host.outcome.foreign_frames));
-        let arrived = received + foreign + self.checks.cnps_received + self.checks.announcements_received;
+        let arrived = received + foreign + self.checks.cnps_received + self.checks.acks_received;
+        let arrived = arrived + self.checks.announcements_received;
         let arrived = arrived + self.checks.garbage_received + self.buried;
         let full = sum(&mut self.hosts.iter().map(|host| host.outcome.receive_dropped_frames));
-        let twice = sum(&mut self.flows.iter().map(|flow| flow.outcome.duplicate_frames));
+        let twice =
+            sum(&mut self.flows.iter().map(|flow| flow.outcome.duplicate_frames + flow.outcome.discarded_frames));
         let arrived = arrived + full + twice;
         let dropped = sum(&mut self.nodes.iter().map(all_drops));
         let missed = sum(&mut self.nodes.iter().flat_map(|node| &node.devices).map(|device| device.missed_data));

@@ -9,6 +9,7 @@ use super::host::Host;
 use super::load::PS;
 use super::node::{self, Node};
 use super::outcome::{Ending, Outcome, Violation};
+use super::path::Paths;
 use super::recording::{MOST_RECORDED, Recording};
 use super::rng::Rng;
 use super::sampler::Sampler;
@@ -89,6 +90,13 @@ pub fn run_recorded(scenario: &Scenario, switch: usize, progress: &mut dyn FnMut
     (finish::outcome(engine, ending, violation), recording)
 }
 
+/// Returns the flows of `scenario` before any event.
+fn flows(scenario: &Scenario) -> Vec<Flow> {
+    let cables = routes::Cables::new(scenario);
+    let mut paths = Paths::new(scenario, &cables);
+    (0..scenario.flows.len()).map(|number| Flow::new(number, scenario, &cables, &mut paths)).collect()
+}
+
 impl<'a> Engine<'a> {
     /// Returns the engine of `scenario` before any event.
     #[must_use]
@@ -96,7 +104,6 @@ impl<'a> Engine<'a> {
         let wires =
             scenario.links.iter().flat_map(|link| [link.b, link.a].map(|to| Wire::new(to, link.rate, link.length)));
         let duration_ps = scenario.duration.0 * PS;
-        let cables = routes::Cables::new(scenario);
         let mut engine = Self {
             scenario,
             events: Events::default(),
@@ -106,7 +113,7 @@ impl<'a> Engine<'a> {
             pool: Pool::default(),
             nodes: Vec::new(),
             hosts: Vec::new(),
-            flows: (0..scenario.flows.len()).map(|number| Flow::new(number, scenario, &cables)).collect(),
+            flows: flows(scenario),
             watch: Watch::new(scenario),
             checks: Checks::new(scenario),
             sampler: Sampler::new(scenario, scenario.sample.0.max(1) * PS),
@@ -331,11 +338,17 @@ impl<'a> Engine<'a> {
         self.hosts.iter().any(|host| !host.generator.xoff().is_empty())
     }
 
+    /// Whether the sender or the receiver of a flow is dead: frames in flight are then repeated for ever.
+    pub(super) fn is_cut_off(&self, flow: &Flow) -> bool {
+        self.hosts[flow.spec.from].is_dead || self.hosts[flow.spec.to].is_dead
+    }
+
     /// Whether every frame has arrived, no transmitter is paused, and the switches are idle.
     fn is_over(&self) -> bool {
         self.under_way() == 0
             && !self.watch.is_anyone_held(self.now)
-            && self.hosts.iter().all(|host| host.cnps.is_empty() || host.is_dead || !self.wires[host.wires.0].is_up)
+            && self.hosts.iter().all(|host| host.has_replied() || host.is_dead || !self.wires[host.wires.0].is_up)
+            && self.flows.iter().all(|flow| flow.is_settled() || self.is_cut_off(flow))
             && self.nodes.iter().all(Node::is_idle)
     }
 }

@@ -2,9 +2,11 @@ use std::collections::BTreeMap;
 
 use super::outcome::{Ending, Outcome};
 use super::spec::*;
+use super::transport::TransportSpec;
 use crate::config;
 use crate::hosts::FlowKind;
-use crate::units::{BitRate, Length, Nanos};
+use crate::mutant::{self, Mutant};
+use crate::units::{BitRate, Bytes, Length, Nanos};
 use crate::wire::MacAddr;
 
 /// Builds a switch with ports of `rate` and `hosts` hosts. All hosts send to the last one, in class 3.
@@ -48,7 +50,8 @@ fn incast(hosts: usize, rate: &str, keys: &str) -> Scenario {
         start: Nanos(10_000),
         stop: None,
         load: Load::Steady,
-        dcqcn: None,
+        transport: None,
+        control: None,
     };
     Scenario {
         source: "test".into(),
@@ -163,4 +166,19 @@ fn missing_malformed_frame_breaks_frames_accounted() {
     let scenario = with_garbage();
     let outcome = super::engine::run_prepared(&scenario, |engine| engine.checks.garbage_sent += 1, &mut |_| {});
     assert_eq!(outcome.violation.map(|violation| violation.invariant), Some("frames_accounted"));
+}
+
+#[test]
+fn acknowledged_frame_that_was_discarded_breaks_messages_delivered() {
+    let mut scenario = incast(2, "10G", "");
+    let size = MessageSize::Fixed(Bytes(50_000));
+    let load = Load::Messages { size, every: Nanos(50_000), poisson: false, count: None };
+    scenario.flows.truncate(1);
+    let transport = Some(TransportSpec { nak_interval: Nanos(1), ..TransportSpec::default() });
+    scenario.flows[0] = FlowNode { transport, load, ..scenario.flows[0].clone() };
+    let kind = FaultKind::Lose { link: 0, toward: None, what: Lost::Data, per_million: 20_000 };
+    scenario.faults = vec![Fault { at: Nanos(0), until: Some(Nanos(1_000_000)), kind }];
+    assert_eq!(run(&scenario).violation, None);
+    let outcome = mutant::with(Mutant::AcknowledgesDiscarded, || run(&scenario));
+    assert_eq!(outcome.violation.map(|violation| violation.invariant), Some("messages_delivered"));
 }

@@ -16,7 +16,7 @@ pub enum Event {
     HostReceive(u32),
     /// A host begins to obey a PFC frame that it received.
     HostHear(u32),
-    /// A timer of a flow's congestion control expires.
+    /// A timer of a flow's congestion control or transport expires.
     FlowTimer(u32),
     /// The sending period of a lossless flow begins or ends.
     FlowSpan(u32),

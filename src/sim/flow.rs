@@ -1,14 +1,17 @@
 //! The state of one flow at its sender and its receiver.
 
-use super::dcqcn;
-use super::frame::{Cargo, Header, Part, Station};
+use super::control::dcqcn::NotificationPoint;
+use super::control::{Ack, CongestionControl};
+use super::frame::{Cargo, FrameKind, Header, Note, Part, Station};
 use super::load::{Demand, PS};
 use super::outcome::FlowOutcome;
+use super::path::Paths;
 use super::rng::Rng;
 use super::routes::Cables;
 use super::routing;
 use super::spec::{End, FlowNode, Scenario};
 use super::spread::Collector;
+use super::transport::{Receipt, Receiver, Reply, Sender};
 use crate::hosts::sequence::{Order, SequenceWindow};
 
 /// ECN codepoint ECT(0).
@@ -21,12 +24,15 @@ const FLOW_STREAM: u64 = 1 << 32;
 /// A flow at both its ends.
 #[derive(Debug)]
 pub struct Flow {
+    /// Index of the flow.
+    number: u32,
     /// The flow as the scenario specifies it.
     pub spec: FlowNode,
     /// Headers of its frames.
     pub header: Header,
-    /// Headers of the CNPs for it.
+    /// Headers of the CNPs and of the ACKs for it.
     pub cnp_header: Header,
+    pub ack_header: Header,
     /// Amount of data that the flow has to send.
     pub demand: Demand,
     /// Time from which the flow's rate allows the next frame.
@@ -38,12 +44,15 @@ pub struct Flow {
     /// Random numbers of the flow.
     pub rng: Rng,
     /// Congestion control at the sender; `None`: the flow sends at its rate.
-    pub sender: Option<dcqcn::Sender>,
-    receiver: Option<dcqcn::NotificationPoint>,
+    pub control: Option<Box<dyn CongestionControl>>,
+    notifier: Option<NotificationPoint>,
+    /// Reliable transport; `None`: frames are sent once and not acknowledged.
+    pub transport: Option<Box<Transport>>,
     /// Time of the next event for the sender's timer; `u64::MAX`: no event is scheduled.
     pub timer_at: u64,
-    /// PFC priority of the flow's CNPs at the port of its receiver.
+    /// PFC priority of the flow's CNPs and of its ACKs at the port of its receiver.
     pub cnp_priority: usize,
+    pub ack_priority: usize,
     /// Sequence numbers that the receiver has seen.
     window: SequenceWindow,
     /// Number of the message being received, and how many of its frames have arrived.
@@ -56,10 +65,19 @@ pub struct Flow {
     completion: Collector,
 }
 
+/// Both ends of a reliable flow.
+#[derive(Debug)]
+pub struct Transport {
+    pub sender: Sender,
+    pub receiver: Receiver,
+    /// Time from a message's arrival at the sender's queue until all of it was acknowledged.
+    pub acknowledged: Collector,
+}
+
 impl Flow {
     /// Returns flow number `number` of `scenario`.
     #[must_use]
-    pub fn new(number: usize, scenario: &Scenario, cables: &Cables) -> Self {
+    pub fn new(number: usize, scenario: &Scenario, cables: &Cables, paths: &mut Paths<'_>) -> Self {
         let spec = scenario.flows[number].clone();
         let station = |host: usize| Station { mac: scenario.hosts[host].mac, ip: scenario.hosts[host].ip };
         // A host sends to the MAC address of its gateway, and to the IP address of the other host.
@@ -71,20 +89,29 @@ impl Flow {
         let ecn = if spec.ecn { ECT_0 } else { 0 };
         let header = Header::new(number as u16, spec.kind, station(from), via(from, to), spec.tag, spec.dscp, ecn);
         let cnp_header = Header::new(number as u16, spec.kind, station(to), via(to, from), spec.tag, CNP_DSCP, 0);
+        let ack_dscp = spec.transport.and_then(|transport| transport.ack_dscp).unwrap_or(spec.dscp);
+        let ack_header = Header::new(number as u16, spec.kind, station(to), via(to, from), spec.tag, ack_dscp, 0);
         let end = scenario.duration.0.min(spec.stop.map_or(u64::MAX, |stop| stop.0));
         let mut rng = Rng::new(scenario.seed, FLOW_STREAM + number as u64);
         Self {
+            number: number as u32,
             demand: Demand::new(spec.load, spec.start.0 * PS, end * PS),
             next_ps: 0,
             next_len: spec.frames.draw(header.least_frame(), &mut rng),
             sequence: 0,
-            sender: spec.dcqcn.map(|dcqcn| dcqcn::Sender::new(&dcqcn, spec.rate, 0)),
-            receiver: spec.dcqcn.map(|dcqcn| dcqcn::NotificationPoint::new(&dcqcn)),
+            control: spec.control.map(|control| control.begin(spec.rate, &paths.of(&spec), 0)),
+            notifier: spec.control.and_then(|control| control.cnp_interval_ps()).map(NotificationPoint::new),
+            transport: spec.transport.map(|transport| {
+                let (sender, receiver) = (Sender::new(&transport), Receiver::new(&transport));
+                Box::new(Transport { sender, receiver, acknowledged: Collector::default() })
+            }),
             timer_at: u64::MAX,
-            cnp_priority: cnp_priority(&spec, scenario),
+            cnp_priority: reply_priority(&spec, CNP_DSCP, scenario),
+            ack_priority: reply_priority(&spec, ack_dscp, scenario),
+            ack_header: ack_header.for_acks(),
             window: SequenceWindow::new(),
             incoming: (0, 0),
-            outcome: FlowOutcome::default(),
+            outcome: FlowOutcome { is_reliable: spec.transport.is_some(), ..FlowOutcome::default() },
             sampled_bytes: 0,
             latency: Collector::default(),
             completion: Collector::default(),
@@ -101,14 +128,149 @@ impl Flow {
         if self.next_ps > now {
             return Err(self.next_ps);
         }
-        self.demand.ready(now, &mut self.rng)
+        let Some(transport) = &self.transport else { return self.demand.ready(now, &mut self.rng) };
+        let window = self.control.as_ref().and_then(|control| control.window());
+        if transport.sender.has_failed() || !transport.sender.has_room(window.map(|window| window.0)) {
+            // The next ACK, or a timeout, wakes the host.
+            return Err(u64::MAX);
+        }
+        match transport.sender.repeats() {
+            true => Ok(()),
+            false => self.demand.ready_to_end(now, &mut self.rng),
+        }
+    }
+
+    /// Whether a reliable flow has nothing in flight, and no message that it has begun.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        self.transport.as_deref().is_none_or(|Transport { sender, .. }| {
+            sender.has_failed() || sender.is_settled() && !self.demand.has_begun()
+        })
+    }
+
+    /// Messages of a reliable flow that has not failed; `None` for others.
+    #[must_use]
+    pub fn message_counts(&self) -> Option<Messages> {
+        let transport = self.transport.as_deref().filter(|transport| !transport.sender.has_failed())?;
+        Some(Messages {
+            begun: self.demand.made,
+            received: self.completion.count(),
+            acknowledged: transport.acknowledged.count(),
+        })
+    }
+
+    /// Takes the frame that leaves now: its length and its metadata.
+    #[inline]
+    pub fn take(&mut self, now: u64) -> (u16, Cargo) {
+        let cargo = |sequence, part| Cargo {
+            flow: self.number,
+            sequence,
+            born_ps: now,
+            note: Note::Part(part),
+            ..Cargo::of(FrameKind::Data)
+        };
+        if let Some(transport) = &mut self.transport
+            && let Some(frame) = transport.sender.repeat(now)
+        {
+            self.outcome.repeated_frames += 1;
+            return (frame.len, cargo(frame.number, frame.part));
+        }
+        let least = self.header.least_frame();
+        let (len, part) = self.demand.take(self.next_len, least);
+        self.next_len = self.spec.frames.draw(least, &mut self.rng);
+        let sequence = match &mut self.transport {
+            Some(transport) => transport.sender.send(len, part, now),
+            None => {
+                self.sequence += 1;
+                self.sequence - 1
+            }
+        };
+        (len, cargo(sequence, part))
+    }
+
+    /// Time of the next timer of the sender; `None`: none runs.
+    #[inline]
+    #[must_use]
+    pub fn next_timer(&self) -> Option<u64> {
+        let control = self.control.as_ref().and_then(|control| control.next_timer());
+        let transport = self.transport.as_ref().and_then(|transport| transport.sender.next_timer());
+        control.into_iter().chain(transport).min()
+    }
+
+    /// Runs the timers of the sender that are due.
+    pub fn timer(&mut self, now: u64) {
+        let loss = self.transport.as_mut().and_then(|transport| transport.sender.timer(now));
+        self.outcome.timeouts += u64::from(loss.is_some());
+        if let Some(control) = &mut self.control {
+            if let Some(loss) = loss {
+                control.lost(loss, now);
+            }
+            control.timer(now);
+        }
+    }
+
+    /// Handles an ACK or NAK at the sender.
+    pub fn acknowledge(&mut self, reply: &Reply, now: u64) {
+        let Some(transport) = &mut self.transport else { return };
+        let Transport { sender, acknowledged, .. } = &mut **transport;
+        let loss = sender.reply(reply, now, |born| acknowledged.add(now - born));
+        self.outcome.naks += u64::from(reply.is_nak);
+        if let Some(control) = &mut self.control {
+            control.acked(&Ack {
+                now_ps: now,
+                rtt_ps: now - reply.born_ps,
+                cumulative: reply.cumulative,
+                next: sender.next(),
+                frames: reply.frames.into(),
+                marked: reply.marked.into(),
+                bytes: sender.acked_bytes(),
+            });
+            if let Some(loss) = loss {
+                control.lost(loss, now);
+            }
+        }
     }
 
     /// Returns the rate at which the flow sends now, in bit/s.
     #[inline]
     #[must_use]
     pub fn rate(&self) -> u64 {
-        self.sender.as_ref().map_or(self.spec.rate.0, |sender| sender.rate().0.min(self.spec.rate.0)).max(1)
+        self.control.as_ref().map_or(self.spec.rate.0, |control| control.rate().0.min(self.spec.rate.0)).max(1)
+    }
+
+    /// Handles the arrival of a frame of a reliable flow, marked or not. Returns the replies that are due.
+    pub fn arrive_reliably(&mut self, cargo: &Cargo, len: usize, is_ce: bool, now: u64) -> Replies {
+        let (Some(mut transport), Note::Part(part)) = (self.transport.take(), cargo.note) else {
+            unreachable!("data of a reliable flow");
+        };
+        let arrival = (is_ce, cargo.born_ps, now);
+        let (receipt, ack) = transport.receiver.receive((cargo.sequence, part), arrival, |part| match part {
+            Some(part) => self.complete(&part, now),
+            None => self.incoming.1 = 0,
+        });
+        self.transport = Some(transport);
+        match receipt {
+            Receipt::Accepted => self.count(cargo, len, now),
+            Receipt::Again | Receipt::Discarded => self.outcome.discarded_frames += 1,
+        }
+        Replies { ack, cnp: is_ce && self.mark(now) }
+    }
+
+    /// Counts a frame that is received for the first time.
+    #[inline]
+    fn count(&mut self, cargo: &Cargo, len: usize, now: u64) {
+        self.outcome.received_frames += 1;
+        self.outcome.received_bytes += len as u64;
+        self.outcome.last_arrival_ps = now;
+        self.latency.add(now - cargo.born_ps);
+    }
+
+    /// Counts a frame that is marked CE. Returns whether a CNP is due.
+    fn mark(&mut self, now: u64) -> bool {
+        self.outcome.marked_frames += 1;
+        let cnp = self.notifier.as_mut().is_some_and(|notifier| notifier.marked(now));
+        self.outcome.cnps += u64::from(cnp);
+        cnp
     }
 
     /// Handles the arrival of a frame at the receiver, marked or not. Returns whether a CNP is due; the error states
@@ -126,18 +288,11 @@ impl Flow {
                 return Err(Disorder::Twice);
             }
         }
-        outcome.received_frames += 1;
-        outcome.received_bytes += len as u64;
-        outcome.last_arrival_ps = now;
-        self.latency.add(now - cargo.born_ps);
-        self.complete(&cargo.message, now);
-        let outcome = &mut self.outcome;
-        let mut cnp = false;
-        if is_ce {
-            outcome.marked_frames += 1;
-            cnp = self.receiver.as_mut().is_some_and(|receiver| receiver.marked(now));
-            outcome.cnps += u64::from(cnp);
+        self.count(cargo, len, now);
+        if let Note::Part(part) = &cargo.note {
+            self.complete(part, now);
         }
+        let cnp = is_ce && self.mark(now);
         if order == Order::Ahead { Ok(cnp) } else { Err(Disorder::Late) }
     }
 
@@ -162,15 +317,18 @@ impl Flow {
         FlowOutcome {
             latency: self.latency.finish(),
             completion: self.completion.finish(),
+            acknowledged: self.transport.as_ref().map(|transport| transport.acknowledged.finish()).unwrap_or_default(),
             messages: self.demand.made,
             rate_at_end: self.rate(),
+            is_settled: self.is_settled(),
+            failed_flows: self.transport.as_ref().is_some_and(|transport| transport.sender.has_failed()).into(),
             ..self.outcome.clone()
         }
     }
 }
 
-/// Returns the PFC priority of the flow's CNPs at the port of the host that sends them.
-fn cnp_priority(flow: &FlowNode, scenario: &Scenario) -> usize {
+/// Returns the PFC priority of replies with `dscp` to the flow's sender, at the port of the host that sends them.
+fn reply_priority(flow: &FlowNode, dscp: u8, scenario: &Scenario) -> usize {
     let port = scenario.links.iter().find_map(|link| match (link.a, link.b) {
         (End::Port(port), End::Host(host)) | (End::Host(host), End::Port(port)) if host == flow.to => Some(port),
         _ => None,
@@ -178,8 +336,24 @@ fn cnp_priority(flow: &FlowNode, scenario: &Scenario) -> usize {
     let Some(at) = port else { return 0 };
     let spec = &scenario.switches[at.switch].config.switch;
     let port = &spec.ports[at.port];
-    let class = port.marks.class(port.trust, port.port_class, Some(CNP_DSCP), flow.tag.map(|(_, pcp)| pcp));
+    let class = port.marks.class(port.trust, port.port_class, Some(dscp), flow.tag.map(|(_, pcp)| pcp));
     usize::from(spec.classes.tc_to_group[usize::from(class & 7)] & 7)
+}
+
+/// Numbers of messages of a reliable flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Messages {
+    pub begun: u64,
+    pub received: u64,
+    pub acknowledged: u64,
+}
+
+/// The replies to a frame of a reliable flow.
+#[derive(Debug, Clone, Copy)]
+pub struct Replies {
+    pub ack: Option<Reply>,
+    /// Whether a CNP is due.
+    pub cnp: bool,
 }
 
 /// A frame that is out of order.

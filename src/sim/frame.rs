@@ -3,6 +3,7 @@
 
 use std::net::Ipv4Addr;
 
+use super::transport::Reply;
 use crate::hosts::FlowKind;
 use crate::hosts::frame::{QUEUE_PAIR_BASE, ROCE_PORT, SOURCE_PORT_BASE, UDP_PORT};
 use crate::io::Packet;
@@ -16,6 +17,11 @@ const FRONT: usize = 16;
 /// Log2 of the smallest buffer size. Buffer sizes are powers of two.
 const SMALLEST: u32 = 8;
 const SIZES: usize = 7;
+/// Opcode of an ACK of a reliable connection, bytes of its extended header, and the syndrome of a NAK for a gap
+/// (InfiniBand volume 1, sections 9.2.1 and 9.7.5.2).
+const ACKNOWLEDGE: u8 = 0x11;
+const ACK_HEADER: usize = 4;
+const NAK_SEQUENCE_ERROR: u8 = 0x60;
 
 /// Kind of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,6 +30,8 @@ pub enum FrameKind {
     Data,
     /// A congestion notification packet for the sender of a flow.
     Cnp,
+    /// An ACK or NAK for the sender of a flow.
+    Ack,
     /// A PFC frame.
     Pfc,
     /// A host's announcement of its address.
@@ -43,8 +51,17 @@ pub struct Cargo {
     pub sequence: u64,
     /// Time at which the frame's first bit left the host.
     pub born_ps: u64,
-    /// Place of the frame in a message of its flow.
-    pub message: Part,
+    /// Facts that only some frames have.
+    pub note: Note,
+}
+
+/// Facts about a frame that only some have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Note {
+    /// Place of a data frame in a message of its flow.
+    Part(Part),
+    /// Content of an ACK.
+    Reply(Reply),
 }
 
 /// The place of a frame in a message.
@@ -61,7 +78,7 @@ impl Cargo {
     /// Returns the metadata of a frame that belongs to no flow.
     #[must_use]
     pub fn of(kind: FrameKind) -> Self {
-        Self { kind, flow: u32::MAX, sequence: 0, born_ps: 0, message: Part::default() }
+        Self { kind, flow: u32::MAX, sequence: 0, born_ps: 0, note: Note::Part(Part::default()) }
     }
 }
 
@@ -149,6 +166,8 @@ pub struct Header {
     ip: usize,
     /// Sum of the IPv4 header's words, with length and checksum zero.
     sum: u32,
+    /// Whether a base transport header follows UDP.
+    has_transport: bool,
 }
 
 impl Header {
@@ -189,7 +208,42 @@ impl Header {
             bytes.extend((QUEUE_PAIR_BASE + u32::from(number)).to_be_bytes());
             bytes.extend([0; 4]);
         }
-        Self { bytes, ip, sum }
+        Self { bytes, ip, sum, has_transport: kind == FlowKind::Roce }
+    }
+
+    /// Returns the headers of ACKs, with an ACK extended transport header (InfiniBand volume 1, section 9.2.5).
+    #[must_use]
+    pub fn for_acks(mut self) -> Self {
+        if self.has_transport {
+            let base = self.base();
+            self.bytes[base] = ACKNOWLEDGE;
+            self.bytes.extend([0; ACK_HEADER]);
+        }
+        self
+    }
+
+    /// Offset of the base transport header.
+    fn base(&self) -> usize {
+        self.ip + 20 + 8
+    }
+
+    /// Sets the packet sequence number.
+    #[inline]
+    pub fn set_number(&mut self, number: u64) {
+        if self.has_transport {
+            let base = self.base();
+            self.bytes[base + 9..base + 12].copy_from_slice(&(number as u32).to_be_bytes()[1..]);
+        }
+    }
+
+    /// Sets number and syndrome of an ACK: of the last frame that arrived in order, or of the missing one.
+    #[inline]
+    pub fn set_reply(&mut self, reply: &Reply) {
+        self.set_number(if reply.is_nak { reply.cumulative } else { reply.cumulative.wrapping_sub(1) });
+        if self.has_transport {
+            let base = self.base();
+            self.bytes[base + 12] = if reply.is_nak { NAK_SEQUENCE_ERROR } else { 0 };
+        }
     }
 
     /// Fills in the lengths and the checksum for a frame of `len` bytes.

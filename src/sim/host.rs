@@ -8,6 +8,7 @@ use super::garbage::Garbage;
 use super::load::PS;
 use super::outcome::HostOutcome;
 use super::spec::{HostNode, ReceiverSpec};
+use super::transport::Reply;
 use crate::headroom::standard_response;
 use crate::hosts::frame::{Station, announcement};
 use crate::pfc::Generator;
@@ -35,6 +36,8 @@ pub struct Host {
     pub turn: usize,
     /// Flows whose senders are to get a CNP.
     pub cnps: VecDeque<usize>,
+    /// ACKs to be sent, each with its flow.
+    pub acks: VecDeque<(usize, Reply)>,
     /// Announcement frames, sent before anything else so that bridges learn the host's port.
     pub announcements: VecDeque<Box<[u8]>>,
     /// Malformed frames that it sends in addition to its flows.
@@ -88,6 +91,7 @@ impl Host {
             flows,
             turn: 0,
             cnps: VecDeque::new(),
+            acks: VecDeque::new(),
             announcements: VecDeque::new(),
             garbage: None,
             generator: Generator::new(rate, HZ),
@@ -110,6 +114,12 @@ impl Host {
     /// Queues an announcement of the host in `vlan`.
     pub fn announce_in(&mut self, vlan: Option<u16>) {
         self.announcements.push_back(announcement(Station { mac: self.spec.mac, ip: self.spec.ip }, vlan));
+    }
+
+    /// Whether no CNP and no ACK waits.
+    #[must_use]
+    pub fn has_replied(&self) -> bool {
+        self.cnps.is_empty() && self.acks.is_empty()
     }
 
     /// Returns when the pause of `priority` ends; `None` if it is not paused at `now`.

@@ -118,6 +118,20 @@ impl Demand {
         }
     }
 
+    /// Does the work of [`Demand::ready`] for a reliable flow, which completes a message that it has begun even after
+    /// its end.
+    #[inline]
+    pub fn ready_to_end(&mut self, now: u64, rng: &mut Rng) -> Result<(), u64> {
+        if self.current.is_some() { Ok(()) } else { self.ready(now, rng) }
+    }
+
+    /// Whether a message has begun and not all of it was taken.
+    #[inline]
+    #[must_use]
+    pub fn has_begun(&self) -> bool {
+        self.current.is_some()
+    }
+
     /// Takes a frame of at most `len` bytes. Returns its length and its place in a message.
     #[inline]
     pub fn take(&mut self, len: u16, least: u16) -> (u16, Part) {

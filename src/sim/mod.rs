@@ -21,7 +21,7 @@
 //! ```
 
 mod checks;
-pub mod dcqcn;
+pub mod control;
 mod engine;
 #[cfg(test)]
 mod engine_tests;
@@ -37,6 +37,7 @@ mod host;
 mod load;
 mod node;
 pub mod outcome;
+mod path;
 pub mod plot;
 pub mod random;
 pub mod recording;
@@ -53,6 +54,7 @@ pub mod shrink;
 pub mod spec;
 mod spread;
 mod traffic;
+pub mod transport;
 mod waivers;
 mod watch;
 mod wire;

@@ -74,6 +74,12 @@ pub struct Violation {
 /// Results of one flow.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FlowOutcome {
+    /// Whether the flow repeats lost frames.
+    pub is_reliable: bool,
+    /// Whether nothing of a reliable flow is in flight or to be sent again; always true for others.
+    pub is_settled: bool,
+    /// One if a reliable flow gave up, because its timeouts brought no progress; else zero.
+    pub failed_flows: u64,
     /// Frames that left the host.
     pub sent_frames: u64,
     /// Bytes of these frames, without the frame check sequence.
@@ -88,12 +94,22 @@ pub struct FlowOutcome {
     pub cnps: u64,
     /// Frames that arrived after a later one.
     pub late_frames: u64,
-    /// Frames that arrived again after they had been received.
+    /// Frames that arrived again after they had been received; for a reliable flow they count as discarded.
     pub duplicate_frames: u64,
+    /// Frames of a reliable flow that its receiver discarded: an earlier one was missing, or it had them.
+    pub discarded_frames: u64,
+    /// Retransmissions among `sent_frames`.
+    pub repeated_frames: u64,
+    /// NAKs that arrived at the sender.
+    pub naks: u64,
+    /// Timeouts of the sender.
+    pub timeouts: u64,
     /// Time from a frame's start at the sender to its end at the receiver.
     pub latency: Spread,
     /// Time from a message's arrival at the sender's queue to the end of its last frame at the receiver.
     pub completion: Spread,
+    /// Reliable flows: time from a message's arrival at the sender's queue until all of it was acknowledged.
+    pub acknowledged: Spread,
     /// Messages whose sending began; `completion` counts those of which every frame arrived.
     pub messages: u64,
     /// DCQCN's rate at the end, in bit/s; without DCQCN, the flow's rate.
@@ -120,7 +136,8 @@ impl FlowOutcome {
     /// Returns the number of frames that were sent and never arrived.
     #[must_use]
     pub fn lost_frames(&self) -> u64 {
-        self.sent_frames.saturating_sub(self.received_frames)
+        // Duplicates do not count: they are copies of flooded frames, which the host did not send.
+        self.sent_frames.saturating_sub(self.received_frames + self.discarded_frames)
     }
 }
 

@@ -62,7 +62,7 @@ impl Sampler {
         {
             bytes.push(clamp(flow.outcome.received_bytes - flow.sampled_bytes));
             flow.sampled_bytes = flow.outcome.received_bytes;
-            if flow.sender.is_some() {
+            if flow.control.is_some() {
                 rate.push(clamp(flow.rate() / 1_000_000));
             }
         }

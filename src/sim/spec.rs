@@ -10,7 +10,8 @@ use crate::sets::ClassSet;
 use crate::units::{BitRate, Bytes, Length, Nanos};
 use crate::wire::MacAddr;
 
-use super::dcqcn::DcqcnSpec;
+use super::control::ControlSpec;
+use super::transport::TransportSpec;
 
 /// A whole scenario.
 #[derive(Debug, Clone)]
@@ -146,7 +147,7 @@ pub struct ReceiverSpec {
 }
 
 /// A port of a switch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PortRef {
     /// Index of the switch.
     pub switch: usize,
@@ -211,8 +212,10 @@ pub struct FlowNode {
     pub stop: Option<Nanos>,
     /// Load: data that the flow has to send, over time.
     pub load: Load,
+    /// Reliable transport; `None`: frames are sent once and not acknowledged.
+    pub transport: Option<TransportSpec>,
     /// Congestion control; `None`: the flow sends at its rate.
-    pub dcqcn: Option<DcqcnSpec>,
+    pub control: Option<ControlSpec>,
 }
 
 /// Lengths of frames.

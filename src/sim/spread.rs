@@ -36,6 +36,12 @@ impl Collector {
         spread.count += 1;
     }
 
+    /// Number of values.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.spread.count
+    }
+
     /// Returns the statistics of the collected values.
     #[must_use]
     pub fn finish(&self) -> Spread {

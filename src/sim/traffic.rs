@@ -2,9 +2,10 @@
 
 use super::engine::Engine;
 use super::events::Event;
-use super::flow::Disorder;
-use super::frame::{Cargo, FrameKind, SimPacket};
+use super::flow::{Disorder, Replies};
+use super::frame::{Cargo, FrameKind, Note, SimPacket};
 use super::spec::Learning;
+use super::transport::ACK_LEN;
 use crate::io::Packet;
 use crate::wire::mac_control::PfcFrame;
 
@@ -94,14 +95,23 @@ impl Engine<'_> {
             FrameKind::Cnp if self.flows[packet.cargo.flow as usize].spec.from == host => {
                 self.checks.cnps_received += 1;
                 let flow = &mut self.flows[packet.cargo.flow as usize];
-                if let Some(sender) = &mut flow.sender {
-                    sender.cnp(at);
+                if let Some(control) = &mut flow.control {
+                    control.notified(at);
                 }
                 self.set_timer(packet.cargo.flow as usize);
             }
+            FrameKind::Ack if self.flows[packet.cargo.flow as usize].spec.from == host => {
+                self.checks.acks_received += 1;
+                if let Note::Reply(reply) = &packet.cargo.note {
+                    self.flows[packet.cargo.flow as usize].acknowledge(reply, at);
+                }
+                self.set_timer(packet.cargo.flow as usize);
+                // It may have made room in the window.
+                self.wake(host, at);
+            }
             FrameKind::Announcement => self.checks.announcements_received += 1,
             FrameKind::Garbage => self.checks.garbage_received += 1,
-            FrameKind::Data | FrameKind::Cnp => self.hosts[host].outcome.foreign_frames += 1,
+            FrameKind::Data | FrameKind::Cnp | FrameKind::Ack => self.hosts[host].outcome.foreign_frames += 1,
         }
     }
 
@@ -112,6 +122,10 @@ impl Engine<'_> {
             return;
         }
         let flow = &mut self.flows[number];
+        if flow.transport.is_some() {
+            let replies = flow.arrive_reliably(&packet.cargo, packet.len(), packet.is_ce(), at);
+            return self.reply(host, number, replies, at);
+        }
         match flow.arrive(&packet.cargo, packet.len(), packet.is_ce(), at) {
             Ok(false) => {}
             Ok(true) => {
@@ -132,21 +146,36 @@ impl Engine<'_> {
         }
     }
 
+    /// Queues the replies to a frame of flow `number` at its receiver.
+    fn reply(&mut self, host: usize, number: usize, replies: Replies, at: u64) {
+        let state = &mut self.hosts[host];
+        state.acks.extend(replies.ack.map(|ack| (number, ack)));
+        if replies.cnp {
+            state.cnps.push_back(number);
+        }
+        if !state.has_replied() || !state.generator.xoff().is_empty() {
+            self.wake(host, at);
+        }
+    }
+
     pub(super) fn flow_timer(&mut self, number: usize) {
         let flow = &mut self.flows[number];
         if flow.timer_at != self.now {
             return;
         }
         flow.timer_at = u64::MAX;
-        if let Some(sender) = &mut flow.sender {
-            sender.timer(self.now);
+        flow.timer(self.now);
+        let from = flow.spec.from;
+        // A timeout makes frames due again, and a timer may raise the rate.
+        if self.flows[number].transport.is_some() {
+            self.wake(from, self.now);
         }
         self.set_timer(number);
     }
 
     fn set_timer(&mut self, number: usize) {
         let flow = &mut self.flows[number];
-        let Some(at) = flow.sender.as_ref().and_then(super::dcqcn::Sender::next_timer) else { return };
+        let Some(at) = flow.next_timer() else { return };
         let at = at.max(self.now + 1);
         if at < flow.timer_at {
             flow.timer_at = at;
@@ -207,7 +236,20 @@ impl Engine<'_> {
             let len = flow.cnp_header.least_frame().max(CNP_LEN);
             return Ok(self.pool.make(flow.cnp_header.for_len(len), usize::from(len), cargo));
         }
-        let (mut again, count) = (cnp_until.unwrap_or(u64::MAX), state.flows.len());
+        // ACKs too: they end the wait of senders.
+        let ack_until =
+            state.acks.front().and_then(|(flow, _)| state.paused_until(self.flows[*flow].ack_priority, now));
+        if ack_until.is_none()
+            && let Some((number, reply)) = state.acks.pop_front()
+        {
+            self.checks.acks_sent += 1;
+            let flow = &mut self.flows[number];
+            flow.ack_header.set_reply(&reply);
+            let cargo = Cargo { flow: number as u32, note: Note::Reply(reply), ..Cargo::of(FrameKind::Ack) };
+            let len = flow.ack_header.least_frame().max(ACK_LEN);
+            return Ok(self.pool.make(flow.ack_header.for_len(len), usize::from(len), cargo));
+        }
+        let (mut again, count) = (cnp_until.into_iter().chain(ack_until).min().unwrap_or(u64::MAX), state.flows.len());
         let is_held = state.is_held(now);
         if let Some(garbage) = state.garbage.as_mut().filter(|_| now < self.duration_ps) {
             let at = garbage.ready_at(now);
@@ -240,19 +282,17 @@ impl Engine<'_> {
     /// Returns the next frame of a flow, which leaves now.
     fn data_frame(&mut self, number: usize) -> SimPacket {
         let (now, flow) = (self.now, &mut self.flows[number]);
-        let least = flow.header.least_frame();
-        let (len, message) = flow.demand.take(flow.next_len, least);
-        let cargo =
-            Cargo { kind: FrameKind::Data, flow: number as u32, sequence: flow.sequence, born_ps: now, message };
-        flow.sequence += 1;
+        let (len, cargo) = flow.take(now);
+        flow.header.set_number(cargo.sequence);
         flow.outcome.sent_frames += 1;
         flow.outcome.sent_bytes += u64::from(len);
-        flow.next_len = flow.spec.frames.draw(least, &mut flow.rng);
         let bits = (u64::from(len.max(60)) + u64::from(crate::qos::shaper::WIRE_OVERHEAD)) * 8;
         flow.next_ps = flow.next_ps.max(now) + (bits * 1_000_000_000_000).div_ceil(flow.rate());
         let packet = self.pool.make(flow.header.for_len(len), usize::from(len), cargo);
-        if let Some(sender) = &mut flow.sender {
-            sender.sent(u64::from(len), now);
+        if let Some(control) = &mut flow.control {
+            control.sent(u64::from(len), now);
+        }
+        if flow.control.is_some() || flow.transport.is_some() {
             self.set_timer(number);
         }
         packet

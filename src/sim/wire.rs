@@ -68,6 +68,13 @@ impl Wire {
         self.time_of(len.max(MIN_FRAME as usize) as u64 + AROUND + GAP)
     }
 
+    /// Returns the time from the first bit of a frame of `len` bytes at one end to its last bit at the other.
+    #[inline]
+    #[must_use]
+    pub fn crossing_ps(&self, len: usize) -> u64 {
+        self.time_of(len.max(MIN_FRAME as usize) as u64 + AROUND) + self.delay_ps
+    }
+
     /// Returns the earliest time at which the next frame begins.
     #[inline]
     #[must_use]
@@ -99,7 +106,7 @@ impl Wire {
             pool.free(packet);
             return start;
         }
-        let arrival = start + self.time_of(len.max(MIN_FRAME as usize) as u64 + AROUND) + self.delay_ps;
+        let arrival = start + self.crossing_ps(len);
         self.flying.push_back((arrival, packet));
         start
     }

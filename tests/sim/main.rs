@@ -2,3 +2,4 @@
 
 mod found;
 mod random;
+mod reliable;

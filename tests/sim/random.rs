@@ -108,7 +108,7 @@ fn drawn(scenario: &Scenario) -> Vec<&'static str> {
             FrameSizes::Imix => "imix",
         });
         drawn.push(if flow.lossless { "lossless" } else { "lossy" });
-        drawn.extend(flow.dcqcn.is_some().then_some("dcqcn"));
+        drawn.extend(flow.control.map(|control| control.name()));
     }
     drawn.extend(scenario.hosts.iter().any(|host| host.receiver.is_some()).then_some("slow receiver"));
     drawn.extend(scenario.hosts.iter().any(|host| !host.obeys_pfc).then_some("deaf host"));

@@ -56,6 +56,7 @@ pages! {
     isolation "isolation",
     lcores "lcores",
     leaf_spine "leaf-spine",
+    livelock "livelock",
     long_cable "long-cable",
     lost_pfc "lost-pfc",
     mixed_speeds "mixed-speeds",

@@ -258,7 +258,8 @@ fn flow(link: &Link, (from, to): (usize, usize), len: u16, start: Nanos, load: L
         start,
         stop: None,
         load,
-        dcqcn: None,
+        transport: None,
+        control: None,
     }
 }
 

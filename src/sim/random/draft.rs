@@ -156,6 +156,18 @@ pub struct FlowDraft {
     pub stop: Option<u64>,
     pub load: LoadDraft,
     pub dcqcn: bool,
+    /// Congestion control other than the paper's DCQCN, by name.
+    pub control: Option<&'static str>,
+    pub transport: Option<TransportDraft>,
+}
+
+/// Reliable transport of a flow: name of the recovery, frames between ACKs, window in bytes, timeout in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TransportDraft {
+    pub recovery: &'static str,
+    pub ack_every: u64,
+    pub window: Option<u64>,
+    pub timeout: u64,
 }
 
 /// Frame lengths of a flow.

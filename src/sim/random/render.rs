@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::draft::{
     Cable, ClassDraft, CrossingDraft, Draft, FaultDraft, FaultKindDraft, FlowDraft, FrameDraft, HeadroomDraft,
-    HostDraft, LimitDraft, LoadDraft, PortDraft, SlowReceiver, SwitchDraft,
+    HostDraft, LimitDraft, LoadDraft, PortDraft, SlowReceiver, SwitchDraft, TransportDraft,
 };
 use crate::sets::ClassSet;
 
@@ -184,8 +184,16 @@ fn flow(flow: &FlowDraft) -> String {
         flow.stop.map(|stop| format!("stop: {}", time(stop))),
         load,
         flow.dcqcn.then(|| "dcqcn: true".to_owned()),
+        flow.control.map(|control| format!("cc: {control}")),
+        flow.transport.map(transport),
     ];
     parts.into_iter().flatten().collect::<Vec<String>>().join(", ")
+}
+
+fn transport(transport: TransportDraft) -> String {
+    let TransportDraft { recovery, ack_every, window, timeout } = transport;
+    let window = window.map_or(String::new(), |window| format!(", window: {window}B"));
+    format!("transport: {{recovery: {recovery}, ack_every: {ack_every}, timeout: {}{window}}}", time(timeout))
 }
 
 fn fault(draft: &Draft, fault: &FaultDraft) -> String {

@@ -2,7 +2,7 @@
 
 use super::deadlock::can_deadlock;
 use super::draft::LEAST_DRAIN;
-use crate::sim::outcome::{Ending, Outcome, Violation};
+use crate::sim::outcome::{Ending, FlowOutcome, Outcome, Violation};
 use crate::sim::spec::{FaultKind, Scenario};
 
 /// Returns the failure of a run: a violated invariant, a run that does not end, or one that does not drain for no known
@@ -16,6 +16,7 @@ pub fn judge(scenario: &Scenario, outcome: &Outcome) -> Option<Violation> {
         // The generator drew too short a time to drain on purpose.
         Ending::Undrained { .. } if scenario.drain < LEAST_DRAIN => None,
         Ending::Undrained { .. } if holds_for_good(scenario) || can_deadlock(scenario) => None,
+        Ending::Undrained { .. } if outcome.flows.iter().any(repeats) => None,
         Ending::Undrained { frames } => {
             let what = format!(
                 "{frames} frames never arrived, without a fault that blocks them for good and without a loop of links"
@@ -23,6 +24,12 @@ pub fn judge(scenario: &Scenario, outcome: &Outcome) -> Option<Violation> {
             Some(found("drains", what))
         }
     }
+}
+
+/// Whether a reliable flow has lost frames, which it sends again: that may take longer than any time to drain, and with
+/// go-back-0 it may never end.
+fn repeats(flow: &FlowOutcome) -> bool {
+    flow.is_reliable && (flow.repeated_frames > 0 || flow.lost_frames() > 0)
 }
 
 /// Whether a fault pauses, stops or slows a part of the fabric to the end of the run, or loses frames.

@@ -39,7 +39,7 @@ const fn column(title: &'static str, name: &'static str, of: fn(&Scenario, &Outc
 }
 
 /// Number of columns that the table has unless the scenario selects columns.
-const USUAL: usize = 14;
+const USUAL: usize = 17;
 
 /// All columns, the default ones first.
 pub const COLUMNS: &[Column] = &[
@@ -64,6 +64,10 @@ pub const COLUMNS: &[Column] = &[
     column("message p50", "completion_p50_ps", |_, o| Measure::Time(sum(o.flows.iter()).completion.p50_ps)),
     column("p99", "completion_p99_ps", |_, o| Measure::Time(sum(o.flows.iter()).completion.p99_ps)),
     column("max", "completion_max_ps", |_, o| Measure::Time(sum(o.flows.iter()).completion.most_ps)),
+    column("repeated", "repeated_frames", |_, o| Measure::Count(sum(o.flows.iter()).repeated_frames)),
+    column("timeouts", "timeouts", |_, o| Measure::Count(sum(o.flows.iter()).timeouts)),
+    column("failed flows", "failed_flows", |_, o| Measure::Count(sum(o.flows.iter()).failed_flows)),
+    column("messages", "completions", |_, o| Measure::Count(sum(o.flows.iter()).completion.count)),
     column("slowest", "lossless_slowest_bits_per_second", |s, o| {
         Measure::Rate(rates(s, o).into_iter().reduce(f64::min).unwrap_or(0.0))
     }),

@@ -9,7 +9,9 @@ use crate::sim::spec::Scenario;
 const HEADER: &str = "flow,from,to,class,lossless,sent_frames,sent_bytes,received_frames,received_bytes,lost_frames,\
                       received_bits_per_second,marked_frames,cnps,late_frames,duplicate_frames,latency_mean_ps,\
                       latency_p50_ps,latency_p99_ps,latency_max_ps,messages,completions,completion_mean_ps,\
-                      completion_p50_ps,completion_p99_ps,completion_max_ps,rate_at_end_bits_per_second\n";
+                      completion_p50_ps,completion_p99_ps,completion_max_ps,rate_at_end_bits_per_second,repeated_frames,\
+                      discarded_frames,naks,timeouts,failed,acknowledged_mean_ps,acknowledged_p50_ps,\
+                      acknowledged_p99_ps,acknowledged_max_ps\n";
 
 /// Returns a text as a CSV value, quoted (RFC 4180) if necessary.
 pub(super) fn quoted(text: &str) -> String {
@@ -30,6 +32,8 @@ pub fn csv(scenario: &Scenario, outcome: &Outcome) -> String {
         let messages = [flow.messages, flow.completion.count];
         let numbers = frames.into_iter().chain(marks).chain(times(&flow.latency)).chain(messages);
         let numbers = numbers.chain(times(&flow.completion)).chain([flow.rate_at_end]);
+        let repeats = [flow.repeated_frames, flow.discarded_frames, flow.naks, flow.timeouts, flow.failed_flows];
+        let numbers = numbers.chain(repeats).chain(times(&flow.acknowledged));
         let line: Vec<String> = head.chain(numbers.map(|number| number.to_string())).collect();
         text += &line.join(",");
         text.push('\n');

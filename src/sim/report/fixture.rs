@@ -7,7 +7,8 @@ use crate::config;
 use crate::dataplane::DropReason;
 use crate::hosts::FlowKind;
 use crate::sets::CLASSES;
-use crate::sim::dcqcn::DcqcnSpec;
+use crate::sim::control::ControlSpec;
+use crate::sim::control::dcqcn::DcqcnSpec;
 use crate::sim::outcome::{
     ClassOutcome, ClassSeries, Ending, FlowOutcome, HostOutcome, LinkOutcome, Outcome, Pause, PortOutcome, PortSeries,
     Samples, Spread, SwitchOutcome,
@@ -69,7 +70,8 @@ fn flow(name: &str, from: usize, class: u8) -> FlowNode {
         start: Nanos(0),
         stop: None,
         load: Load::Steady,
-        dcqcn: None,
+        transport: None,
+        control: None,
     }
 }
 
@@ -77,7 +79,8 @@ fn flow(name: &str, from: usize, class: u8) -> FlowNode {
 pub(in crate::sim) fn scenario() -> Scenario {
     let size = MessageSize::Fixed(Bytes(100_000));
     let messages = Load::Messages { size, every: Nanos(100_000), poisson: false, count: None };
-    let first = FlowNode { load: messages, dcqcn: Some(DcqcnSpec::default()), ..flow("h1-h3", 0, 3) };
+    let first =
+        FlowNode { load: messages, control: Some(ControlSpec::Dcqcn(DcqcnSpec::default())), ..flow("h1-h3", 0, 3) };
     Scenario {
         source: "incast.yaml".to_owned(),
         files: Vec::new(),

@@ -63,6 +63,7 @@ pub(in crate::sim) fn sum<'a>(flows: impl Iterator<Item = &'a FlowOutcome> + Clo
     let mut all = FlowOutcome {
         latency: together(flows.clone().map(|flow| &flow.latency)),
         completion: together(flows.clone().map(|flow| &flow.completion)),
+        acknowledged: together(flows.clone().map(|flow| &flow.acknowledged)),
         ..FlowOutcome::default()
     };
     for flow in flows {
@@ -74,6 +75,11 @@ pub(in crate::sim) fn sum<'a>(flows: impl Iterator<Item = &'a FlowOutcome> + Clo
         all.cnps += flow.cnps;
         all.late_frames += flow.late_frames;
         all.duplicate_frames += flow.duplicate_frames;
+        all.discarded_frames += flow.discarded_frames;
+        all.repeated_frames += flow.repeated_frames;
+        all.naks += flow.naks;
+        all.timeouts += flow.timeouts;
+        all.failed_flows += flow.failed_flows;
         all.messages += flow.messages;
         all.rate_at_end += flow.rate_at_end;
         all.last_arrival_ps = all.last_arrival_ps.max(flow.last_arrival_ps);

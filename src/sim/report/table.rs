@@ -60,6 +60,10 @@ fn flows(groups: &[Group]) -> Table {
         ("lost", Right),
         ("late", Right),
         ("twice", Right),
+        ("repeated", Right),
+        ("discarded", Right),
+        ("timeouts", Right),
+        ("failed", Right),
         ("Gb/s", Right),
         ("marked", Right),
         ("CNPs", Right),
@@ -70,12 +74,19 @@ fn flows(groups: &[Group]) -> Table {
     for group in groups {
         let sum = &group.sum;
         let counts = [sum.lost_frames(), sum.late_frames, sum.duplicate_frames].map(grouped);
+        let repeats = [sum.repeated_frames, sum.discarded_frames, sum.timeouts, sum.failed_flows].map(grouped);
         let row = [group.name.clone(), class(usize::from(group.class), group.lossless)];
-        let row = row.into_iter().chain([grouped(sum.sent_frames), grouped(sum.received_frames)]).chain(counts);
+        let row = row
+            .into_iter()
+            .chain([grouped(sum.sent_frames), grouped(sum.received_frames)])
+            .chain(counts)
+            .chain(repeats);
         let marks = [share(sum.marked_frames, sum.received_frames), grouped(sum.cnps)];
         table.row(row.chain([gigabits(group.rate)]).chain(marks).chain(quantiles(&sum.latency)));
     }
-    table.without_idle(&["late", "twice", "CNPs"], "0").without_idle(&["marked"], NOTHING)
+    table
+        .without_idle(&["late", "twice", "repeated", "discarded", "timeouts", "failed", "CNPs"], "0")
+        .without_idle(&["marked"], NOTHING)
 }
 
 fn messages(groups: &[Group]) -> Table {
@@ -87,13 +98,17 @@ fn messages(groups: &[Group]) -> Table {
         ("time p50", Right),
         ("p99", Right),
         ("max", Right),
+        ("ACKed p50", Right),
+        ("ACKed p99", Right),
+        ("ACKed max", Right),
     ]);
     for group in groups.iter().filter(|group| group.sum.messages > 0) {
         let row = [group.name.clone(), class(usize::from(group.class), group.lossless)];
         let counts = [group.sum.messages, group.sum.completion.count].map(grouped);
-        table.row(row.into_iter().chain(counts).chain(quantiles(&group.sum.completion)));
+        let times = quantiles(&group.sum.completion).into_iter().chain(quantiles(&group.sum.acknowledged));
+        table.row(row.into_iter().chain(counts).chain(times));
     }
-    table
+    table.without_idle(&["ACKed p50", "ACKed p99", "ACKed max"], NOTHING)
 }
 
 /// Returns the table of port classes with any activity.

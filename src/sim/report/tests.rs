@@ -150,14 +150,14 @@ fn flows_are_lines_of_csv() {
     let (mut scenario, outcome) = fixture::run();
     scenario.hosts[2].name = "h3, \"the sink\"".to_owned();
     insta::assert_snapshot!(csv(&scenario, &outcome), @r#"
-    flow,from,to,class,lossless,sent_frames,sent_bytes,received_frames,received_bytes,lost_frames,received_bits_per_second,marked_frames,cnps,late_frames,duplicate_frames,latency_mean_ps,latency_p50_ps,latency_p99_ps,latency_max_ps,messages,completions,completion_mean_ps,completion_p50_ps,completion_p99_ps,completion_max_ps,rate_at_end_bits_per_second
-    h1-h3,h1,"h3, ""the sink""",3,true,1000,1000000,1000,1000000,0,3900952381,50,12,0,0,12000000,12000000,32000000,36000000,10,10,300000000,300000000,800000000,900000000,4000000000
-    h2-h3,h2,"h3, ""the sink""",3,true,1200,1200000,1200,1200000,0,4703540670,30,0,0,0,15000000,15000000,40000000,45000000,0,0,0,0,0,0,0
-    h2-h3.2,h2,"h3, ""the sink""",0,false,300,300000,290,290000,10,1187840000,0,0,0,0,18000000,18000000,48000000,54000000,0,0,0,0,0,0,0
+    flow,from,to,class,lossless,sent_frames,sent_bytes,received_frames,received_bytes,lost_frames,received_bits_per_second,marked_frames,cnps,late_frames,duplicate_frames,latency_mean_ps,latency_p50_ps,latency_p99_ps,latency_max_ps,messages,completions,completion_mean_ps,completion_p50_ps,completion_p99_ps,completion_max_ps,rate_at_end_bits_per_second,repeated_frames,discarded_frames,naks,timeouts,failed,acknowledged_mean_ps,acknowledged_p50_ps,acknowledged_p99_ps,acknowledged_max_ps
+    h1-h3,h1,"h3, ""the sink""",3,true,1000,1000000,1000,1000000,0,3900952381,50,12,0,0,12000000,12000000,32000000,36000000,10,10,300000000,300000000,800000000,900000000,4000000000,0,0,0,0,0,0,0,0,0
+    h2-h3,h2,"h3, ""the sink""",3,true,1200,1200000,1200,1200000,0,4703540670,30,0,0,0,15000000,15000000,40000000,45000000,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0
+    h2-h3.2,h2,"h3, ""the sink""",0,false,300,300000,290,290000,10,1187840000,0,0,0,0,18000000,18000000,48000000,54000000,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0
     "#);
     let text = csv(&scenario, &outcome);
     let commas: Vec<usize> = text.lines().map(|line| line.matches(',').count()).collect();
-    assert_eq!(commas, [25, 26, 26, 26], "one more in the quotes");
+    assert_eq!(commas, [34, 35, 35, 35], "one more in the quotes");
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn json_shows_verdict_flows_ports_links_and_samples() {
     let (scenario, outcome) = trouble();
     let value = json(&scenario, &outcome, false);
     insta::assert_snapshot!(value["verdict"], @r#"{"kept":false,"lossless_lost_frames":20,"lossless_sent_frames":2200,"starved":false}"#);
-    insta::assert_snapshot!(value["flows"][0], @r#"{"class":3,"cnps":12,"completion":{"count":10,"max_ps":900000000,"mean_ps":300000000,"min_ps":100000000,"p50_ps":300000000,"p99_ps":800000000},"duplicate_frames":0,"from":"h1","last_arrival_ps":2100000000,"late_frames":0,"latency":{"count":1000,"max_ps":36000000,"mean_ps":12000000,"min_ps":4000000,"p50_ps":12000000,"p99_ps":32000000},"lossless":true,"lost_frames":0,"marked_frames":50,"messages":10,"name":"h1-h3","priority":3,"rate_at_end_bits_per_second":4000000000,"received_bits_per_second":3900952381,"received_bytes":1000000,"received_frames":1000,"sent_bytes":1000000,"sent_frames":1000,"to":"h3"}"#);
+    insta::assert_snapshot!(value["flows"][0], @r#"{"acknowledged":{"count":0,"max_ps":0,"mean_ps":0,"min_ps":0,"p50_ps":0,"p99_ps":0},"class":3,"cnps":12,"completion":{"count":10,"max_ps":900000000,"mean_ps":300000000,"min_ps":100000000,"p50_ps":300000000,"p99_ps":800000000},"discarded_frames":0,"duplicate_frames":0,"from":"h1","has_failed":false,"last_arrival_ps":2100000000,"late_frames":0,"latency":{"count":1000,"max_ps":36000000,"mean_ps":12000000,"min_ps":4000000,"p50_ps":12000000,"p99_ps":32000000},"lossless":true,"lost_frames":0,"marked_frames":50,"messages":10,"naks":0,"name":"h1-h3","priority":3,"rate_at_end_bits_per_second":4000000000,"received_bits_per_second":3900952381,"received_bytes":1000000,"received_frames":1000,"repeated_frames":0,"sent_bytes":1000000,"sent_frames":1000,"timeouts":0,"to":"h3"}"#);
     insta::assert_snapshot!(value["switches"][0]["ports"][1], @r#"{"backlog_held_ps":0,"backlog_xoffs":0,"classes":[{"class":0,"dropped_frames":10,"drops":{"threshold":10},"group_at_stop_cells":0,"group_highest_cells":900,"headroom_cells":0,"headroom_highest_cells":0,"held_ps":0,"lossless":false,"marked_frames":0,"pauses_sent":0,"peer_held_ps":0,"pfc_received_xoff":0,"pfc_sent_xoff":0,"pfc_sent_xon":0,"queue_at_stop_bytes":0,"queue_highest_cells":0,"received_frames":300,"sent_bytes":0,"sent_frames":0},{"class":3,"dropped_frames":8,"drops":{"headroom_full":7,"watchdog":1},"group_at_stop_cells":0,"group_highest_cells":1600,"headroom_cells":200,"headroom_highest_cells":90,"held_ps":0,"lossless":true,"marked_frames":0,"pauses_sent":2,"peer_held_ps":300000000,"pfc_received_xoff":0,"pfc_sent_xoff":5,"pfc_sent_xon":2,"queue_at_stop_bytes":0,"queue_highest_cells":0,"received_frames":1000,"sent_bytes":0,"sent_frames":0}],"insurance_highest_cells":0,"missed_frames":4,"missed_lossless_frames":2,"name":"p2","pfc_received_frames":0,"pfc_sent_frames":0,"ring_highest_frames":12,"unclassified_drops":{"link_local":2},"watchdog_restores":0,"watchdog_storms":0}"#);
     insta::assert_snapshot!(value["links"][0], @r#"{"name":"tor.p1-h1","ways":[{"lost_frames":1,"lost_pfc_frames":1,"toward":"tor.p1"},{"lost_frames":6,"lost_pfc_frames":0,"toward":"h1"}]}"#);
     let keys = |value: &serde_json::Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(" ");
@@ -220,13 +220,13 @@ fn variants_are_compared() {
     let text = super::verdict::lines(&scenario, short);
     assert!(text.starts_with("lossless: KEPT, not promised - 0 of 2,200 lossless frames lost\n"), "{text}");
     insta::assert_snapshot!(comparison_csv(&rows), @r#"
-    variant,seed,lossless_received_bits_per_second,lossy_received_bits_per_second,lossless_lost_frames,lossy_lost_frames,pauses_sent,peers_held_ps,marked_per_million,cnps,headroom_highest_bytes,lossless_shared_highest_bytes,lossy_shared_highest_bytes,completion_p50_ps,completion_p99_ps,completion_max_ps,lossless_slowest_bits_per_second,lossless_fastest_bits_per_second,lossless_fairness_per_million,lossless_latency_p50_ps,lossless_latency_p99_ps,lossless_queue_highest_bytes,xoffs_sent,hosts_held_ps,insurance_highest_bytes,headroom_set_aside_bytes,lossless_pool_bytes,lossless_group_at_stop_least_cells,lossless_group_at_stop_most_cells,lossless_pool_at_stop_cells,lossless_pool_free_at_stop_cells,busiest_uplink_bits_per_second,idlest_uplink_bits_per_second,watchdog_storms,watchdog_dropped_frames,lossless_unknown_dropped_frames,not_promised_reasons,ending
-    pfc,7,8604493051,1187840000,0,10,4,600000000,32128,12,37440,644800,187200,300000000,800000000,900000000,3900952381,4703540670,991375,12000000,40000000,603200,10,600000000,0,428064,9104784,0,0,2000,41773,0,0,0,0,0,0,drained
-    "no, pfc",7,8602655730,1187840000,20,10,4,600000000,32388,12,37440,644800,187200,300000000,800000000,900000000,3900952381,4701703349,991410,12000000,40000000,603200,10,600000000,0,428064,9104784,0,0,2000,41773,0,0,0,1,0,2,undrained
+    variant,seed,lossless_received_bits_per_second,lossy_received_bits_per_second,lossless_lost_frames,lossy_lost_frames,pauses_sent,peers_held_ps,marked_per_million,cnps,headroom_highest_bytes,lossless_shared_highest_bytes,lossy_shared_highest_bytes,completion_p50_ps,completion_p99_ps,completion_max_ps,repeated_frames,timeouts,failed_flows,completions,lossless_slowest_bits_per_second,lossless_fastest_bits_per_second,lossless_fairness_per_million,lossless_latency_p50_ps,lossless_latency_p99_ps,lossless_queue_highest_bytes,xoffs_sent,hosts_held_ps,insurance_highest_bytes,headroom_set_aside_bytes,lossless_pool_bytes,lossless_group_at_stop_least_cells,lossless_group_at_stop_most_cells,lossless_pool_at_stop_cells,lossless_pool_free_at_stop_cells,busiest_uplink_bits_per_second,idlest_uplink_bits_per_second,watchdog_storms,watchdog_dropped_frames,lossless_unknown_dropped_frames,not_promised_reasons,ending
+    pfc,7,8604493051,1187840000,0,10,4,600000000,32128,12,37440,644800,187200,300000000,800000000,900000000,0,0,0,10,3900952381,4703540670,991375,12000000,40000000,603200,10,600000000,0,428064,9104784,0,0,2000,41773,0,0,0,0,0,0,drained
+    "no, pfc",7,8602655730,1187840000,20,10,4,600000000,32388,12,37440,644800,187200,300000000,800000000,900000000,0,0,0,10,3900952381,4701703349,991410,12000000,40000000,603200,10,600000000,0,428064,9104784,0,0,2000,41773,0,0,0,1,0,2,undrained
     "#);
     let value = comparison_json(&rows);
     assert_eq!((&value[1]["variant"], &value[1]["lossless_lost_frames"]), (&"no, pfc".into(), &20.into()));
-    assert_eq!(value[0].as_object().unwrap().len(), 38);
+    assert_eq!(value[0].as_object().unwrap().len(), 42);
     assert_eq!(
         (&value[0]["not_promised"], value[1]["not_promised"][0].as_str()),
         (&serde_json::json!([]), Some("h1 does not obey PFC"))

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use super::bounds;
 use crate::config::yaml::read::Item;
-use crate::sim::dcqcn::DcqcnSpec;
+use crate::sim::control::dcqcn::DcqcnSpec;
 use crate::units::{BitRate, Bytes, Nanos};
 
 const KEYS: &[&str] = &[

@@ -7,11 +7,13 @@ use super::cables::Cables;
 use super::hosts::{ALL, HostFlows};
 use super::net::Net;
 use super::timing::Timing;
-use super::{dcqcn, load, marks};
+use super::{control, dcqcn, load, marks, transport};
 use crate::config::sections::hosts::SLOWEST_FLOW;
 use crate::config::yaml::read::{Fields, Item, Report};
-use crate::hosts::{FlowPattern, FlowSpec, FlowTarget};
+use crate::hosts::{FlowKind, FlowPattern, FlowSpec, FlowTarget};
+use crate::sim::control::ControlSpec;
 use crate::sim::spec::{FlowNode, FrameSizes, Load};
+use crate::sim::transport::{Recovery, TransportSpec};
 use crate::units::{BitRate, Nanos};
 
 const KEYS: &[&str] = &[
@@ -29,6 +31,8 @@ const KEYS: &[&str] = &[
     "stop",
     "load",
     "dcqcn",
+    "cc",
+    "transport",
 ];
 /// The keys of a flow of a host: all but `from`.
 const KEYS_AT_HOST: &[&str] = KEYS.split_at(1).1;
@@ -139,13 +143,10 @@ impl Flows<'_, '_> {
         let at = self.net.hosts[from].at?;
         let marks = marks::read(fields, self.net, at)?;
         let link = self.net.spec(at)?.rate;
-        let dcqcn = fields.get("dcqcn").and_then(|item| dcqcn::read(&item));
-        if let Some(item) = fields.get("dcqcn").filter(|_| dcqcn.is_some() && !marks.ecn) {
-            item.warn(
-                "no switch marks the packets of this flow, which are not ECN-capable, so DCQCN never slows it down; \
-                 write `ecn: true`",
-            );
-        }
+        let control = read_control(fields, marks.ecn);
+        let transport = read_transport(fields, control, marks.kind);
+        let load = fields.get("load").and_then(|item| load::read(&item)).unwrap_or(Load::Steady);
+        check_messages(fields, transport, load);
         let (start, stop) = self.read_times(fields);
         Some(FlowNode {
             name: String::new(),
@@ -162,8 +163,9 @@ impl Flows<'_, '_> {
             rate: fields.get("rate").and_then(|item| read_rate(&item, link)).unwrap_or(link),
             start,
             stop,
-            load: fields.get("load").and_then(|item| load::read(&item)).unwrap_or(Load::Steady),
-            dcqcn,
+            load,
+            transport,
+            control,
         })
     }
 
@@ -262,8 +264,59 @@ impl Flows<'_, '_> {
                 FlowPattern::Steady => Load::Steady,
                 FlowPattern::OnOff { on, off } => Load::OnOff { on, off },
             },
-            dcqcn: None,
+            transport: None,
+            control: None,
         })
+    }
+}
+
+/// Reads the congestion control of a flow, whose packets are ECN-capable or not.
+fn read_control(fields: &Fields<'_>, is_ecn: bool) -> Option<ControlSpec> {
+    let dcqcn = fields.get("dcqcn").and_then(|item| dcqcn::read(&item)).map(ControlSpec::Dcqcn);
+    let control = fields.get("cc").and_then(|item| control::read(&item)).flatten();
+    if let (Some(item), Some(_), Some(_)) = (fields.get("cc"), control, dcqcn) {
+        item.fail("`dcqcn` is a congestion control too; keep one of the two");
+    }
+    let chosen = control.or(dcqcn)?;
+    let item = fields.get(if control.is_some() { "cc" } else { "dcqcn" });
+    if let Some(item) = item.filter(|_| chosen.needs().ecn && !is_ecn) {
+        let name = chosen.name().to_uppercase();
+        item.warn(format!(
+            "no switch marks the packets of this flow, which are not ECN-capable, so {name} never slows it down; write \
+             `ecn: true`"
+        ));
+    }
+    Some(chosen)
+}
+
+/// Reads the transport of a flow of `kind`. Congestion control by ACKs has the default one.
+fn read_transport(fields: &Fields<'_>, control: Option<ControlSpec>, kind: FlowKind) -> Option<TransportSpec> {
+    let needed = control.filter(|control| control.needs().acks);
+    let transport = match fields.get("transport") {
+        None => needed.map(|_| TransportSpec::default()),
+        Some(item) => {
+            let transport = transport::read(&item)?;
+            if let (None, Some(control)) = (transport, needed) {
+                item.fail(format!("{} needs ACKs; write `go-back-n`, or leave `transport` out", control.name()));
+            }
+            transport
+        }
+    };
+    if transport.is_some() && kind != FlowKind::Roce {
+        let item = fields.get("transport").or(fields.get("cc")).unwrap_or_else(|| fields.owner().clone());
+        item.fail("only RoCE packets have numbers and ACKs; write `kind: roce`");
+    }
+    transport
+}
+
+/// Reports an error if a flow without messages would have to begin its message again.
+fn check_messages(fields: &Fields<'_>, transport: Option<TransportSpec>, load: Load) {
+    let begins_again = transport.is_some_and(|transport| transport.recovery == Recovery::GoBack0);
+    if begins_again && !matches!(load, Load::Messages { .. }) {
+        let item = fields.get("transport").unwrap_or_else(|| fields.owner().clone());
+        item.fail(
+            "`go-back-0` begins a message again, and this flow has none; write e.g. `load: {message: 1MB, every: 1ms}`",
+        );
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod bounds;
 mod cables;
+mod control;
 mod dcqcn;
 mod faults;
 mod flows;
@@ -17,6 +18,7 @@ mod switches;
 #[cfg(test)]
 mod tests;
 mod timing;
+mod transport;
 mod variants;
 mod written;
 

@@ -1,13 +1,18 @@
 //! Draws added to the generator later, after tests and documents had named many seeds. They have random numbers of
 //! their own, so everything else that a seed draws stays unchanged.
 
-use super::super::draft::{Draft, FaultDraft, FaultKindDraft, FlowDraft, FrameDraft, LoadDraft};
+use super::super::draft::{Draft, FaultDraft, FaultKindDraft, FlowDraft, FrameDraft, LoadDraft, TransportDraft};
 use super::{DrawRng, Mood};
 use crate::sim::rng::Rng;
 
 /// Stream of random numbers. It is the first one after the generator's own from which no seed named in
 /// docs/simulation-found.md draws anything.
 const STREAM: u64 = super::STREAM + 7;
+
+/// Stream of random numbers of transports, chosen in the same way.
+const TRANSPORT_STREAM: u64 = STREAM + 5;
+
+const CONTROLS: &[&str] = &["dcqcn", "dcqcn-nic", "dctcp", "timely", "swift", "theta-powertcp"];
 
 /// Adds the later draws to `draft`. New draws must be added at the end of this function.
 pub fn draw(mood: &Mood, draft: &mut Draft) {
@@ -21,6 +26,32 @@ pub fn draw(mood: &Mood, draft: &mut Draft) {
     }
     if mood.is_busy && rng.percent(40) {
         flood(&mut rng, draft);
+    }
+    let mut rng = DrawRng(Rng::new(draft.seed, TRANSPORT_STREAM));
+    if rng.percent(30) {
+        transports(&mut rng, draft);
+    }
+}
+
+/// Gives some flows reliable transport and congestion control.
+fn transports(rng: &mut DrawRng, draft: &mut Draft) {
+    for flow in &mut draft.flows {
+        if !rng.percent(60) {
+            continue;
+        }
+        flow.transport = Some(TransportDraft {
+            recovery: match rng.between(0, 3) {
+                0 if matches!(flow.load, LoadDraft::Messages(..)) => "go-back-0",
+                1 => "selective-repeat",
+                _ => "go-back-n",
+            },
+            ack_every: if rng.percent(60) { 1 } else { rng.between(2, 32) },
+            window: rng.maybe(50, |rng| rng.spread(2_000, 1 << 20)),
+            timeout: rng.spread(20_000, 2_000_000),
+        });
+        if rng.percent(60) {
+            (flow.control, flow.dcqcn) = (Some(rng.pick(CONTROLS)), false);
+        }
     }
 }
 
@@ -55,6 +86,8 @@ fn flood(rng: &mut DrawRng, draft: &mut Draft) {
             stop: None,
             load: LoadDraft::Steady,
             dcqcn: false,
+            control: None,
+            transport: None,
         };
         draft.flows.push(flow);
     }
@@ -95,6 +128,7 @@ mod tests {
                 _ => false,
             };
             assert!(draft.drain.is_none() && !draft.faults.iter().any(is_later), "seed {seed}");
+            assert!(draft.flows.iter().all(|flow| flow.transport.is_none()), "seed {seed}");
         }
     }
 }

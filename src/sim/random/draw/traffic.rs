@@ -84,6 +84,8 @@ fn flow(rng: &mut DrawRng, mood: &Mood, draft: &Draft, (from, to): (usize, usize
         stop: rng.maybe(15, |rng| rng.between(draft.duration / 2, draft.duration)),
         load: load(rng),
         dcqcn: ecn && rng.percent(35),
+        control: None,
+        transport: None,
     }
 }
 

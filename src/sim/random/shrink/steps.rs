@@ -2,7 +2,7 @@
 
 use super::super::draft::{
     ClassDraft, CrossingDraft, Draft, FlowDraft, FrameDraft, HeadroomDraft, HostDraft, LoadDraft, PortDraft,
-    SwitchDraft,
+    SwitchDraft, TransportDraft,
 };
 use crate::sim::shrink::Step;
 
@@ -174,12 +174,21 @@ fn plain(port: PortDraft) -> PortDraft {
 }
 
 fn simple_flows(draft: &Draft, place: usize, _: u64) -> Option<Draft> {
-    const SIMPLER: [fn(&mut FlowDraft); 7] = [
-        |flow| flow.load = LoadDraft::Steady,
+    const SIMPLER: [fn(&mut FlowDraft); 10] = [
+        |flow| {
+            if flow.transport.is_none_or(|transport| transport.recovery != "go-back-0") {
+                flow.load = LoadDraft::Steady;
+            }
+        },
         |flow| flow.frame = FrameDraft::Fixed(1078),
         |flow| flow.rate = None,
         |flow| flow.dcqcn = false,
-        |flow| flow.ecn = flow.dcqcn,
+        |flow| flow.control = None,
+        |flow| flow.transport = flow.transport.filter(|_| flow.control.is_some()),
+        |flow| {
+            flow.transport = flow.transport.map(|transport| TransportDraft { window: None, ack_every: 1, ..transport })
+        },
+        |flow| flow.ecn = flow.dcqcn || flow.control.is_some(),
         |flow| flow.stop = None,
         |flow| flow.start = 10_000,
     ];

@@ -10,7 +10,8 @@ use super::*;
 use crate::hosts::FlowKind;
 use crate::mmu::HeadroomPolicy;
 use crate::sets::ClassSet;
-use crate::sim::dcqcn::DcqcnSpec;
+use crate::sim::control::ControlSpec;
+use crate::sim::control::dcqcn::DcqcnSpec;
 use crate::sim::spec::{
     End, FaultKind, FrameSizes, HostNode, Load, Lost, MessageSize, PollSpec, PortRef, ReceiverSpec, Way,
 };
@@ -93,7 +94,7 @@ fn flow_with_two_keys_has_the_default_values() {
     assert_eq!((flow.from, flow.to, flow.kind), (0, 1, FlowKind::Roce));
     assert_eq!((flow.class, flow.priority, flow.lossless, flow.dscp, flow.ecn), (3, 3, true, 26, true));
     assert_eq!((flow.rate, flow.frames, flow.tag), (BitRate(10_000_000_000), FrameSizes::Fixed(1078), None));
-    assert_eq!((flow.start, flow.stop, flow.load, flow.dcqcn), (Nanos(10_000), None, Load::Steady, None));
+    assert_eq!((flow.start, flow.stop, flow.load, flow.control), (Nanos(10_000), None, Load::Steady, None));
     assert_eq!((other.class, other.lossless, other.ecn, other.kind), (0, false, false, FlowKind::Udp));
 }
 
@@ -150,12 +151,12 @@ fn every_key_of_a_flow_is_read() {
     let messages = |size, every, poisson, count| Load::Messages { size, every: Nanos(every), poisson, count };
     assert_eq!(flows[4].load, messages(MessageSize::WebSearch, 1_000_000, true, None));
     assert_eq!(flows[6].load, messages(MessageSize::Uniform(Bytes(1_000), Bytes(1_000_000)), 50_000, false, Some(9)));
-    assert_eq!(flows[4].dcqcn, Some(DcqcnSpec::default()));
+    assert_eq!(flows[4].control, Some(ControlSpec::Dcqcn(DcqcnSpec::default())));
     assert_eq!(
-        (flows[6].dcqcn, flows[10].load),
+        (flows[6].control, flows[10].load),
         (None, messages(MessageSize::Fixed(Bytes(1_000_000)), 10_000_000_000, false, Some(1)))
     );
-    let dcqcn = flows[11].dcqcn.unwrap();
+    let Some(ControlSpec::Dcqcn(dcqcn)) = flows[11].control else { panic!("{:?}", flows[11].control) };
     assert_eq!((dcqcn.g_shift, dcqcn.fast_recovery, dcqcn.additive), (4, 3, BitRate(80_000_000)));
     assert_eq!(
         (dcqcn.cnp_interval, dcqcn.alpha_timer, dcqcn.increase_timer),

@@ -1,5 +1,6 @@
 //! DCQCN (Zhu et al., SIGCOMM 2015): a sender's rate follows the CNPs that its receiver sends.
 
+use super::CongestionControl;
 use crate::units::{BitRate, Bytes, Nanos};
 
 /// Parameters of DCQCN; the default is the paper's.
@@ -99,7 +100,7 @@ impl Rules {
 
 /// Converts to picoseconds, with a minimum of one nanosecond: a timer of zero length would never finish.
 fn picoseconds(time: Nanos) -> u64 {
-    time.0.max(1).saturating_mul(super::HZ / 1_000_000_000)
+    time.0.max(1).saturating_mul(super::super::HZ / 1_000_000_000)
 }
 
 impl Sender {
@@ -121,68 +122,11 @@ impl Sender {
         }
     }
 
-    /// Returns RC, the rate at which the flow may send.
-    #[must_use]
-    #[inline]
-    pub fn rate(&self) -> BitRate {
-        BitRate(self.current)
-    }
-
     /// Returns alpha, the estimated share of congested packets, in millionths. Its decay is up to date as of the last
     /// other call.
     #[must_use]
     pub fn alpha_millionths(&self) -> u32 {
         ((self.alpha * 1_000_000) >> 32) as u32
-    }
-
-    /// Handles an arriving CNP by equation 1:
-    ///
-    /// ```text
-    /// RT = RC,  RC = RC (1 - alpha/2),  alpha = (1 - g) alpha + g
-    /// ```
-    pub fn cnp(&mut self, now_ps: u64) {
-        self.decay(now_ps);
-        self.target = self.current;
-        let cut = (u128::from(self.current) * u128::from(self.alpha)) >> 33;
-        self.current = (self.current - cut as u64).max(self.least);
-        self.alpha = self.alpha - (self.alpha >> self.rules.g_shift) + (ONE >> self.rules.g_shift);
-        self.alpha_due = Some(now_ps.saturating_add(self.rules.alpha_timer));
-        self.increase_due = now_ps.saturating_add(self.rules.increase_timer);
-        (self.timer_rounds, self.byte_rounds, self.bytes) = (0, 0, 0);
-    }
-
-    /// Counts bytes that have left: each B of them increase the rate once.
-    #[inline]
-    pub fn sent(&mut self, bytes: u64, now_ps: u64) {
-        self.decay(now_ps);
-        if self.is_at_line() {
-            return;
-        }
-        self.bytes = self.bytes.saturating_add(bytes);
-        while self.bytes >= self.rules.byte_counter {
-            self.bytes -= self.rules.byte_counter;
-            self.byte_rounds = self.byte_rounds.saturating_add(1);
-            self.increase();
-        }
-    }
-
-    /// Returns when [`Sender::timer`] is due; `None` while the flow is at line rate.
-    #[must_use]
-    #[inline]
-    pub fn next_timer(&self) -> Option<u64> {
-        let alpha_due = self.alpha_due.filter(|_| !self.is_at_line())?;
-        Some(alpha_due.min(self.increase_due))
-    }
-
-    /// Runs the timers that are due: alpha decays every K, the rate increases every T. Call it at the time that
-    /// [`Sender::next_timer`] returns, or later.
-    pub fn timer(&mut self, now_ps: u64) {
-        self.decay(now_ps);
-        while self.increase_due <= now_ps && !self.is_at_line() {
-            self.increase_due = self.increase_due.saturating_add(self.rules.increase_timer);
-            self.timer_rounds = self.timer_rounds.saturating_add(1);
-            self.increase();
-        }
     }
 
     #[inline]
@@ -236,6 +180,63 @@ impl Sender {
     }
 }
 
+impl CongestionControl for Sender {
+    /// Returns RC, the rate at which the flow may send.
+    #[inline]
+    fn rate(&self) -> BitRate {
+        BitRate(self.current)
+    }
+
+    /// Handles an arriving CNP by equation 1:
+    ///
+    /// ```text
+    /// RT = RC,  RC = RC (1 - alpha/2),  alpha = (1 - g) alpha + g
+    /// ```
+    fn notified(&mut self, now_ps: u64) {
+        self.decay(now_ps);
+        self.target = self.current;
+        let cut = (u128::from(self.current) * u128::from(self.alpha)) >> 33;
+        self.current = (self.current - cut as u64).max(self.least);
+        self.alpha = self.alpha - (self.alpha >> self.rules.g_shift) + (ONE >> self.rules.g_shift);
+        self.alpha_due = Some(now_ps.saturating_add(self.rules.alpha_timer));
+        self.increase_due = now_ps.saturating_add(self.rules.increase_timer);
+        (self.timer_rounds, self.byte_rounds, self.bytes) = (0, 0, 0);
+    }
+
+    /// Counts bytes that have left: each B of them increase the rate once.
+    #[inline]
+    fn sent(&mut self, bytes: u64, now_ps: u64) {
+        self.decay(now_ps);
+        if self.is_at_line() {
+            return;
+        }
+        self.bytes = self.bytes.saturating_add(bytes);
+        while self.bytes >= self.rules.byte_counter {
+            self.bytes -= self.rules.byte_counter;
+            self.byte_rounds = self.byte_rounds.saturating_add(1);
+            self.increase();
+        }
+    }
+
+    /// Returns when [`CongestionControl::timer`] is due; `None` while the flow is at line rate.
+    #[inline]
+    fn next_timer(&self) -> Option<u64> {
+        let alpha_due = self.alpha_due.filter(|_| !self.is_at_line())?;
+        Some(alpha_due.min(self.increase_due))
+    }
+
+    /// Runs the timers that are due: alpha decays every K, the rate increases every T. Call it at the time that
+    /// [`CongestionControl::next_timer`] returns, or later.
+    fn timer(&mut self, now_ps: u64) {
+        self.decay(now_ps);
+        while self.increase_due <= now_ps && !self.is_at_line() {
+            self.increase_due = self.increase_due.saturating_add(self.rules.increase_timer);
+            self.timer_rounds = self.timer_rounds.saturating_add(1);
+            self.increase();
+        }
+    }
+}
+
 /// The receiver's part, the paper's notification point: it decides when a flow's sender gets a CNP.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotificationPoint {
@@ -245,10 +246,10 @@ pub struct NotificationPoint {
 }
 
 impl NotificationPoint {
-    /// Returns the receiver of a flow of which no packet has arrived.
+    /// Returns the receiver of a flow of which no packet has arrived; N is `interval_ps`.
     #[must_use]
-    pub fn new(spec: &DcqcnSpec) -> Self {
-        Self { interval: spec.cnp_interval.0.saturating_mul(super::HZ / 1_000_000_000), quiet_until: 0 }
+    pub fn new(interval_ps: u64) -> Self {
+        Self { interval: interval_ps, quiet_until: 0 }
     }
 
     /// Handles an arriving marked packet. Returns whether a CNP answers it: only the first in each interval N is

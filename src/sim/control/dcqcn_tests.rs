@@ -33,16 +33,16 @@ fn sender_begins_at_line_rate_without_a_timer() {
 #[test]
 fn a_cnp_cuts_by_half_of_alpha() {
     let mut sender = Sender::new(&spec(), LINE, 0);
-    sender.cnp(US);
+    sender.notified(US);
     // alpha = 1 cuts the rate by half. alpha stays 1: 255/256 + 1/256.
     assert_eq!((sender.rate().0, sender.alpha_millionths()), (20_000_000_000, 1_000_000));
     assert_eq!(sender.next_timer(), Some(56 * US));
-    sender.cnp(2 * US);
+    sender.notified(2 * US);
     assert_eq!(sender.rate().0, 10_000_000_000);
     // One K later alpha = 255/256. A CNP then cuts by 255/512 and raises alpha to (255/256)^2 + 1/256 = 65281/65536.
     sender.decay(57 * US);
     assert_eq!(sender.alpha_millionths(), 996_093);
-    sender.cnp(57 * US);
+    sender.notified(57 * US);
     assert_eq!(sender.rate().0, 10_000_000_000 * 257 / 512);
     assert_eq!(sender.alpha_millionths(), 996_109, "65281/65536");
 }
@@ -50,8 +50,8 @@ fn a_cnp_cuts_by_half_of_alpha() {
 #[test]
 fn fast_recovery_halves_the_gap_then_it_adds() {
     let mut sender = Sender::new(&spec(), LINE, 0);
-    sender.cnp(0);
-    sender.cnp(0);
+    sender.notified(0);
+    sender.notified(0);
     // RT 20G, RC 10G; alpha and rate have the same period here, so each call does both.
     let fast = rates(&mut sender, 5);
     assert_eq!(fast, [15_000_000_000, 17_500_000_000, 18_750_000_000, 19_375_000_000, 19_687_500_000]);
@@ -64,7 +64,7 @@ fn fast_recovery_halves_the_gap_then_it_adds() {
 #[test]
 fn byte_counter_increases_the_rate_and_a_cnp_resets_it() {
     let mut sender = Sender::new(&spec(), LINE, 0);
-    sender.cnp(0);
+    sender.notified(0);
     sender.sent(9_999_999, US);
     assert_eq!(sender.rate().0, 20_000_000_000);
     sender.sent(1, US);
@@ -72,7 +72,7 @@ fn byte_counter_increases_the_rate_and_a_cnp_resets_it() {
     sender.sent(40_000_000, US);
     assert_eq!(sender.rate().0, 39_375_000_000, "five rounds of fast recovery");
     sender.sent(9_000_000, US);
-    sender.cnp(2 * US);
+    sender.notified(2 * US);
     sender.sent(9_999_999, 2 * US);
     assert_eq!((sender.byte_rounds, sender.rate().0), (0, 19_687_500_000), "the counter began at zero again");
 }
@@ -80,7 +80,7 @@ fn byte_counter_increases_the_rate_and_a_cnp_resets_it() {
 #[test]
 fn hyper_increase_wants_both_counters_beyond_f() {
     let mut sender = Sender::new(&spec(), LINE, 0);
-    (0..4).for_each(|_| sender.cnp(0));
+    (0..4).for_each(|_| sender.notified(0));
     rates(&mut sender, 5);
     let target = |sender: &Sender| sender.target;
     assert_eq!(target(&sender), 5_000_000_000);
@@ -97,14 +97,14 @@ fn hyper_increase_wants_both_counters_beyond_f() {
 #[test]
 fn sender_back_at_line_rate_stops_timers_and_alpha_decays_on() {
     let mut sender = Sender::new(&spec(), BitRate(1_000_000_000), 0);
-    sender.cnp(0);
+    sender.notified(0);
     let mut calls = 0;
     while let Some(due) = sender.next_timer() {
         sender.timer(due);
         calls += 1;
     }
     assert_eq!((sender.rate().0, calls), (1_000_000_000, 29), "2^29 is more than the half that was cut");
-    sender.cnp(1000 * 55 * US);
+    sender.notified(1000 * 55 * US);
     // (255/256)^1000 = 0.01997: a cut of 0.998 %.
     assert_eq!(sender.rate().0 / 10_000, 99_001);
 }
@@ -112,8 +112,8 @@ fn sender_back_at_line_rate_stops_timers_and_alpha_decays_on() {
 #[test]
 fn late_timer_call_applies_all_due_steps() {
     let (mut late, mut prompt) = (Sender::new(&spec(), LINE, 0), Sender::new(&spec(), LINE, 0));
-    late.cnp(0);
-    prompt.cnp(0);
+    late.notified(0);
+    prompt.notified(0);
     rates(&mut prompt, 12);
     late.timer(12 * 55 * US);
     assert_eq!(late, prompt);
@@ -121,7 +121,7 @@ fn late_timer_call_applies_all_due_steps() {
 
 #[test]
 fn receiver_sends_at_most_one_cnp_per_interval() {
-    let mut receiver = NotificationPoint::new(&spec());
+    let mut receiver = NotificationPoint::new(50_000 * 1000);
     let answered: Vec<u64> = (0..200).filter(|us| us % 3 == 0 && receiver.marked(us * US)).collect();
     assert_eq!(answered, [0, 51, 102, 153]);
 }
@@ -140,7 +140,7 @@ proptest! {
         for (what, amount) in steps {
             now += amount;
             match what {
-                0 => sender.cnp(now),
+                0 => sender.notified(now),
                 1 => sender.sent(amount, now),
                 _ => {
                     sender.timer(now);
@@ -159,7 +159,7 @@ fn share(seed: u64, head_start_us: u64, all_us: u64) -> [u64; 2] {
     let (kmin, kmax) = (100_000, 400_000);
     let mut rng = Rng::new(seed, 0);
     let mut senders = [0; 2].map(|_| Sender::new(&spec(), LINE, 0));
-    let mut receivers = [0; 2].map(|_| NotificationPoint::new(&spec()));
+    let mut receivers = [0; 2].map(|_| NotificationPoint::new(50_000 * 1000));
     let (mut queue, mut sent) = (0_u64, [0_u64; 2]);
     for us in 0..all_us {
         let now = us * US;
@@ -180,7 +180,7 @@ fn share(seed: u64, head_start_us: u64, all_us: u64) -> [u64; 2] {
             let chance = if queue >= kmax { 1_000_000 } else { (10_000 * depth / (kmax - kmin)) as u32 };
             let marked = (0..bytes / 1000).any(|_| rng.chance(chance));
             if marked && receivers[flow].marked(now) {
-                senders[flow].cnp(now);
+                senders[flow].notified(now);
             }
         }
         queue = queue.saturating_sub(LINE.0 / 8_000_000);
