@@ -309,7 +309,7 @@ impl Link {
                 self.held[class] += at - self.held_since[class];
             }
             self.held_since[class] = at;
-            self.paused_until[class] = at + (quanta * self.quantum >> PART);
+            self.paused_until[class] = at + ((quanta * self.quantum) >> PART);
         }
     }
 

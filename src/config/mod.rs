@@ -50,6 +50,7 @@ use self::yaml::{Node, Shape};
 use crate::dataplane::{PortSpec, QueueSpec, SwitchSpec};
 use crate::mmu::{PortProfile, QueueLimit};
 use crate::pfc::{PfcMode, WatchdogSpec};
+use crate::sets::CLASSES;
 use crate::units::{Bytes, Cells};
 
 const KEYS: &[&str] = &[
@@ -178,6 +179,7 @@ pub(crate) fn build(root: &Item<'_>, overrides: &Overrides) -> Option<Config> {
         poll_gap,
         lcores: lcores.count,
         floods_lossless: false,
+        telemetry_queues: (0..CLASSES).filter(|&class| classes[class].settings.telemetry).collect(),
         routing,
     };
     let (source, lcores) = (report.source().to_owned(), lcores.config);

@@ -239,6 +239,7 @@ fn of_switch(switch: &SwitchSpec, list: &mut List) {
         list.live(format!("{of}.scheduler"), words::discipline(queue.discipline));
         let ecn = queue.wred.map_or("off".to_owned(), |wred| words::ecn(&wred));
         list.live_rounded(format!("{of}.ecn"), ecn, queue.wred);
+        list.fixed(format!("{of}.telemetry"), if switch.telemetry_queues.contains(index) { "hpcc" } else { "off" });
         list.fixed_rounded(format!("{of}.queue_reserve"), queue.reserve.to_bytes(plan.cell), queue.reserve);
         if let Some(limit) = queue.limit {
             let (key, value) = threshold(limit.threshold, switch);

@@ -114,7 +114,7 @@ impl<P: Packet> Pipeline<P> {
                     rewriter: Rewriter::new(spec),
                     buffer,
                     queue_rule: QueueAdmission::new(spec.queues.map(|queue| queue.admission())),
-                    egress: Egress::new(spec, seed),
+                    egress: Egress::new(spec, seed, hz),
                     joint,
                     mesh,
                     pauses: PauseState::default(),

@@ -130,6 +130,8 @@ pub struct SwitchSpec {
     /// Whether lossless frames to unknown stations and groups are flooded and not dropped. No configuration sets it: it
     /// is for the simulator, which shows the resulting deadlock (Guo et al. 2016).
     pub floods_lossless: bool,
+    /// Queues whose marked packets get notes of in-band telemetry ([`crate::wire::inband`]).
+    pub telemetry_queues: ClassSet,
     /// The router; `None`: the switch only bridges.
     pub routing: Option<RoutingSpec>,
 }
@@ -145,10 +147,11 @@ impl SwitchSpec {
     }
 
     /// Joint ports: every lcore sends by its own transmit queue, so that frames stay on the lcore that received them.
-    /// Reserves of queues need one owner of each queue, so with them there are none.
+    /// Reserves of queues and telemetry need one owner of each port, so with them there are none.
     #[must_use]
     pub fn joint_ports(&self) -> PortSet {
-        if self.lcores < 2 || self.queues.iter().any(|queue| queue.reserve > Cells(0)) {
+        let needs_owner = !self.telemetry_queues.is_empty() || self.queues.iter().any(|queue| queue.reserve > Cells(0));
+        if self.lcores < 2 || needs_owner {
             return PortSet::EMPTY;
         }
         (0..self.ports.len()).filter(|&port| self.ports[port].tx_queues >= self.lcores).collect()

@@ -13,6 +13,7 @@ use super::spec::{End, FlowNode, Scenario};
 use super::spread::Collector;
 use super::transport::{Receipt, Receiver, Reply, Sender};
 use crate::hosts::sequence::{Order, SequenceWindow};
+use crate::wire::inband::Hops;
 
 /// ECN codepoint ECT(0).
 const ECT_0: u8 = 0b10;
@@ -50,6 +51,8 @@ pub struct Flow {
     pub transport: Option<Box<Transport>>,
     /// Time of the next event for the sender's timer; `u64::MAX`: no event is scheduled.
     pub timer_at: u64,
+    /// Whether switches note their queues in the flow's frames, and ACKs carry the notes back.
+    pub has_telemetry: bool,
     /// PFC priority of the flow's CNPs and of its ACKs at the port of its receiver.
     pub cnp_priority: usize,
     pub ack_priority: usize,
@@ -91,6 +94,8 @@ impl Flow {
         let cnp_header = Header::new(number as u16, spec.kind, station(to), via(to, from), spec.tag, CNP_DSCP, 0);
         let ack_dscp = spec.transport.and_then(|transport| transport.ack_dscp).unwrap_or(spec.dscp);
         let ack_header = Header::new(number as u16, spec.kind, station(to), via(to, from), spec.tag, ack_dscp, 0);
+        let has_telemetry = spec.control.is_some_and(|control| control.needs().telemetry);
+        let header = if has_telemetry { header.with_telemetry() } else { header };
         let end = scenario.duration.0.min(spec.stop.map_or(u64::MAX, |stop| stop.0));
         let mut rng = Rng::new(scenario.seed, FLOW_STREAM + number as u64);
         Self {
@@ -117,6 +122,7 @@ impl Flow {
             completion: Collector::default(),
             rng,
             header,
+            has_telemetry,
             cnp_header,
             spec,
         }
@@ -210,7 +216,7 @@ impl Flow {
     }
 
     /// Handles an ACK or NAK at the sender.
-    pub fn acknowledge(&mut self, reply: &Reply, now: u64) {
+    pub fn acknowledge(&mut self, reply: &Reply, hops: Hops, now: u64) {
         let Some(transport) = &mut self.transport else { return };
         let Transport { sender, acknowledged, .. } = &mut **transport;
         let loss = sender.reply(reply, now, |born| acknowledged.add(now - born));
@@ -224,6 +230,7 @@ impl Flow {
                 frames: reply.frames.into(),
                 marked: reply.marked.into(),
                 bytes: sender.acked_bytes(),
+                hops: if self.has_telemetry { hops } else { Hops::default() },
             });
             if let Some(loss) = loss {
                 control.lost(loss, now);

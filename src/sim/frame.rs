@@ -9,6 +9,7 @@ use crate::hosts::frame::{QUEUE_PAIR_BASE, ROCE_PORT, SOURCE_PORT_BASE, UDP_PORT
 use crate::io::Packet;
 use crate::io::memory::MemPacket;
 use crate::wire::MacAddr;
+use crate::wire::inband::{self, Hops};
 use crate::wire::mac_control::{self, MacControl, PfcFrame};
 use crate::wire::parse::{ETHERTYPE_IPV4, ETHERTYPE_VLAN};
 
@@ -21,6 +22,9 @@ const SIZES: usize = 7;
 /// (InfiniBand volume 1, sections 9.2.1 and 9.7.5.2).
 const ACKNOWLEDGE: u8 = 0x11;
 const ACK_HEADER: usize = 4;
+/// Bytes of a base transport header, and the offset of its reserved bits (InfiniBand volume 1, section 9.2).
+const TRANSPORT_LEN: usize = 12;
+const RESERVED: usize = 4;
 const NAK_SEQUENCE_ERROR: u8 = 0x60;
 
 /// Kind of a frame.
@@ -92,6 +96,21 @@ impl SimPacket {
         let bytes = self.bytes();
         let at = if bytes[12..14] == ETHERTYPE_VLAN.to_be_bytes() { 18 } else { 14 };
         bytes[at - 2..at] == ETHERTYPE_IPV4.to_be_bytes() && bytes[at + 1] & 3 == 3
+    }
+
+    /// The field for in-band telemetry of a data frame.
+    #[must_use]
+    pub fn notes(&mut self) -> Option<[u8; inband::LEN]> {
+        let l3 = if self.bytes()[12..14] == ETHERTYPE_VLAN.to_be_bytes() { 18 } else { 14 };
+        inband::find(self.bytes_mut(), l3).map(|field| *field)
+    }
+
+    /// The notes that an ACK carries back; none if it has no field.
+    #[must_use]
+    pub fn returned_notes(&self) -> Hops {
+        let l3 = if self.bytes()[12..14] == ETHERTYPE_VLAN.to_be_bytes() { 18 } else { 14 };
+        let field = self.bytes().get(l3 + 20 + 8 + TRANSPORT_LEN + ACK_HEADER..).and_then(|rest| rest.first_chunk());
+        field.map(Hops::read).unwrap_or_default()
     }
 
     /// Parses the frame, if it is a PFC frame.
@@ -209,6 +228,25 @@ impl Header {
             bytes.extend([0; 4]);
         }
         Self { bytes, ip, sum, has_transport: kind == FlowKind::Roce }
+    }
+
+    /// Returns the headers of data with a field for in-band telemetry.
+    #[must_use]
+    pub fn with_telemetry(mut self) -> Self {
+        if self.has_transport {
+            let base = self.base();
+            self.bytes.truncate(base + TRANSPORT_LEN);
+            self.bytes[base + RESERVED] = inband::MARK;
+            self.bytes.extend([0; inband::LEN]);
+        }
+        self
+    }
+
+    /// Adds the notes of a data frame to the headers of an ACK, in place of earlier ones.
+    pub fn copy_notes(&mut self, notes: &[u8; inband::LEN]) {
+        let field = self.base() + TRANSPORT_LEN + ACK_HEADER;
+        self.bytes.truncate(field);
+        self.bytes.extend(notes);
     }
 
     /// Returns the headers of ACKs, with an ACK extended transport header (InfiniBand volume 1, section 9.2.5).

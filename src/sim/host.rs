@@ -14,6 +14,7 @@ use crate::hosts::frame::{Station, announcement};
 use crate::pfc::Generator;
 use crate::sets::{CLASSES, ClassSet};
 use crate::units::{BitRate, Ticks};
+use crate::wire::inband;
 use crate::wire::mac_control::PfcFrame;
 
 /// Quanta in the longest pause.
@@ -36,8 +37,8 @@ pub struct Host {
     pub turn: usize,
     /// Flows whose senders are to get a CNP.
     pub cnps: VecDeque<usize>,
-    /// ACKs to be sent, each with its flow.
-    pub acks: VecDeque<(usize, Reply)>,
+    /// ACKs to be sent.
+    pub acks: VecDeque<PendingAck>,
     /// Announcement frames, sent before anything else so that bridges learn the host's port.
     pub announcements: VecDeque<Box<[u8]>>,
     /// Malformed frames that it sends in addition to its flows.
@@ -67,6 +68,16 @@ pub struct Host {
     told_ps: u64,
     /// Results of the host.
     pub outcome: HostOutcome,
+}
+
+/// An ACK to be sent.
+#[derive(Debug, Clone, Copy)]
+pub struct PendingAck {
+    /// Index of the flow.
+    pub flow: usize,
+    pub reply: Reply,
+    /// Notes of in-band telemetry that it carries back.
+    pub notes: Option<[u8; inband::LEN]>,
 }
 
 /// The receive buffer of a slow host.

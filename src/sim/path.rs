@@ -7,6 +7,7 @@ use super::load::PS;
 use super::routes::Cables;
 use super::spec::{End, FlowNode, FrameSizes, LinkNode, PortRef, Scenario};
 use crate::units::Bytes;
+use crate::wire::inband;
 
 use super::transport::ACK_LEN;
 use super::wire::Wire;
@@ -46,7 +47,8 @@ impl<'a> Paths<'a> {
             FrameSizes::Imix => 1496,
         };
         let (there, switches) = self.one_way_ps(flow.from, flow.to, frame);
-        let (back, _) = self.one_way_ps(flow.to, flow.from, usize::from(ACK_LEN));
+        let notes = flow.control.filter(|control| control.needs().telemetry).map_or(0, |_| inband::LEN);
+        let (back, _) = self.one_way_ps(flow.to, flow.from, usize::from(ACK_LEN) + notes);
         let line = self.hosts.get(&flow.from).map_or(flow.rate, |link| link.rate);
         Path { line, base_rtt_ps: there + back, frame: Bytes(frame as u64), switches }
     }

@@ -4,9 +4,11 @@ use super::engine::Engine;
 use super::events::Event;
 use super::flow::{Disorder, Replies};
 use super::frame::{Cargo, FrameKind, Note, SimPacket};
+use super::host::PendingAck;
 use super::spec::Learning;
 use super::transport::ACK_LEN;
 use crate::io::Packet;
+use crate::wire::inband;
 use crate::wire::mac_control::PfcFrame;
 
 /// Bytes of a CNP without the frame check sequence: Ethernet, IPv4, UDP, BTH, 16 reserved (InfiniBand annex A17).
@@ -67,7 +69,7 @@ impl Engine<'_> {
         }
         self.hosts[host].expects_at = u64::MAX;
         let wire = self.hosts[host].wires.1;
-        while let Some((at, packet)) = self.wires[wire].arrived(self.now) {
+        while let Some((at, mut packet)) = self.wires[wire].arrived(self.now) {
             let pfc = packet.pfc();
             if let Some(frame) = &pfc {
                 // A PFC frame counts as a timely refresh even if the host is dead.
@@ -76,14 +78,14 @@ impl Engine<'_> {
             if self.hosts[host].is_dead {
                 self.buried += u64::from(packet.cargo.kind != FrameKind::Pfc);
             } else {
-                self.arrive(host, &packet, pfc, at);
+                self.arrive(host, &mut packet, pfc, at);
             }
             self.pool.free(packet);
         }
         self.expect(host);
     }
 
-    fn arrive(&mut self, host: usize, packet: &SimPacket, pfc: Option<PfcFrame>, at: u64) {
+    fn arrive(&mut self, host: usize, packet: &mut SimPacket, pfc: Option<PfcFrame>, at: u64) {
         match packet.cargo.kind {
             FrameKind::Pfc => {
                 if let Some(frame) = pfc {
@@ -103,7 +105,7 @@ impl Engine<'_> {
             FrameKind::Ack if self.flows[packet.cargo.flow as usize].spec.from == host => {
                 self.checks.acks_received += 1;
                 if let Note::Reply(reply) = &packet.cargo.note {
-                    self.flows[packet.cargo.flow as usize].acknowledge(reply, at);
+                    self.flows[packet.cargo.flow as usize].acknowledge(reply, packet.returned_notes(), at);
                 }
                 self.set_timer(packet.cargo.flow as usize);
                 // It may have made room in the window.
@@ -116,7 +118,7 @@ impl Engine<'_> {
     }
 
     /// Receives a frame of a flow at its destination.
-    fn accept(&mut self, host: usize, packet: &SimPacket, at: u64) {
+    fn accept(&mut self, host: usize, packet: &mut SimPacket, at: u64) {
         let number = packet.cargo.flow as usize;
         if !self.hosts[host].fill(packet.len(), self.flows[number].spec.lossless, at) {
             return;
@@ -124,7 +126,8 @@ impl Engine<'_> {
         let flow = &mut self.flows[number];
         if flow.transport.is_some() {
             let replies = flow.arrive_reliably(&packet.cargo, packet.len(), packet.is_ce(), at);
-            return self.reply(host, number, replies, at);
+            let notes = if flow.has_telemetry { packet.notes() } else { None };
+            return self.reply(host, (number, notes), replies, at);
         }
         match flow.arrive(&packet.cargo, packet.len(), packet.is_ce(), at) {
             Ok(false) => {}
@@ -146,12 +149,12 @@ impl Engine<'_> {
         }
     }
 
-    /// Queues the replies to a frame of flow `number` at its receiver.
-    fn reply(&mut self, host: usize, number: usize, replies: Replies, at: u64) {
+    /// Queues the replies to a frame of `flow` at its receiver. An ACK carries its `notes` back.
+    fn reply(&mut self, host: usize, (flow, notes): (usize, Option<[u8; inband::LEN]>), replies: Replies, at: u64) {
         let state = &mut self.hosts[host];
-        state.acks.extend(replies.ack.map(|ack| (number, ack)));
+        state.acks.extend(replies.ack.map(|reply| PendingAck { flow, reply, notes }));
         if replies.cnp {
-            state.cnps.push_back(number);
+            state.cnps.push_back(flow);
         }
         if !state.has_replied() || !state.generator.xoff().is_empty() {
             self.wake(host, at);
@@ -237,15 +240,18 @@ impl Engine<'_> {
             return Ok(self.pool.make(flow.cnp_header.for_len(len), usize::from(len), cargo));
         }
         // ACKs too: they end the wait of senders.
-        let ack_until =
-            state.acks.front().and_then(|(flow, _)| state.paused_until(self.flows[*flow].ack_priority, now));
+        let ack_until = state.acks.front().and_then(|ack| state.paused_until(self.flows[ack.flow].ack_priority, now));
         if ack_until.is_none()
-            && let Some((number, reply)) = state.acks.pop_front()
+            && let Some(ack) = state.acks.pop_front()
         {
             self.checks.acks_sent += 1;
-            let flow = &mut self.flows[number];
-            flow.ack_header.set_reply(&reply);
-            let cargo = Cargo { flow: number as u32, note: Note::Reply(reply), ..Cargo::of(FrameKind::Ack) };
+            let flow = &mut self.flows[ack.flow];
+            flow.ack_header.set_reply(&ack.reply);
+            if let Some(notes) = &ack.notes {
+                flow.ack_header.copy_notes(notes);
+            }
+            let cargo = Cargo { flow: ack.flow as u32, note: Note::Reply(ack.reply), ..Cargo::of(FrameKind::Ack) };
+            // The invariant CRC is behind the headers.
             let len = flow.ack_header.least_frame().max(ACK_LEN);
             return Ok(self.pool.make(flow.ack_header.for_len(len), usize::from(len), cargo));
         }

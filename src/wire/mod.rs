@@ -17,6 +17,7 @@
 pub mod addr;
 pub mod ecn;
 pub mod glance;
+pub mod inband;
 pub mod ip;
 pub mod mac_control;
 pub mod parse;

@@ -54,6 +54,7 @@ const PIECES: &[&str] = &[
     "2.5",
     "reserve",
     "queue_reserve",
+    "telemetry",
     "queue_limit",
     "routing",
     "interfaces",

@@ -2,6 +2,7 @@
 
 use holdfast::config::EcnOrder;
 use holdfast::mmu::Threshold;
+use holdfast::sets::ClassSet;
 use holdfast::units::Bytes;
 
 use super::*;
@@ -180,4 +181,15 @@ fn lossless_class_count_that_fits_the_buffer_is_exact() {
     assert_eq!(fit("{size: 900KiB, headroom: shared-pool}"), 6);
     // One eta a port: 1370 + 32 * n. The limit of an empty buffer must exceed an eta.
     assert_eq!(fit("{size: 2MiB, headroom: dynamic}"), 8);
+}
+
+#[test]
+fn telemetry_is_set_by_class_and_other_words_are_refused() {
+    let config =
+        accept(&format!("{PORTS}classes: {{3: {{lossless: true, telemetry: hpcc}}, 0: {{telemetry: off}}}}\n"));
+    assert_eq!(config.switch.telemetry_queues, ClassSet::only(3));
+    refuse_beside_ports(
+        "classes: {3: {telemetry: maybe}}\n",
+        "x.yaml:4:26: classes.3.telemetry: `maybe` is not one of the choices; write `hpcc` or `off`",
+    );
 }

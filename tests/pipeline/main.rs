@@ -16,6 +16,7 @@ mod shed;
 mod stopping;
 mod stuck;
 mod tags;
+mod telemetry;
 mod why;
 mod wred;
 

@@ -24,6 +24,8 @@ mod routing;
 mod stuck;
 #[path = "../pipeline/tags.rs"]
 mod tags;
+#[path = "../pipeline/telemetry.rs"]
+mod telemetry;
 
 /// Number of lcores of the switches in these tests.
 const LCORES: u8 = 2;

@@ -140,3 +140,14 @@ fn timely_holds_the_round_trip_near_its_thresholds() {
     let p50 = outcome.flows.iter().map(|flow| flow.latency.p50_ps).max().unwrap();
     assert!(p50 < 150_000_000, "{p50} ps");
 }
+
+/// HPCC, figure 9 in substance: the queue is nearly empty, the link is used to eta, and no pause happens.
+#[test]
+fn hpcc_and_powertcp_keep_the_queue_nearly_empty() {
+    for (cc, least) in [("hpcc", 8.5), ("powertcp", 9.0)] {
+        let (rates, queue, outcome) = steady(cc, "telemetry: hpcc");
+        assert_fair(&rates, least);
+        assert!(queue < 8_000, "{cc}: {queue} B");
+        assert!(outcome.pauses.is_empty() && outcome.flows.iter().all(|flow| flow.lost_frames() == 0), "{cc}");
+    }
+}

@@ -16,6 +16,7 @@ const KEYS: &[&str] = &[
     "headroom",
     "scheduler",
     "ecn",
+    "telemetry",
     "queue_alpha",
     "queue_limit",
     "queue_reserve",
@@ -23,7 +24,7 @@ const KEYS: &[&str] = &[
 
 /// Keys of a class that set the buffer use of its priority group.
 pub const GROUP_KEYS: &[&str] = &["reserve", "alpha", "limit", "xon_offset", "xon_floor", "headroom"];
-pub const QUEUE_KEYS: &[&str] = &["scheduler", "ecn", "queue_alpha", "queue_limit", "queue_reserve"];
+pub const QUEUE_KEYS: &[&str] = &["scheduler", "ecn", "telemetry", "queue_alpha", "queue_limit", "queue_reserve"];
 
 /// Keys that only a lossless class has.
 const LOSSLESS_KEYS: [&str; 3] = ["xon_offset", "xon_floor", "headroom"];
@@ -62,6 +63,9 @@ fn read_class(fields: &Fields<'_>, class: &mut ClassSettings) {
     }
     if let Some(item) = fields.get("ecn") {
         class.wred = if item.is("off") { None } else { read_ecn(&item) };
+    }
+    if let Some(item) = fields.get("telemetry") {
+        class.telemetry = item.choice(&[("hpcc", true), ("off", false)]).unwrap_or(false);
     }
 }
 

@@ -52,6 +52,8 @@ pub struct ClassSettings {
     pub headroom: Option<Bytes>,
     pub scheduler: QueueDiscipline,
     pub wred: Option<WredProfile>,
+    /// Whether marked packets get notes of in-band telemetry.
+    pub telemetry: bool,
     /// For lossy classes: the queue's limit in the lossy pool, and the part of the pool that is reserved for each such
     /// queue.
     pub queue_limit: Limit,
@@ -91,6 +93,7 @@ impl ClassSettings {
             headroom: None,
             scheduler: QueueDiscipline::Dwrr { weight: 1 },
             wred: None,
+            telemetry: false,
             queue_limit: Limit::Alpha(alpha(LOSSY_QUEUE_ALPHA)),
             queue_reserve: Bytes(0),
         }

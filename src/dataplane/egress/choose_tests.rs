@@ -62,7 +62,7 @@ struct Ran {
 /// Offers the frames of `steps` to a port.
 fn run(spec: &SwitchSpec, steps: &[Step]) -> Ran {
     let mut port = Port::new(0, spec, None, HZ);
-    let mut egress: Egress<MemPacket> = Egress::new(spec, 7);
+    let mut egress: Egress<MemPacket> = Egress::new(spec, 7, HZ);
     let rule = QueueAdmission::new(spec.queues.map(|queue| queue.admission()));
     let reserves = spec.queue_reserves().remove(0);
     let (mut now, mut left) = (HZ, Vec::new());
@@ -168,7 +168,7 @@ fn frames_that_all_fit_leave_at_once_as_in_turns() {
 /// A port with frames of two queues.
 fn two_queues() -> (SwitchSpec, Port, Egress<MemPacket>) {
     let spec = config::embedded().switch;
-    let (mut port, mut egress) = (Port::new(0, &spec, None, HZ), Egress::new(&spec, 7));
+    let (mut port, mut egress) = (Port::new(0, &spec, None, HZ), Egress::new(&spec, 7, HZ));
     for queue in [0, 3] {
         let desc = FrameDesc::new(64, Cells(1), 0, queue as u8, queue as u8);
         assert!(port.queues[queue].push(&mut egress.slab, MemPacket::new(&[0; 14]), desc).is_ok());

@@ -12,11 +12,13 @@ pub mod queue;
 mod queue_tests;
 #[allow(unsafe_code)]
 mod slots;
+mod stamp;
 pub(crate) mod stuck;
 mod transmit;
 
 use self::chosen::Chosen;
 use self::slots::Descs;
+use self::stamp::Stamper;
 use super::buffer::Buffer;
 use super::port::Port;
 use super::spec::SwitchSpec;
@@ -47,10 +49,13 @@ pub(crate) struct Egress<P> {
     pub charges: Descs,
     /// Frames of a full burst.
     pub burst: usize,
+    /// In-band telemetry of the packets that leave.
+    stamper: Stamper,
 }
 
 impl<P> Egress<P> {
-    pub fn new(spec: &SwitchSpec, seed: u32) -> Self {
+    /// Creates the egress state of an lcore of `spec`, on a clock of `hz` ticks a second.
+    pub fn new(spec: &SwitchSpec, seed: u32, hz: u64) -> Self {
         Self {
             slab: Slab::new(spec.buffer.total.0 as usize, spec.ports.len() * CLASSES),
             waiting: PortSet::EMPTY,
@@ -58,6 +63,7 @@ impl<P> Egress<P> {
             posted: Burst::new(),
             charges: Descs::new(),
             burst: LEAST_BURST,
+            stamper: Stamper::new(spec, hz),
         }
     }
 }
@@ -116,11 +122,17 @@ impl<P: Packet> Egress<P> {
         if !chosen.congested.is_empty() {
             self.mark(counters, &chosen);
         }
+        if self.stamper.is_on() {
+            self.stamper.stamp((number, port), &mut self.posted, &self.charges, now);
+        }
         io.tx(number, &mut self.posted);
         let taken = posted - self.posted.len();
         self.release(taken, &chosen, buffer, counters);
         port.takes_all = self.posted.is_empty();
         if !port.takes_all {
+            if self.stamper.is_on() {
+                self.stamper.take_back(number, &mut self.posted, &self.charges);
+            }
             self.put_back((number, port), &buffer.reserves);
         }
         Offered { taken, is_refused: taken == 0 }

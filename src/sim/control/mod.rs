@@ -7,6 +7,8 @@
 pub mod dcqcn;
 pub mod dcqcn_nic;
 pub mod dctcp;
+pub mod hpcc;
+pub mod power;
 pub mod swift;
 pub mod theta;
 pub mod timely;
@@ -16,10 +18,13 @@ use std::fmt::Debug;
 use self::dcqcn::DcqcnSpec;
 use self::dcqcn_nic::DcqcnNicSpec;
 use self::dctcp::DctcpSpec;
+use self::hpcc::HpccSpec;
+use self::power::PowerSpec;
 use self::swift::SwiftSpec;
 use self::theta::ThetaSpec;
 use self::timely::TimelySpec;
 use crate::units::{BitRate, Bytes};
+use crate::wire::inband::Hops;
 
 /// The path of a flow, as its sender knows it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -65,6 +70,8 @@ pub struct Ack {
     pub marked: u32,
     /// Bytes that this ACK acknowledges for the first time.
     pub bytes: u64,
+    /// Notes of the switches that the frame passed; none without telemetry.
+    pub hops: Hops,
 }
 
 /// Evidence of a lost frame.
@@ -83,6 +90,8 @@ pub struct Needs {
     pub ecn: bool,
     /// The receiver must acknowledge frames.
     pub acks: bool,
+    /// Switches must note their queues in frames, which ACKs carry back.
+    pub telemetry: bool,
 }
 
 /// The congestion control of one flow at its sender.
@@ -144,6 +153,10 @@ pub enum ControlSpec {
     Swift(SwiftSpec),
     /// Theta-PowerTCP.
     Theta(ThetaSpec),
+    /// HPCC.
+    Hpcc(HpccSpec),
+    /// PowerTCP.
+    Power(PowerSpec),
 }
 
 impl ControlSpec {
@@ -157,6 +170,8 @@ impl ControlSpec {
             Self::Timely(spec) => Box::new(timely::Timely::new(spec, rate)),
             Self::Swift(spec) => Box::new(swift::Swift::new(spec, rate, path)),
             Self::Theta(spec) => Box::new(theta::Theta::new(spec, rate, path)),
+            Self::Hpcc(spec) => Box::new(hpcc::Hpcc::new(spec, rate, path)),
+            Self::Power(spec) => Box::new(power::Power::new(spec, rate, path)),
         }
     }
 
@@ -164,9 +179,10 @@ impl ControlSpec {
     #[must_use]
     pub fn needs(&self) -> Needs {
         match self {
-            Self::Dcqcn(_) | Self::DcqcnNic(_) => Needs { ecn: true, acks: false },
-            Self::Dctcp(_) => Needs { ecn: true, acks: true },
-            Self::Timely(_) | Self::Swift(_) | Self::Theta(_) => Needs { ecn: false, acks: true },
+            Self::Dcqcn(_) | Self::DcqcnNic(_) => Needs { ecn: true, ..Needs::default() },
+            Self::Dctcp(_) => Needs { ecn: true, acks: true, telemetry: false },
+            Self::Timely(_) | Self::Swift(_) | Self::Theta(_) => Needs { acks: true, ..Needs::default() },
+            Self::Hpcc(_) | Self::Power(_) => Needs { ecn: false, acks: true, telemetry: true },
         }
     }
 
@@ -191,6 +207,8 @@ impl ControlSpec {
             Self::Timely(_) => "timely",
             Self::Swift(_) => "swift",
             Self::Theta(_) => "theta-powertcp",
+            Self::Hpcc(_) => "hpcc",
+            Self::Power(_) => "powertcp",
         }
     }
 }
@@ -208,6 +226,7 @@ fn rate_of(window: f64, rtt_ps: u64) -> f64 {
 #[cfg(test)]
 mod fixture {
     use super::*;
+    use crate::wire::inband::{self, Hop};
 
     /// A path of 100 Gbit/s with a base round-trip time of 10 us: 125,000 bytes.
     pub const PATH: Path =
@@ -215,6 +234,13 @@ mod fixture {
 
     /// An ACK of one frame at `now_ps`.
     pub fn ack(now_ps: u64, rtt_ps: u64, cumulative: u64, next: u64) -> Ack {
-        Ack { now_ps, rtt_ps, cumulative, next, frames: 1, marked: 0, bytes: 1000 }
+        Ack { now_ps, rtt_ps, cumulative, next, frames: 1, marked: 0, bytes: 1000, hops: Hops::default() }
+    }
+
+    /// This ACK with the note of one port of 100 Gbit/s.
+    pub fn noted(ack: Ack, time_ns: u64, sent_bytes: u64, queue_bytes: u64) -> Ack {
+        let mut field = [0; inband::LEN];
+        inband::push(&mut field, Hop::new(inband::rate_code(PATH.line), time_ns, sent_bytes, queue_bytes));
+        Ack { hops: Hops::read(&field), ..ack }
     }
 }

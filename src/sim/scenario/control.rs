@@ -8,13 +8,15 @@ use crate::sim::control::ControlSpec;
 use crate::sim::control::dcqcn::DcqcnSpec;
 use crate::sim::control::dcqcn_nic::DcqcnNicSpec;
 use crate::sim::control::dctcp::DctcpSpec;
+use crate::sim::control::hpcc::HpccSpec;
+use crate::sim::control::power::PowerSpec;
 use crate::sim::control::swift::SwiftSpec;
 use crate::sim::control::theta::ThetaSpec;
 use crate::sim::control::timely::TimelySpec;
-use crate::units::{BitRate, Nanos};
+use crate::units::{BitRate, Bytes, Nanos};
 
 /// Names of the algorithms, as [`ControlSpec::name`] returns them.
-const NAMES: &[&str] = &["dcqcn", "dcqcn-nic", "dctcp", "timely", "swift", "theta-powertcp"];
+const NAMES: &[&str] = &["dcqcn", "dcqcn-nic", "dctcp", "timely", "swift", "theta-powertcp", "hpcc", "powertcp"];
 const SHORTEST: Nanos = Nanos(100);
 const LONGEST: Nanos = Nanos(1_000_000_000);
 const SLOWEST: BitRate = BitRate(1_000);
@@ -50,6 +52,8 @@ fn default_of(name: &str) -> ControlSpec {
         "timely" => ControlSpec::Timely(TimelySpec::default()),
         "swift" => ControlSpec::Swift(SwiftSpec::default()),
         "theta-powertcp" => ControlSpec::Theta(ThetaSpec::default()),
+        "hpcc" => ControlSpec::Hpcc(HpccSpec::default()),
+        "powertcp" => ControlSpec::Power(PowerSpec::default()),
         _ => ControlSpec::Dcqcn(DcqcnSpec::default()),
     }
 }
@@ -61,6 +65,8 @@ fn read_parameters(name: &str, item: &Item<'_>) -> Option<ControlSpec> {
         "timely" => read_timely(item).map(ControlSpec::Timely),
         "swift" => read_swift(item).map(ControlSpec::Swift),
         "theta-powertcp" => read_theta(item).map(ControlSpec::Theta),
+        "hpcc" => read_hpcc(item).map(ControlSpec::Hpcc),
+        "powertcp" => read_power(item).map(ControlSpec::Power),
         _ => dcqcn::read(item).map(ControlSpec::Dcqcn),
     }
 }
@@ -149,6 +155,27 @@ fn read_swift(item: &Item<'_>) -> Option<SwiftSpec> {
 fn read_theta(item: &Item<'_>) -> Option<ThetaSpec> {
     let (fields, default) = (item.fields(&["gamma", "flows"])?, ThetaSpec::default());
     Some(ThetaSpec {
+        gamma: decimal(&fields, "gamma", 1e-3..=1.0, default.gamma),
+        flows: decimal(&fields, "flows", 1.0..=1e6, default.flows),
+    })
+}
+
+fn read_hpcc(item: &Item<'_>) -> Option<HpccSpec> {
+    let (fields, default) = (item.fields(&["eta", "max_stage", "additive", "flows"])?, HpccSpec::default());
+    Some(HpccSpec {
+        target: decimal(&fields, "eta", 0.1..=1.0, default.target),
+        most_stages: fields
+            .get("max_stage")
+            .and_then(|item| item.number("a count of stages", 0..=MOST_STEPS))
+            .unwrap_or(default.most_stages),
+        additive: bounds::get(&fields, "additive", Bytes(1)..=Bytes(1 << 20)),
+        flows: decimal(&fields, "flows", 1.0..=1e6, default.flows),
+    })
+}
+
+fn read_power(item: &Item<'_>) -> Option<PowerSpec> {
+    let (fields, default) = (item.fields(&["gamma", "flows"])?, PowerSpec::default());
+    Some(PowerSpec {
         gamma: decimal(&fields, "gamma", 1e-3..=1.0, default.gamma),
         flows: decimal(&fields, "flows", 1.0..=1e6, default.flows),
     })

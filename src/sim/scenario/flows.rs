@@ -12,7 +12,7 @@ use crate::config::sections::hosts::SLOWEST_FLOW;
 use crate::config::yaml::read::{Fields, Item, Report};
 use crate::hosts::{FlowKind, FlowPattern, FlowSpec, FlowTarget};
 use crate::sim::control::ControlSpec;
-use crate::sim::spec::{FlowNode, FrameSizes, Load};
+use crate::sim::spec::{FlowNode, FrameSizes, Load, PortRef};
 use crate::sim::transport::{Recovery, TransportSpec};
 use crate::units::{BitRate, Nanos};
 
@@ -144,6 +144,7 @@ impl Flows<'_, '_> {
         let marks = marks::read(fields, self.net, at)?;
         let link = self.net.spec(at)?.rate;
         let control = read_control(fields, marks.ecn);
+        self.check_telemetry(fields, control, (at, marks.class));
         let transport = read_transport(fields, control, marks.kind);
         let load = fields.get("load").and_then(|item| load::read(&item)).unwrap_or(Load::Steady);
         check_messages(fields, transport, load);
@@ -167,6 +168,23 @@ impl Flows<'_, '_> {
             transport,
             control,
         })
+    }
+
+    /// Warns of a congestion control by telemetry in a `class` whose first switch has none.
+    fn check_telemetry(&self, fields: &Fields<'_>, control: Option<ControlSpec>, (at, class): (PortRef, u8)) {
+        let Some(control) = control.filter(|control| control.needs().telemetry) else { return };
+        let Some(switch) = self.net.switches.get(at.switch).and_then(|switch| switch.config.as_ref()) else { return };
+        let spec = &switch.switch;
+        if let (Some(item), false) = (
+            fields.get("cc"),
+            spec.telemetry_queues.contains(usize::from(spec.classes.tc_to_queue[usize::from(class & 7)])),
+        ) {
+            item.warn(format!(
+                "the first switch notes nothing in frames of class {class}, so {} never slows the flow down; write \
+                 `classes: {{{class}: {{telemetry: hpcc}}}}` in its configuration",
+                control.name()
+            ));
+        }
     }
 
     fn read_times(&self, fields: &Fields<'_>) -> (Nanos, Option<Nanos>) {

@@ -4,6 +4,7 @@ use crate::dataplane::spec::QueueSpec;
 use crate::forward::FdbSpec;
 use crate::mmu::{BufferPlan, GroupProfile, HeadroomPolicy, QueueLimit, Threshold};
 use crate::qos::{QueueDiscipline, WredProfile};
+use crate::sets::ClassSet;
 use crate::units::{Alpha, BitRate, Nanos};
 use crate::wire::MacAddr;
 
@@ -54,6 +55,7 @@ fn switch(lossless: Threshold) -> Replay {
         poll_gap: Nanos(1),
         lcores: 1,
         floods_lossless: false,
+        telemetry_queues: ClassSet::EMPTY,
         routing: None,
     })
 }

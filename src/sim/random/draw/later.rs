@@ -12,7 +12,7 @@ const STREAM: u64 = super::STREAM + 7;
 /// Stream of random numbers of transports, chosen in the same way.
 const TRANSPORT_STREAM: u64 = STREAM + 5;
 
-const CONTROLS: &[&str] = &["dcqcn", "dcqcn-nic", "dctcp", "timely", "swift", "theta-powertcp"];
+const CONTROLS: &[&str] = &["dcqcn", "dcqcn-nic", "dctcp", "timely", "swift", "theta-powertcp", "hpcc", "powertcp"];
 
 /// Adds the later draws to `draft`. New draws must be added at the end of this function.
 pub fn draw(mood: &Mood, draft: &mut Draft) {
