@@ -9,6 +9,19 @@ use crate::mutant::{self, Mutant};
 use crate::units::{BitRate, Bytes, Length, Nanos};
 use crate::wire::MacAddr;
 
+/// A host that obeys PFC.
+fn host(n: usize) -> HostNode {
+    HostNode {
+        name: format!("h{n}"),
+        mac: MacAddr::local(1, n as u16),
+        ip: [10, 0, 0, n as u8 + 1].into(),
+        obeys_pfc: true,
+        response: None,
+        receiver: None,
+        known: true,
+    }
+}
+
 /// Builds a switch with ports of `rate` and `hosts` hosts. All hosts send to the last one, in class 3.
 fn incast(hosts: usize, rate: &str, keys: &str) -> Scenario {
     let mut yaml = format!("preset: roce\n{keys}\nports:\n");
@@ -18,15 +31,6 @@ fn incast(hosts: usize, rate: &str, keys: &str) -> Scenario {
     let mut config = config::parse("test", &yaml).unwrap_or_else(|errors| panic!("{errors}"));
     config.hosts.clear();
     let rate: BitRate = rate.parse().unwrap();
-    let host = |n: usize| HostNode {
-        name: format!("h{n}"),
-        mac: MacAddr::local(1, n as u16),
-        ip: [10, 0, 0, n as u8 + 1].into(),
-        obeys_pfc: true,
-        response: None,
-        receiver: None,
-        known: true,
-    };
     let link = |n: usize| LinkNode {
         name: format!("s.p{n}-h{n}"),
         a: End::Port(PortRef { switch: 0, port: n }),
@@ -52,6 +56,7 @@ fn incast(hosts: usize, rate: &str, keys: &str) -> Scenario {
         load: Load::Steady,
         transport: None,
         control: None,
+        base_rtt: None,
     };
     Scenario {
         source: "test".into(),

@@ -135,8 +135,7 @@ impl Flow {
             return Err(self.next_ps);
         }
         let Some(transport) = &self.transport else { return self.demand.ready(now, &mut self.rng) };
-        let window = self.control.as_ref().and_then(|control| control.window());
-        if transport.sender.has_failed() || !transport.sender.has_room(window.map(|window| window.0)) {
+        if transport.sender.has_failed() || !transport.sender.has_room(self.window()) {
             // The next ACK, or a timeout, wakes the host.
             return Err(u64::MAX);
         }
@@ -150,7 +149,7 @@ impl Flow {
     #[must_use]
     pub fn is_settled(&self) -> bool {
         self.transport.as_deref().is_none_or(|Transport { sender, .. }| {
-            sender.has_failed() || sender.is_settled() && !self.demand.has_begun()
+            sender.has_failed() || sender.is_settled() && !self.demand.has_begun() && !self.demand.is_due()
         })
     }
 
@@ -236,6 +235,18 @@ impl Flow {
                 control.lost(loss, now);
             }
         }
+    }
+
+    /// Returns the window of congestion control, in bytes; `None`: only the transport limits what is in flight.
+    #[inline]
+    fn window(&self) -> Option<u64> {
+        let control = self.control.as_ref()?;
+        let own = control.window().map(|window| window.0);
+        let transport = self.spec.transport.filter(|transport| transport.scales_window);
+        let scaled = transport.and_then(|transport| transport.window).map(|window| {
+            (u128::from(window.0) * u128::from(self.rate()) / u128::from(self.spec.rate.0.max(1))) as u64
+        });
+        own.into_iter().chain(scaled).min()
     }
 
     /// Returns the rate at which the flow sends now, in bit/s.

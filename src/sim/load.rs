@@ -119,10 +119,26 @@ impl Demand {
     }
 
     /// Does the work of [`Demand::ready`] for a reliable flow, which completes a message that it has begun even after
-    /// its end.
+    /// its end. Messages of a given number are also begun then, if they were due before.
     #[inline]
     pub fn ready_to_end(&mut self, now: u64, rng: &mut Rng) -> Result<(), u64> {
-        if self.current.is_some() { Ok(()) } else { self.ready(now, rng) }
+        if self.current.is_some() {
+            return Ok(());
+        }
+        match self.load {
+            Load::Messages { count: Some(_), .. } if now >= self.stop_ps && self.next_message_ps < self.stop_ps => {
+                self.ready(self.stop_ps - 1, rng)
+            }
+            _ => self.ready(now, rng),
+        }
+    }
+
+    /// Whether a message of a given number is due before the end and has not begun.
+    #[inline]
+    #[must_use]
+    pub fn is_due(&self) -> bool {
+        let Load::Messages { count: Some(count), .. } = self.load else { return false };
+        self.next_message_ps < self.stop_ps && self.made < u64::from(count)
     }
 
     /// Whether a message has begun and not all of it was taken.

@@ -34,6 +34,7 @@ mod garbage;
 pub mod headroom;
 mod held;
 mod host;
+pub mod hpcc;
 mod load;
 mod node;
 pub mod outcome;

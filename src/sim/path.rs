@@ -50,7 +50,8 @@ impl<'a> Paths<'a> {
         let notes = flow.control.filter(|control| control.needs().telemetry).map_or(0, |_| inband::LEN);
         let (back, _) = self.one_way_ps(flow.to, flow.from, usize::from(ACK_LEN) + notes);
         let line = self.hosts.get(&flow.from).map_or(flow.rate, |link| link.rate);
-        Path { line, base_rtt_ps: there + back, frame: Bytes(frame as u64), switches }
+        let base_rtt_ps = flow.base_rtt.map_or(there + back, |rtt| rtt.0 * PS);
+        Path { line, base_rtt_ps, frame: Bytes(frame as u64), switches }
     }
 
     /// Returns the time that a frame of `len` bytes takes, and the number of switches on its way.

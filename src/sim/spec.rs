@@ -216,6 +216,8 @@ pub struct FlowNode {
     pub transport: Option<TransportSpec>,
     /// Congestion control; `None`: the flow sends at its rate.
     pub control: Option<ControlSpec>,
+    /// Round-trip time of the empty path that congestion control assumes; `None`: computed from the path.
+    pub base_rtt: Option<Nanos>,
 }
 
 /// Lengths of frames.

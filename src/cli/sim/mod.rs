@@ -3,6 +3,7 @@
 mod claims;
 mod files;
 mod found;
+mod hpcc;
 mod interrupt;
 mod progress;
 mod random;
@@ -31,12 +32,15 @@ use super::{Failure, print, print_json};
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Scenario file, e.g. conf/sim/incast.yaml
-    #[arg(required_unless_present = "random")]
+    #[arg(required_unless_present_any = ["random", "hpcc"])]
     scenario: Option<PathBuf>,
     /// Simulate random fabrics instead of a scenario until one violates an invariant: switches, hosts, cables, flows
     /// and faults are drawn from a seed, and every invariant is checked after each step
     #[arg(long, conflicts_with_all = ["scenario", "variant", "format", "all", "plots", "samples", "fail_on_loss"])]
     random: bool,
+    /// Run the configuration of HPCC's simulator, with its topology and flows, and write its output files: docs/hpcc.md
+    #[arg(long, value_name = "CONFIG", conflicts_with_all = ["scenario", "random", "variant", "trace", "out"])]
+    hpcc: Option<PathBuf>,
     /// Number of random fabrics [default: 10000 without --for]
     #[arg(long, requires = "random", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
@@ -105,6 +109,9 @@ impl Args {
 }
 
 pub fn sim(args: &Args) -> Result<(), Failure> {
+    if let Some(config) = &args.hpcc {
+        return hpcc::run(args, config);
+    }
     let Some(path) = &args.scenario else {
         listen(First::Asks)?;
         return random::random(&random::Random {

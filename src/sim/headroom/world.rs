@@ -260,6 +260,7 @@ fn flow(link: &Link, (from, to): (usize, usize), len: u16, start: Nanos, load: L
         load,
         transport: None,
         control: None,
+        base_rtt: None,
     }
 }
 

@@ -72,6 +72,7 @@ fn flow(name: &str, from: usize, class: u8) -> FlowNode {
         load: Load::Steady,
         transport: None,
         control: None,
+        base_rtt: None,
     }
 }
 

@@ -32,6 +32,7 @@ const KEYS: &[&str] = &[
     "load",
     "dcqcn",
     "cc",
+    "base_rtt",
     "transport",
 ];
 /// The keys of a flow of a host: all but `from`.
@@ -41,6 +42,7 @@ const MOST: usize = 16_384;
 const MOST_PAIRS: u64 = 1024;
 
 const DEFAULT_START: Nanos = Nanos(10_000);
+const SHORTEST_RTT: Nanos = Nanos(100);
 const LATEST: Nanos = Nanos(10_000_000_000);
 
 /// The flows read so far, and the data that they refer to.
@@ -167,6 +169,7 @@ impl Flows<'_, '_> {
             load,
             transport,
             control,
+            base_rtt: bounds::get(fields, "base_rtt", SHORTEST_RTT..=LATEST),
         })
     }
 
@@ -284,6 +287,7 @@ impl Flows<'_, '_> {
             },
             transport: None,
             control: None,
+            base_rtt: None,
         })
     }
 }

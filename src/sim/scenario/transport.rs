@@ -5,7 +5,8 @@ use crate::config::yaml::read::Item;
 use crate::sim::transport::{Recovery, TransportSpec};
 use crate::units::{Bytes, Nanos};
 
-const KEYS: &[&str] = &["recovery", "ack_every", "window", "timeout", "retries", "nak_interval", "ack_dscp"];
+const KEYS: &[&str] =
+    &["recovery", "ack_every", "window", "scale_window", "timeout", "retries", "nak_interval", "ack_dscp"];
 const RECOVERIES: [(&str, Recovery); 3] = [
     ("go-back-n", Recovery::GoBackN),
     ("selective-repeat", Recovery::SelectiveRepeat),
@@ -40,6 +41,7 @@ pub fn read(item: &Item<'_>) -> Option<Option<TransportSpec>> {
         recovery: fields.get("recovery").and_then(|item| item.choice(&RECOVERIES)).unwrap_or_default(),
         ack_every: frames.unwrap_or(default.ack_every),
         window: window.and_then(|item| bounds::within(&item, SMALLEST..=LARGEST)),
+        scales_window: fields.get("scale_window").and_then(|item| item.flag()).unwrap_or(false),
         timeout: bounds::get(&fields, "timeout", SHORTEST..=LONGEST).unwrap_or(default.timeout),
         retries: fields
             .get("retries")

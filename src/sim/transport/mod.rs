@@ -37,6 +37,8 @@ pub struct TransportSpec {
     pub ack_every: u32,
     /// Most bytes in flight; `None`: no limit.
     pub window: Option<Bytes>,
+    /// Whether the window shrinks with the rate of congestion control, as in HPCC's comparison.
+    pub scales_window: bool,
     /// Time without progress after which frames in flight count as lost.
     pub timeout: Nanos,
     /// Timeouts in a row without progress after which the flow fails, as a queue pair enters its error state
@@ -54,6 +56,7 @@ impl Default for TransportSpec {
             recovery: Recovery::GoBackN,
             ack_every: 1,
             window: None,
+            scales_window: false,
             timeout: Nanos(1_000_000),
             retries: 7,
             nak_interval: Nanos(500_000),

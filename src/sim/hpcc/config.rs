@@ -1,0 +1,223 @@
+//! The configuration: a line for each key.
+
+use super::tokens::Words;
+use crate::config::error::{ConfigErrors, Place};
+use crate::units::BitRate;
+
+/// ECN thresholds of ports of a rate.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Ecn {
+    pub rate: u64,
+    pub kmin_kb: u64,
+    pub kmax_kb: u64,
+    pub pmax: f64,
+}
+
+/// The settings that have an effect. Times without a unit in their name are in microseconds, as in the file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    pub ecn_enabled: bool,
+    pub payload_bytes: u64,
+    pub topology: String,
+    pub flows: String,
+    pub fct: String,
+    pub pfc: String,
+    pub stop_seconds: f64,
+    pub cc_mode: u64,
+    pub alpha_interval: f64,
+    pub decrease_interval: f64,
+    pub clamp_target: bool,
+    pub increase_timer: f64,
+    pub gain: f64,
+    pub fast_recovery: u32,
+    pub rate_ai: u64,
+    pub rate_hai: u64,
+    pub rate_min: u64,
+    pub error_rate: f64,
+    pub ack_interval: u32,
+    pub back_to_zero: bool,
+    pub has_window: bool,
+    pub global_rtt: bool,
+    pub scales_window: bool,
+    pub target: f64,
+    pub most_stages: u32,
+    pub ack_first: bool,
+    /// Time in microseconds after the second second, and two nodes.
+    pub link_down: Option<(u64, usize, usize)>,
+    pub ecn: Vec<Ecn>,
+    pub buffer_mib: u64,
+}
+
+impl Default for Settings {
+    /// The defaults of HPCC's `third.cc`.
+    fn default() -> Self {
+        Self {
+            ecn_enabled: true,
+            payload_bytes: 1000,
+            topology: String::new(),
+            flows: String::new(),
+            fct: "fct.txt".to_owned(),
+            pfc: "pfc.txt".to_owned(),
+            stop_seconds: 3.01,
+            cc_mode: 1,
+            alpha_interval: 55.0,
+            decrease_interval: 4.0,
+            clamp_target: false,
+            increase_timer: 1500.0,
+            gain: 1.0 / 16.0,
+            fast_recovery: 5,
+            rate_ai: 5_000_000,
+            rate_hai: 50_000_000,
+            rate_min: 100_000_000,
+            error_rate: 0.0,
+            ack_interval: 1,
+            back_to_zero: false,
+            has_window: true,
+            global_rtt: true,
+            scales_window: false,
+            target: 0.95,
+            most_stages: 5,
+            ack_first: false,
+            link_down: None,
+            ecn: Vec::new(),
+            buffer_mib: 16,
+        }
+    }
+}
+
+/// Keys without effect here, with the value that they always have, if that matters.
+const FIXED: &[(&str, Option<&str>)] = &[
+    ("USE_DYNAMIC_PFC_THRESHOLD", Some("1")),
+    ("PAUSE_TIME", None),
+    ("DATA_RATE", None),
+    ("LINK_DELAY", None),
+    ("TRACE_FILE", None),
+    ("TRACE_OUTPUT_FILE", None),
+    ("ENABLE_TRACE", Some("0")),
+    ("L2_CHUNK_SIZE", None),
+    ("DCTCP_RATE_AI", None),
+    ("FAST_REACT", Some("1")),
+    ("INT_MULTI", None),
+    ("MULTI_RATE", Some("0")),
+    ("SAMPLE_FEEDBACK", Some("0")),
+    ("PINT_LOG_BASE", None),
+    ("PINT_PROB", None),
+    ("RATE_BOUND", Some("1")),
+    ("QLEN_MON_FILE", None),
+    ("QLEN_MON_START", None),
+    ("QLEN_MON_END", None),
+];
+
+/// Keys of which only another value than the fixed one is worth a warning.
+fn is_silent(key: &str) -> bool {
+    matches!(
+        key,
+        "PAUSE_TIME" | "DATA_RATE" | "LINK_DELAY" | "L2_CHUNK_SIZE" | "INT_MULTI" | "PINT_LOG_BASE" | "PINT_PROB"
+    )
+}
+
+/// Reads a configuration. Returns warnings about keys whose value has no effect.
+pub fn parse(source: &str, text: &str) -> Result<(Settings, Vec<String>), ConfigErrors> {
+    let (mut settings, mut warnings, mut maps) = (Settings::default(), Vec::new(), Maps::default());
+    for (number, line) in text.lines().enumerate() {
+        // Explanations in braces, as in config_doc.txt.
+        let line = line.split('{').next().unwrap_or_default();
+        let mut words = Words::new(source, line, number as u64 + 1);
+        let Some(key) = words.next() else { continue };
+        if let Some((_, fixed)) = FIXED.iter().find(|(name, _)| *name == key.text) {
+            let value = words.next().map_or("", |word| word.text);
+            if fixed.is_some_and(|fixed| fixed != value) {
+                warnings.push(format!(
+                    "{source}:{}: {} has no effect here; the run is as with {}",
+                    key.place.line,
+                    key.text,
+                    fixed.unwrap_or_default()
+                ));
+            } else if fixed.is_none() && !is_silent(key.text) {
+                warnings.push(format!("{source}:{}: {} has no effect here", key.place.line, key.text));
+            }
+            continue;
+        }
+        read_key((key.text, key.place), &mut words, &mut settings, &mut maps)?;
+    }
+    settings.ecn = maps.join();
+    for (key, value) in [("TOPOLOGY_FILE", &settings.topology), ("FLOW_FILE", &settings.flows)] {
+        if value.is_empty() {
+            return Err(ConfigErrors::one(source, None, format!("{key} is missing; write e.g. `{key} mix/x.txt`")));
+        }
+    }
+    Ok((settings, warnings))
+}
+
+/// The maps of ECN thresholds by rate.
+#[derive(Debug, Default)]
+struct Maps {
+    kmin: Vec<(u64, u64)>,
+    kmax: Vec<(u64, u64)>,
+    pmax: Vec<(u64, f64)>,
+}
+
+impl Maps {
+    fn join(&self) -> Vec<Ecn> {
+        let of = |map: &[(u64, u64)], rate| map.iter().find(|(of, _)| *of == rate).map(|(_, value)| *value);
+        let ecn = |&(rate, pmax): &(u64, f64)| {
+            Some(Ecn { rate, kmin_kb: of(&self.kmin, rate)?, kmax_kb: of(&self.kmax, rate)?, pmax })
+        };
+        self.pmax.iter().filter_map(ecn).collect()
+    }
+}
+
+fn read_map<T: std::str::FromStr>(words: &mut Words<'_>, what: &str) -> Result<Vec<(u64, T)>, ConfigErrors> {
+    let count: u64 = words.take("a number of rates")?;
+    (0..count).map(|_| Ok((words.take("a rate in bit/s")?, words.take(what)?))).collect()
+}
+
+fn read_key(
+    (key, place): (&str, Place),
+    words: &mut Words<'_>,
+    settings: &mut Settings,
+    maps: &mut Maps,
+) -> Result<(), ConfigErrors> {
+    let flag = |words: &mut Words<'_>| words.take::<u64>("0 or 1").map(|value| value != 0);
+    let rate = |words: &mut Words<'_>| words.take::<BitRate>("a rate, e.g. 50Mb/s").map(|rate| rate.0);
+    let time = |words: &mut Words<'_>| words.take::<f64>("a time in microseconds");
+    let path = |words: &mut Words<'_>| words.word("a path").map(|word| word.text.to_owned());
+    match key {
+        "ENABLE_QCN" => settings.ecn_enabled = flag(words)?,
+        "PACKET_PAYLOAD_SIZE" => settings.payload_bytes = words.take("a number of bytes")?,
+        "TOPOLOGY_FILE" => settings.topology = path(words)?,
+        "FLOW_FILE" => settings.flows = path(words)?,
+        "FCT_OUTPUT_FILE" => settings.fct = path(words)?,
+        "PFC_OUTPUT_FILE" => settings.pfc = path(words)?,
+        "SIMULATOR_STOP_TIME" => settings.stop_seconds = words.take("a time in seconds")?,
+        "CC_MODE" => settings.cc_mode = words.take("a number")?,
+        "ALPHA_RESUME_INTERVAL" => settings.alpha_interval = time(words)?,
+        "RATE_DECREASE_INTERVAL" => settings.decrease_interval = time(words)?,
+        "CLAMP_TARGET_RATE" => settings.clamp_target = flag(words)?,
+        "RP_TIMER" => settings.increase_timer = time(words)?,
+        "EWMA_GAIN" => settings.gain = words.take("a gain")?,
+        "FAST_RECOVERY_TIMES" => settings.fast_recovery = words.take("a count")?,
+        "RATE_AI" => settings.rate_ai = rate(words)?,
+        "RATE_HAI" => settings.rate_hai = rate(words)?,
+        "MIN_RATE" => settings.rate_min = rate(words)?,
+        "ERROR_RATE_PER_LINK" => settings.error_rate = words.take("a probability")?,
+        "L2_ACK_INTERVAL" => settings.ack_interval = words.take("a count of packets")?,
+        "L2_BACK_TO_ZERO" => settings.back_to_zero = flag(words)?,
+        "HAS_WIN" => settings.has_window = flag(words)?,
+        "GLOBAL_T" => settings.global_rtt = flag(words)?,
+        "VAR_WIN" => settings.scales_window = flag(words)?,
+        "U_TARGET" => settings.target = words.take("a utilization")?,
+        "MI_THRESH" => settings.most_stages = words.take("a count")?,
+        "ACK_HIGH_PRIO" => settings.ack_first = flag(words)?,
+        "LINK_DOWN" => {
+            let down = (words.take("a time in microseconds")?, words.take("a node")?, words.take("a node")?);
+            settings.link_down = (down.0 > 0).then_some(down);
+        }
+        "KMIN_MAP" => maps.kmin = read_map(words, "a number of kilobytes")?,
+        "KMAX_MAP" => maps.kmax = read_map(words, "a number of kilobytes")?,
+        "PMAX_MAP" => maps.pmax = read_map(words, "a probability")?,
+        "BUFFER_SIZE" => settings.buffer_mib = words.take("a number of megabytes")?,
+        _ => return Err(words.error(place, format!("`{key}` is not a key of HPCC's configuration; remove it"))),
+    }
+    Ok(())
+}

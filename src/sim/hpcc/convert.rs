@@ -1,0 +1,359 @@
+//! Translates the inputs to a scenario.
+//!
+//! Switches, hosts and links become the text of a scenario, which the reader of scenarios checks. Flows are added to
+//! the result, because there may be more than a text may have.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt::Write as _;
+
+use super::config::{Ecn, Settings};
+use super::flows::FlowLine;
+use super::path::BaseTimes;
+use super::topology::Topology;
+use super::{Inputs, Prepared};
+use crate::config::error::ConfigErrors;
+use crate::hosts::FlowKind;
+use crate::sets::MAX_PORTS;
+use crate::sim::control::ControlSpec;
+use crate::sim::control::dcqcn_nic::DcqcnNicSpec;
+use crate::sim::control::dctcp::DctcpSpec;
+use crate::sim::control::hpcc::HpccSpec;
+use crate::sim::control::timely::TimelySpec;
+use crate::sim::path::Paths;
+use crate::sim::routes::Cables;
+use crate::sim::scenario::{self, Options};
+use crate::sim::spec::{FlowNode, FrameSizes, Load, MessageSize, Scenario};
+use crate::sim::transport::{Recovery, TransportSpec};
+use crate::units::{BitRate, Bytes, Nanos};
+use crate::wire::inband;
+
+/// Bytes of a packet that are not payload: Ethernet, IPv4, UDP, BTH, invariant CRC.
+const HEADERS: u64 = 14 + 20 + 8 + 12 + 4;
+/// Time from the beginning of the scenario to the first flow, in nanoseconds.
+const LEAD_NS: u64 = 10_000;
+/// Time between two polls of a switch. ns-3's switches do not poll; with 100 ns, batches in queues make HPCC unfair.
+const POLL: &str = "10ns";
+/// DSCP of ACKs with ACK_HIGH_PRIO: class 6 of the preset, a strict class.
+const FIRST_DSCP: u8 = 48;
+const LEAST_DRAIN_NS: u64 = 2_000_000;
+const MOST_DRAIN_NS: u64 = 10_000_000_000;
+/// Nanoseconds of a metre of cable.
+const NS_PER_M: f64 = 5.0;
+
+/// Translates `inputs`.
+pub fn prepare(inputs: Inputs, seed: Option<u64>) -> Result<Prepared, ConfigErrors> {
+    let Inputs { settings, topology, flows, base, warnings } = inputs;
+    let plan = Plan::new(&settings, &topology, &flows)?;
+    let epoch_ns = flows.first().map_or(0, |flow| flow.start_ns.saturating_sub(LEAD_NS));
+    let text = plan.text(epoch_ns, seed);
+    let source = format!("{} as a scenario", settings.topology);
+    let mut scenarios = scenario::parse(&source, &text, None, &Options::default())?;
+    let (_, mut scenario) = scenarios.remove(0);
+    scenario.most_events = u64::MAX;
+    scenario.warnings.splice(0..0, warnings.into_iter().chain(plan.warnings.clone()));
+    let destinations: HashSet<usize> = flows.iter().map(|flow| flow.dst).collect();
+    let times = BaseTimes::new(&topology, destinations.into_iter(), settings.payload_bytes);
+    add_flows(&mut scenario, &plan, epoch_ns)?;
+    Ok(Prepared {
+        fct: base.join(&settings.fct),
+        pfc: base.join(&settings.pfc),
+        payload_bytes: settings.payload_bytes,
+        hosts: plan.hosts.clone(),
+        switches: plan.switches.clone(),
+        scenario,
+        times,
+        epoch_ns,
+        topology,
+        flows,
+    })
+}
+
+/// The nodes of the scenario, and the ports of its switches.
+struct Plan<'a> {
+    settings: &'a Settings,
+    topology: &'a Topology,
+    flows: &'a [FlowLine],
+    hosts: Vec<usize>,
+    switches: Vec<usize>,
+    /// By switch, its links with the node at the other end, in the order of ports.
+    ports: HashMap<usize, Vec<(usize, usize)>>,
+    warnings: Vec<String>,
+}
+
+impl<'a> Plan<'a> {
+    fn new(settings: &'a Settings, topology: &'a Topology, flows: &'a [FlowLine]) -> Result<Self, ConfigErrors> {
+        let used: HashSet<usize> = flows.iter().flat_map(|flow| [flow.src, flow.dst]).collect();
+        let mut plan = Self {
+            settings,
+            topology,
+            flows,
+            hosts: Vec::new(),
+            switches: (0..topology.is_switch.len()).filter(|&node| topology.is_switch[node]).collect(),
+            ports: HashMap::new(),
+            warnings: Vec::new(),
+        };
+        plan.connect(&|_| true);
+        if plan.ports.values().any(|ports| ports.len() > MAX_PORTS) {
+            // Idle hosts change nothing but the sum of headrooms.
+            plan.connect(&|node| used.contains(&node));
+            let left_out = topology.hosts().count() - plan.hosts.len();
+            plan.warnings.push(format!(
+                "{}: a switch has more than {MAX_PORTS} ports; {left_out} hosts without flows are left out",
+                settings.topology
+            ));
+        }
+        let large = plan.ports.iter().filter(|(_, ports)| ports.len() > MAX_PORTS).map(|(node, _)| *node).min();
+        match large {
+            None => Ok(plan),
+            Some(node) => Err(plan.error(format!(
+                "switch {node} has {} links; a switch has at most {MAX_PORTS} ports",
+                plan.ports[&node].len()
+            ))),
+        }
+    }
+
+    fn error(&self, message: String) -> ConfigErrors {
+        ConfigErrors::one(&self.settings.topology, None, message)
+    }
+
+    /// Sets hosts and ports, with the hosts that `is_in` selects.
+    fn connect(&mut self, is_in: &dyn Fn(usize) -> bool) {
+        self.hosts = self.topology.hosts().filter(|&host| is_in(host)).collect();
+        self.ports = self.switches.iter().map(|&switch| (switch, Vec::new())).collect();
+        for (number, link) in self.topology.links.iter().enumerate() {
+            let is_there = |node: usize| self.topology.is_switch[node] || is_in(node);
+            let [a, b] = link.ends;
+            if !is_there(a) || !is_there(b) {
+                continue;
+            }
+            for (own, other) in [(a, b), (b, a)] {
+                if let Some(ports) = self.ports.get_mut(&own) {
+                    ports.push((number, other));
+                }
+            }
+        }
+    }
+
+    /// The name of the port of switch `node` at link number `link`.
+    fn port(&self, node: usize, link: usize) -> String {
+        let place = self.ports[&node].iter().position(|(number, _)| *number == link);
+        format!("s{node}.p{}", place.map_or(0, |place| place + 1))
+    }
+
+    /// The text of the scenario, without flows.
+    fn text(&self, epoch_ns: u64, seed: Option<u64>) -> String {
+        let last = self.flows.last().map_or(0, |flow| flow.start_ns);
+        let duration = last - epoch_ns + 1_000;
+        let stop = (self.settings.stop_seconds * 1e9) as u64;
+        let drain = stop.saturating_sub(epoch_ns + duration).clamp(LEAST_DRAIN_NS, MOST_DRAIN_NS);
+        let mut text = format!("seed: {}\nduration: {duration}ns\ndrain: {drain}ns\nname: hpcc\n", seed.unwrap_or(1));
+        if self.switches.len() > 1 {
+            text += "forwarding: routed\n";
+        }
+        text += "switches:\n";
+        self.switches.iter().for_each(|&switch| self.write_switch(&mut text, switch));
+        text += "hosts:\n";
+        let (mut hosts, mut links, mut faults) = (HashMap::new(), String::new(), String::new());
+        for (number, link) in self.topology.links.iter().enumerate() {
+            let ([a, b], length) = (link.ends, metres(link.delay_ns));
+            let is_in = |node: usize| self.topology.is_switch[node] || self.hosts.contains(&node);
+            if !is_in(a) || !is_in(b) {
+                continue;
+            }
+            let end = match [a, b].map(|node| self.topology.is_switch[node]) {
+                [true, true] => {
+                    let [a, b] = [a, b].map(|node| self.port(node, number));
+                    let _ = writeln!(links, "  - {{a: {a}, b: {b}, length: {length}}}");
+                    a
+                }
+                [false, true] => self.host(&mut hosts, a, b, number, &length),
+                [true, false] => self.host(&mut hosts, b, a, number, &length),
+                [false, false] => continue,
+            };
+            let loss = if link.loss > 0.0 { link.loss } else { self.settings.error_rate };
+            if loss > 0.0 {
+                let chance = (loss * 100.0).clamp(0.0001, 100.0);
+                let _ = writeln!(faults, "  - {{at: 0ns, lose: {end}, what: any, chance: {chance:.4}%}}");
+            }
+            if let Some((us, x, y)) = self.settings.link_down
+                && (link.ends == [x, y] || link.ends == [y, x])
+            {
+                let at = (2_000_000_000 + us * 1000).saturating_sub(epoch_ns);
+                let _ = writeln!(faults, "  - {{at: {at}ns, down: {end}}}");
+            }
+        }
+        for host in &self.hosts {
+            text += hosts.get(host).map_or("", String::as_str);
+        }
+        if !links.is_empty() {
+            let _ = write!(text, "links:\n{links}");
+        }
+        if !faults.is_empty() {
+            let _ = write!(text, "faults:\n{faults}");
+        }
+        text
+    }
+
+    /// Adds the line of `host` at a port of `switch`. Returns the port.
+    fn host(
+        &self,
+        hosts: &mut HashMap<usize, String>,
+        host: usize,
+        switch: usize,
+        link: usize,
+        length: &str,
+    ) -> String {
+        let port = self.port(switch, link);
+        hosts.insert(host, format!("  - {{name: h{host}, at: {port}, length: {length}}}\n"));
+        port
+    }
+
+    fn write_switch(&self, text: &mut String, switch: usize) {
+        let ports = &self.ports[&switch];
+        let mtu = (self.settings.payload_bytes + HEADERS + inband::LEN as u64).clamp(1500, 9216);
+        let _ = writeln!(text, "  - name: s{switch}\n    poll: {{every: {POLL}}}\n    config:\n      preset: roce");
+        let _ = writeln!(text, "      buffer: {{size: {}MiB, lossy: 5%}}", self.settings.buffer_mib);
+        let _ = writeln!(text, "      lcores: {{poll_gap: 1us}}\n      classes:");
+        let groups: HashSet<u8> = self.flows.iter().map(|flow| flow.group).chain([3]).collect();
+        let ecn = self.ecn_of(switch).map_or("off".to_owned(), |ecn| {
+            let (kmin, kmax, pmax) = (ecn.kmin_kb, ecn.kmax_kb.max(ecn.kmin_kb), ecn.pmax * 100.0);
+            format!("{{kmin: {kmin}kB, kmax: {kmax}kB, pmax: {pmax:.2}%}}")
+        });
+        let telemetry = if self.settings.cc_mode == 3 { "hpcc" } else { "off" };
+        for group in (0..8).filter(|group| groups.contains(group)) {
+            let _ =
+                writeln!(text, "        {group}: {{lossless: true, alpha: 1/8, ecn: {ecn}, telemetry: {telemetry}}}");
+        }
+        text.push_str("      ports:\n");
+        for (place, (link, _)) in ports.iter().enumerate() {
+            let link = &self.topology.links[*link];
+            let (speed, cable) = (link.rate.0 / 1000, metres(link.delay_ns));
+            let _ = writeln!(text, "        - {{name: p{}, speed: {speed}k, cable: {cable}, mtu: {mtu}}}", place + 1);
+        }
+    }
+
+    /// The thresholds of a switch: those of its slowest ports, because a queue has the same on every port.
+    fn ecn_of(&self, switch: usize) -> Option<Ecn> {
+        let rates = self.ports[&switch].iter().map(|(link, _)| self.topology.links[*link].rate.0);
+        let slowest = rates.min()?;
+        self.settings.ecn.iter().find(|ecn| ecn.rate == slowest).copied().filter(|_| self.settings.ecn_enabled)
+    }
+}
+
+/// Writes a delay as the length of a cable.
+fn metres(delay_ns: f64) -> String {
+    format!("{:.0}cm", delay_ns / NS_PER_M * 100.0)
+}
+
+/// Adds the flows to the scenario.
+fn add_flows(scenario: &mut Scenario, plan: &Plan<'_>, epoch_ns: u64) -> Result<(), ConfigErrors> {
+    let settings = plan.settings;
+    let index: HashMap<usize, usize> = plan.hosts.iter().enumerate().map(|(index, node)| (*node, index)).collect();
+    let mut numbers: HashMap<(usize, usize), u32> = HashMap::new();
+    let overhead = HEADERS + if settings.cc_mode == 3 { inband::LEN as u64 } else { 0 };
+    let frame = settings.payload_bytes + overhead;
+    let mut nodes: Vec<FlowNode> = Vec::new();
+    for flow in plan.flows {
+        let (from, to) = (index[&flow.src], index[&flow.dst]);
+        let number = numbers.entry((from, to)).or_insert(0);
+        *number += 1;
+        let name = if *number == 1 {
+            format!("h{}-h{}", flow.src, flow.dst)
+        } else {
+            format!("h{}-h{}/{number}", flow.src, flow.dst)
+        };
+        let bytes = flow.bytes.max(1);
+        let size = bytes + bytes.div_ceil(settings.payload_bytes) * overhead;
+        nodes.push(FlowNode {
+            name,
+            from,
+            to,
+            kind: FlowKind::Roce,
+            frames: FrameSizes::Fixed(frame as u16),
+            dscp: flow.group * 8,
+            tag: None,
+            class: flow.group,
+            priority: flow.group,
+            lossless: true,
+            ecn: settings.ecn_enabled,
+            rate: rate_of(plan, flow.src),
+            start: Nanos(flow.start_ns - epoch_ns),
+            stop: None,
+            load: Load::Messages {
+                size: MessageSize::Fixed(Bytes(size)),
+                every: Nanos(MOST_DRAIN_NS),
+                poisson: false,
+                count: Some(1),
+            },
+            transport: None,
+            control: None,
+            base_rtt: None,
+        });
+    }
+    // The control decides whether ACKs carry notes, and so the path's time.
+    let control = |rtt: Nanos| control(settings, rtt).map_err(|message| ConfigErrors::one("CC_MODE", None, message));
+    let first = control(Nanos(1))?;
+    nodes.iter_mut().for_each(|node| node.control = Some(first));
+    let cables = Cables::new(scenario);
+    let mut paths = Paths::new(scenario, &cables);
+    let base: Vec<Nanos> = nodes.iter().map(|node| Nanos(paths.of(node).base_rtt_ps.div_ceil(1000))).collect();
+    let longest = base.iter().copied().max().unwrap_or(Nanos(0));
+    for (node, own) in nodes.iter_mut().zip(base) {
+        let rtt = if settings.global_rtt { longest } else { own };
+        let window = Bytes((u128::from(node.rate.0) * u128::from(rtt.0) / 8_000_000_000) as u64);
+        node.control = Some(control(rtt)?);
+        node.base_rtt = Some(rtt);
+        node.transport = Some(TransportSpec {
+            recovery: if settings.back_to_zero { Recovery::GoBack0 } else { Recovery::GoBackN },
+            ack_every: settings.ack_interval.max(1),
+            window: settings.has_window.then_some(window),
+            scales_window: settings.scales_window,
+            timeout: Nanos(4_000_000),
+            ack_dscp: settings.ack_first.then_some(FIRST_DSCP),
+            ..TransportSpec::default()
+        });
+    }
+    scenario.flows = nodes;
+    Ok(())
+}
+
+/// The rate of the link of host `node`.
+fn rate_of(plan: &Plan<'_>, node: usize) -> BitRate {
+    let link = plan.topology.links.iter().find(|link| link.ends.contains(&node));
+    link.map_or(BitRate(1), |link| link.rate)
+}
+
+/// The congestion control, for a base round-trip time of `rtt`.
+fn control(settings: &Settings, rtt: Nanos) -> Result<ControlSpec, String> {
+    let time = |us: f64| Nanos((us * 1000.0).max(1.0) as u64);
+    let rate = BitRate;
+    match settings.cc_mode {
+        1 => Ok(ControlSpec::DcqcnNic(DcqcnNicSpec {
+            alpha_timer: time(settings.alpha_interval),
+            decrease_timer: time(settings.decrease_interval),
+            increase_timer: time(settings.increase_timer),
+            gain: settings.gain,
+            fast_recovery: settings.fast_recovery,
+            clamps_target: settings.clamp_target,
+            additive: rate(settings.rate_ai),
+            hyper: rate(settings.rate_hai),
+            least: rate(settings.rate_min),
+            // ns-3 reports every marked packet in its ACK; the timers read the reports no faster.
+            cnp_interval: Nanos(1_000),
+        })),
+        3 => Ok(ControlSpec::Hpcc(HpccSpec {
+            target: settings.target,
+            most_stages: settings.most_stages,
+            // R_AI T bytes in each round trip.
+            additive: Some(Bytes((settings.rate_ai * rtt.0 / 8_000_000_000).max(1))),
+            ..HpccSpec::default()
+        })),
+        7 => Ok(ControlSpec::Timely(TimelySpec {
+            additive: rate(settings.rate_ai),
+            least: rate(settings.rate_min),
+            ..TimelySpec::default()
+        })),
+        8 => Ok(ControlSpec::Dctcp(DctcpSpec { gain: settings.gain, ..DctcpSpec::default() })),
+        mode => Err(format!("CC_MODE {mode} is unknown; write 1 (DCQCN), 3 (HPCC), 7 (TIMELY) or 8 (DCTCP)")),
+    }
+}

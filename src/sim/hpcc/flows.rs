@@ -1,0 +1,55 @@
+//! The flows: their number, then `src dst pg dport bytes start` for each, ordered by start.
+
+use super::tokens::Words;
+use super::topology::Topology;
+use crate::config::error::ConfigErrors;
+
+/// A flow.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FlowLine {
+    pub src: usize,
+    pub dst: usize,
+    /// Priority group: the traffic class.
+    pub group: u8,
+    pub dst_port: u16,
+    pub bytes: u64,
+    pub start_ns: u64,
+}
+
+/// Most flows: a bound of memory.
+const MOST: usize = 1 << 22;
+
+/// Reads the flows between hosts of `topology`. Lines beyond their number are ignored, as by ns-3.
+pub fn parse(source: &str, text: &str, topology: &Topology) -> Result<Vec<FlowLine>, ConfigErrors> {
+    let mut words = Words::new(source, text, 1);
+    let word = words.word("a number of flows")?;
+    let count = word.text.parse().ok().filter(|&count: &usize| (1..=MOST).contains(&count));
+    let count = count
+        .ok_or_else(|| words.error(word.place, format!("`{}` is not a number of flows from 1 to {MOST}", word.text)))?;
+    let mut flows: Vec<FlowLine> = Vec::new();
+    for _ in 0..count {
+        let place = words.word("a flow")?;
+        let host = |word: super::tokens::Word<'_>, words: &Words<'_>| {
+            let node = word.text.parse().ok().filter(|&node: &usize| topology.is_switch.get(node) == Some(&false));
+            node.ok_or_else(|| words.error(word.place, format!("`{}` is not a host of the topology", word.text)))
+        };
+        let src = host(place, &words)?;
+        let dst = words.word("a destination")?;
+        let dst = host(dst, &words)?;
+        if src == dst {
+            return Err(words.error(place.place, "a host cannot send to itself; write another destination"));
+        }
+        let group = words.word("a priority group")?;
+        let group =
+            group.text.parse().ok().filter(|group| (1..8).contains(group)).ok_or_else(|| {
+                words.error(group.place, format!("`{}` is not a priority group from 1 to 7", group.text))
+            })?;
+        let (dst_port, bytes) = (words.take("a port number")?, words.take("a number of bytes")?);
+        let start: f64 = words.take("a time in seconds")?;
+        if !(0.0..=1e4).contains(&start) || flows.last().is_some_and(|last| last.start_ns > (start * 1e9) as u64) {
+            return Err(words.error(place.place, "the flow starts before an earlier line; order the flows by start"));
+        }
+        flows.push(FlowLine { src, dst, group, dst_port, bytes, start_ns: (start * 1e9).round() as u64 });
+    }
+    Ok(flows)
+}

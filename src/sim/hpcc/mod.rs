@@ -1,0 +1,94 @@
+//! Reads the input files of HPCC's simulator (Li et al., SIGCOMM 2019) and writes its output files.
+//!
+//! The inputs are a configuration of keys and values, a topology and a list of flows; docs/hpcc.md describes them. They
+//! become a [`Scenario`], so the switches are Holdfast and not ns-3's.
+
+mod config;
+mod convert;
+mod flows;
+mod path;
+#[cfg(test)]
+mod tests;
+mod tokens;
+mod topology;
+mod write;
+
+pub use self::write::Outputs;
+
+use std::path::{Path, PathBuf};
+
+use self::config::Settings;
+use self::flows::FlowLine;
+use self::path::BaseTimes;
+use self::topology::Topology;
+use super::spec::Scenario;
+use crate::config::error::ConfigErrors;
+use crate::config::overrides::read_text;
+
+/// The inputs of a run.
+#[derive(Debug)]
+pub struct Inputs {
+    settings: Settings,
+    topology: Topology,
+    flows: Vec<FlowLine>,
+    /// Directory to which the paths in the configuration are relative.
+    base: PathBuf,
+    /// Warnings about keys without effect.
+    warnings: Vec<String>,
+}
+
+/// A run that is ready: its scenario, and what the outputs need to know of the inputs.
+#[derive(Debug)]
+pub struct Prepared {
+    /// The scenario.
+    pub scenario: Scenario,
+    topology: Topology,
+    flows: Vec<FlowLine>,
+    times: BaseTimes,
+    payload_bytes: u64,
+    /// Nodes of the topology, by index of the scenario's hosts and switches.
+    hosts: Vec<usize>,
+    switches: Vec<usize>,
+    /// Time of the inputs at which the scenario begins.
+    epoch_ns: u64,
+    fct: PathBuf,
+    pfc: PathBuf,
+}
+
+impl Inputs {
+    /// Reads the configuration at `path` and the files that it names.
+    ///
+    /// # Errors
+    /// Everything that is wrong with a file, with its line, or the reason for which it cannot be read.
+    pub fn read(path: &Path) -> Result<Self, ConfigErrors> {
+        let source = path.display().to_string();
+        let (settings, warnings) = config::parse(&source, &read_text(path)?)?;
+        let base = base_of(path, &settings.topology);
+        let open = |name: &str| {
+            let path = base.join(name);
+            read_text(&path).map(|text| (path.display().to_string(), text))
+        };
+        let (source, text) = open(&settings.topology)?;
+        let topology = topology::parse(&source, &text)?;
+        let (source, text) = open(&settings.flows)?;
+        let flows = flows::parse(&source, &text, &topology)?;
+        Ok(Self { settings, topology, flows, base, warnings })
+    }
+
+    /// Translates the inputs. `seed` replaces the default seed.
+    ///
+    /// # Errors
+    /// The reason for which Holdfast has no such switch.
+    pub fn prepare(self, seed: Option<u64>) -> Result<Prepared, ConfigErrors> {
+        convert::prepare(self, seed)
+    }
+}
+
+/// Returns the directory to which paths are relative. ns-3 runs in the parent of the configuration's directory.
+fn base_of(config: &Path, topology: &str) -> PathBuf {
+    let own = config.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new(".")).to_owned();
+    let parent = own.join("..");
+    let candidates = [PathBuf::from("."), parent, own];
+    let found = candidates.iter().find(|dir| dir.join(topology).exists());
+    found.unwrap_or(&candidates[0]).clone()
+}

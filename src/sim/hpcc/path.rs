@@ -1,0 +1,62 @@
+//! Times of empty paths, as HPCC's simulator computes them: for `standalone_fct` and for windows.
+
+use std::collections::{HashMap, VecDeque};
+
+use super::topology::Topology;
+
+/// The base time of a pair of hosts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Base {
+    /// Twice the delay, and the time of a payload on each link once, in nanoseconds.
+    pub rtt_ns: u64,
+    /// The lowest rate of the path, in bit/s.
+    pub rate: u64,
+}
+
+/// The base times of the pairs of hosts that a run needs.
+#[derive(Debug)]
+pub struct BaseTimes {
+    pairs: HashMap<(usize, usize), Base>,
+}
+
+impl BaseTimes {
+    /// Returns the times from hosts to the destinations `to`.
+    pub fn new(topology: &Topology, to: impl Iterator<Item = usize>, payload_bytes: u64) -> Self {
+        let mut links = vec![Vec::new(); topology.is_switch.len()];
+        for link in &topology.links {
+            let [a, b] = link.ends;
+            links[a].push((b, link));
+            links[b].push((a, link));
+        }
+        let mut pairs = HashMap::new();
+        for host in to {
+            // Breadth first, from the destination. Hosts are no way for others.
+            let mut found: HashMap<usize, (u64, u64, u64)> = HashMap::from([(host, (0, 0, u64::MAX))]);
+            let mut queue = VecDeque::from([host]);
+            while let Some(node) = queue.pop_front() {
+                let (delay, sending, rate) = found[&node];
+                for &(next, link) in &links[node] {
+                    if found.contains_key(&next) {
+                        continue;
+                    }
+                    let time = payload_bytes * 8_000_000_000 / link.rate.0.max(1);
+                    found.insert(next, (delay + link.delay_ns as u64, sending + time, rate.min(link.rate.0)));
+                    if topology.is_switch[next] {
+                        queue.push_back(next);
+                    }
+                }
+            }
+            for (from, (delay, sending, rate)) in found.into_iter().filter(|(from, _)| *from != host) {
+                if !topology.is_switch[from] {
+                    pairs.insert((from, host), Base { rtt_ns: 2 * delay + sending, rate });
+                }
+            }
+        }
+        Self { pairs }
+    }
+
+    /// Returns the time from host `src` to host `dst`; `None` if no path leads there.
+    pub fn of(&self, src: usize, dst: usize) -> Option<Base> {
+        self.pairs.get(&(src, dst)).copied()
+    }
+}

@@ -1,0 +1,190 @@
+use std::path::Path;
+
+use super::*;
+use crate::sim::control::ControlSpec;
+use crate::sim::outcome::Ending;
+use crate::sim::spec::{FaultKind, FrameSizes, Load, MessageSize};
+use crate::units::{BitRate, Bytes, Nanos};
+
+/// Three hosts at one switch, number 0; two more switches lead to host 5.
+const TOPOLOGY: &str = "\
+7 3 6
+0 4 6
+1 0 100Gbps 0.001ms 0
+2 0 100Gbps 0.001ms 0
+0 3 100Gbps 0.001ms 0.01
+0 4 400Gbps 1000ns 0
+4 6 400Gbps 1us 0
+6 5 100Gbps 1us 0
+";
+const FLOWS: &str = "3\n1 3 3 100 5000 2\n2 5 3 101 2500 2.00001\n1 5 3 102 1 2.00002\nignored beyond the number\n";
+const CONFIG: &str = "\
+ENABLE_QCN 1
+PACKET_PAYLOAD_SIZE 1000
+TOPOLOGY_FILE mix/t.txt
+FLOW_FILE mix/f.txt
+FCT_OUTPUT_FILE mix/fct.txt
+PFC_OUTPUT_FILE mix/pfc.txt
+SIMULATOR_STOP_TIME 2.1 {an explanation}
+CC_MODE 3
+RATE_AI 50Mb/s
+MI_THRESH 0
+HAS_WIN 1
+GLOBAL_T 1
+VAR_WIN 1
+KMAX_MAP 2 100000000000 1600 400000000000 6400
+KMIN_MAP 2 100000000000 400 400000000000 1600
+PMAX_MAP 2 100000000000 0.2 400000000000 0.2
+BUFFER_SIZE 32
+";
+
+fn inputs(config: &str, topology: &str, flows: &str) -> Result<Inputs, ConfigErrors> {
+    let (settings, warnings) = config::parse("c.txt", config)?;
+    let topology = topology::parse("t.txt", topology)?;
+    let flows = flows::parse("f.txt", flows, &topology)?;
+    Ok(Inputs { settings, topology, flows, base: PathBuf::from("dir"), warnings })
+}
+
+fn prepared(config: &str) -> Prepared {
+    inputs(config, TOPOLOGY, FLOWS).unwrap().prepare(None).unwrap_or_else(|errors| panic!("{errors}"))
+}
+
+fn error(config: &str, topology: &str, flows: &str) -> String {
+    match inputs(config, topology, flows).and_then(|inputs| inputs.prepare(None)) {
+        Ok(_) => panic!("accepted"),
+        Err(errors) => errors.to_string(),
+    }
+}
+
+#[test]
+fn inputs_become_switches_hosts_links_and_flows() {
+    let Prepared { scenario, epoch_ns, .. } = prepared(CONFIG);
+    assert_eq!((scenario.switches.len(), scenario.hosts.len(), scenario.links.len()), (3, 4, 6));
+    assert_eq!(epoch_ns, 1_999_990_000, "ten microseconds before the first flow");
+    let link = scenario.links.iter().find(|link| link.name.contains("h1")).unwrap();
+    assert_eq!((link.rate, link.length.mm), (BitRate(100_000_000_000), 200_000));
+    let ports = &scenario.switches[0].config.switch.ports;
+    assert_eq!((ports.len(), ports[3].rate), (4, BitRate(400_000_000_000)));
+    // ECN of the slowest port, telemetry in the class of the flows.
+    let spec = &scenario.switches[0].config.switch;
+    assert_eq!(spec.queues[3].wred.map(|wred| wred.kmin), Some(Bytes(400_000)));
+    assert!(spec.telemetry_queues.contains(3) && scenario.routed.is_some());
+    let flow = &scenario.flows[0];
+    assert_eq!(
+        (flow.name.as_str(), flow.start, flow.dscp, flow.frames),
+        ("h1-h3", Nanos(10_000), 24, FrameSizes::Fixed(1100))
+    );
+    // Five packets of 1000 B, each with 58 B of headers and 42 B for notes.
+    let Load::Messages { size: MessageSize::Fixed(size), count: Some(1), .. } = flow.load else { panic!() };
+    assert_eq!(size, Bytes(5500));
+    let Some(ControlSpec::Hpcc(hpcc)) = flow.control else { panic!() };
+    let transport = flow.transport.unwrap();
+    assert!(hpcc.most_stages == 0 && transport.scales_window && transport.window.is_some());
+    assert_eq!(scenario.flows[0].base_rtt, scenario.flows[1].base_rtt, "GLOBAL_T: one time for all");
+    let loses = |fault: &crate::sim::spec::Fault| matches!(fault.kind, FaultKind::Lose { per_million: 10_000, .. });
+    assert!(scenario.faults.len() == 1 && loses(&scenario.faults[0]));
+}
+
+#[test]
+fn completion_times_have_hpccs_columns() {
+    let prepared = prepared(&CONFIG.replace("0.01\n", "0\n"));
+    let outcome = crate::sim::run(&prepared.scenario, &mut |_| ());
+    assert_eq!((outcome.violation.clone(), outcome.ending), (None, Ending::Drained));
+    let outputs = prepared.outputs(&outcome);
+    assert_eq!(outputs.fct.0, Path::new("dir/mix/fct.txt"));
+    let lines: Vec<Vec<&str>> = outputs.fct.1.lines().map(|line| line.split(' ').collect()).collect();
+    assert_eq!(lines.len(), 3);
+    let first = lines.iter().find(|line| line[3] == "100").unwrap();
+    // Twice 2 us, 80 ns on each of two links; 5 packets of 1048 B at 100 Gbit/s.
+    let alone = 4_000 + 2 * 80 + 5 * 1048 * 8 / 100;
+    assert_eq!(first[..6], ["0b000101", "0b000301", "10000", "100", "5000", "2000000000"]);
+    assert_eq!(first[7], alone.to_string());
+    let slowdown = first[6].parse::<f64>().unwrap() / f64::from(alone);
+    assert!((0.98..1.05).contains(&slowdown), "{slowdown}: the path is empty");
+    assert_eq!(lines.iter().find(|line| line[3] == "102").unwrap()[..3], ["0b000101", "0b000501", "10000"]);
+}
+
+#[test]
+fn pauses_have_time_node_type_interface_and_event() {
+    // Without congestion control and windows, two hosts overload a third.
+    let flows = "2\n1 3 3 100 3000000 2\n2 3 3 100 3000000 2\n";
+    let config = CONFIG
+        .replace("CC_MODE 3", "CC_MODE 7")
+        .replace("HAS_WIN 1", "HAS_WIN 0")
+        .replace("BUFFER_SIZE 32", "BUFFER_SIZE 6");
+    let prepared = inputs(&config, TOPOLOGY, flows).unwrap().prepare(None).unwrap_or_else(|errors| panic!("{errors}"));
+    let outcome = crate::sim::run(&prepared.scenario, &mut |_| ());
+    let pfc = prepared.outputs(&outcome).pfc.1;
+    let lines: Vec<Vec<u64>> =
+        pfc.lines().map(|line| line.split(' ').map(|word| word.parse().unwrap()).collect()).collect();
+    assert!(!lines.is_empty() && lines.len().is_multiple_of(2), "{pfc}");
+    assert!(
+        lines.iter().all(|line| line[0] > 2_000_000_000 && [1, 2].contains(&line[1]) && line[2] == 0 && line[3] == 1)
+    );
+    assert!(lines[0][4] == 1 && lines.is_sorted_by_key(|line| line[0]), "{pfc}");
+}
+
+#[test]
+fn switch_with_too_many_ports_keeps_the_hosts_that_have_flows() {
+    let links: String = (1..=70).map(|host| format!("0 {host} 100Gbps 1us 0\n")).collect();
+    let topology = format!("71 1 70\n0\n{links}");
+    let prepared = inputs(CONFIG, &topology, "1\n2 69 3 100 1000 2\n").unwrap().prepare(None).unwrap();
+    assert_eq!(prepared.scenario.hosts.len(), 2);
+    assert!(prepared.scenario.warnings.iter().any(|warning| warning.contains("68 hosts without flows are left out")));
+    let all: String = (2..=70).map(|host| format!("{host} 1 3 100 1000 2\n")).collect();
+    assert_eq!(
+        error(CONFIG, &topology, &format!("69\n{all}")),
+        "mix/t.txt: switch 0 has 70 links; a switch has at most 64 ports"
+    );
+}
+
+#[test]
+fn wrong_inputs_are_refused_with_their_line() {
+    let cases = [
+        (
+            CONFIG.replace("MI_THRESH 0", "MI_TRESH 0"),
+            "c.txt:10:1: `MI_TRESH` is not a key of HPCC's configuration; remove it",
+        ),
+        (CONFIG.replace("CC_MODE 3", "CC_MODE"), "c.txt:8:1: a number is missing; write it behind this word"),
+        (CONFIG.replace("50Mb/s", "fast"), "c.txt:9:9: `fast` is not a rate, e.g. 50Mb/s; write a rate, e.g. 50Mb/s"),
+        (
+            CONFIG.replace("CC_MODE 3", "CC_MODE 10"),
+            "CC_MODE: CC_MODE 10 is unknown; write 1 (DCQCN), 3 (HPCC), 7 (TIMELY) or 8 (DCTCP)",
+        ),
+        (CONFIG.replace("FLOW_FILE mix/f.txt\n", ""), "c.txt: FLOW_FILE is missing; write e.g. `FLOW_FILE mix/x.txt`"),
+    ];
+    for (config, expected) in cases {
+        assert_eq!(error(&config, TOPOLOGY, FLOWS), expected);
+    }
+    assert_eq!(
+        error(CONFIG, &TOPOLOGY.replace("1 0 100Gbps", "1 9 100Gbps"), FLOWS),
+        "t.txt:3:3: `9` is not a node; write from 0 to 6"
+    );
+    assert_eq!(
+        error(CONFIG, &TOPOLOGY.replace("1000ns", "1000"), FLOWS),
+        "t.txt:6:13: `1000` is not a delay up to 1s; write e.g. `1000ns`"
+    );
+    assert_eq!(error(CONFIG, TOPOLOGY, "1\n1 4 3 100 5000 2\n"), "f.txt:2:3: `4` is not a host of the topology");
+    assert_eq!(
+        error(CONFIG, TOPOLOGY, "1\n1 1 3 100 5000 2\n"),
+        "f.txt:2:1: a host cannot send to itself; write another destination"
+    );
+    assert_eq!(
+        error(CONFIG, TOPOLOGY, "2\n1 3 3 100 5000 2\n1 3 3 100 5000 1\n"),
+        "f.txt:3:1: the flow starts before an earlier line; order the flows by start"
+    );
+    assert_eq!(
+        error(CONFIG, TOPOLOGY, "2\n1 3 3 100 5000 2\n"),
+        "f.txt:2:16: a flow is missing; write it behind this word"
+    );
+}
+
+#[test]
+fn keys_without_effect_are_named() {
+    let config = format!("{CONFIG}FAST_REACT 0\nRATE_BOUND 1\nQLEN_MON_FILE mix/q.txt\nINT_MULTI 4\n");
+    let (_, warnings) = config::parse("c.txt", &config).unwrap();
+    assert_eq!(
+        warnings,
+        ["c.txt:18: FAST_REACT has no effect here; the run is as with 1", "c.txt:20: QLEN_MON_FILE has no effect here"]
+    );
+}

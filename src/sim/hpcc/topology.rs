@@ -1,0 +1,77 @@
+//! The topology: `nodes switches links`, the numbers of the switches, then `src dst rate delay loss` for each link.
+
+use super::tokens::Words;
+use crate::config::error::ConfigErrors;
+use crate::units::{BitRate, Nanos};
+
+/// A link between two nodes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Link {
+    pub ends: [usize; 2],
+    pub rate: BitRate,
+    pub delay_ns: f64,
+    pub loss: f64,
+}
+
+/// The nodes and links.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Topology {
+    /// By node, whether it is a switch.
+    pub is_switch: Vec<bool>,
+    pub links: Vec<Link>,
+}
+
+/// Most nodes and links: a bound of memory.
+const MOST: usize = 1 << 20;
+
+impl Topology {
+    /// Numbers of the hosts.
+    pub fn hosts(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.is_switch.len()).filter(|&node| !self.is_switch[node])
+    }
+}
+
+/// Reads a topology.
+pub fn parse(source: &str, text: &str) -> Result<Topology, ConfigErrors> {
+    let mut words = Words::new(source, text, 1);
+    let mut count = |what: &str| -> Result<usize, ConfigErrors> {
+        let word = words.word(what)?;
+        match word.text.parse() {
+            Ok(count) if count <= MOST => Ok(count),
+            _ => Err(words.error(word.place, format!("`{}` is not {what} up to {MOST}", word.text))),
+        }
+    };
+    let (nodes, switches, links) =
+        (count("a number of nodes")?, count("a number of switches")?, count("a number of links")?);
+    let mut is_switch = vec![false; nodes];
+    let node = |words: &mut Words<'_>| {
+        let word = words.word("a node")?;
+        let number = word.text.parse().ok().filter(|&number: &usize| number < nodes);
+        number.ok_or_else(|| {
+            words.error(
+                word.place,
+                format!("`{}` is not a node; write from 0 to {}", word.text, nodes.saturating_sub(1)),
+            )
+        })
+    };
+    for _ in 0..switches {
+        is_switch[node(&mut words)?] = true;
+    }
+    let mut all = Vec::new();
+    for _ in 0..links {
+        let ends = [node(&mut words)?, node(&mut words)?];
+        let rate = words.take("a rate, e.g. 100Gbps")?;
+        all.push(Link { ends, rate, delay_ns: delay(&mut words)?, loss: words.take("an error rate, e.g. 0.0")? });
+    }
+    Ok(Topology { is_switch, links: all })
+}
+
+/// Takes a delay like `0.001ms`, in nanoseconds.
+fn delay(words: &mut Words<'_>) -> Result<f64, ConfigErrors> {
+    let word = words.word("a delay")?;
+    let units = [("ms", 1e6), ("us", 1e3), ("ns", 1.0), ("s", 1e9)];
+    let found = units.iter().find_map(|(unit, ns)| Some((word.text.strip_suffix(unit)?, ns)));
+    let ns = found.and_then(|(number, ns)| number.parse::<f64>().ok().map(|number| number * ns));
+    ns.filter(|ns| (0.0..=Nanos(1_000_000_000).0 as f64).contains(ns))
+        .ok_or_else(|| words.error(word.place, format!("`{}` is not a delay up to 1s; write e.g. `1000ns`", word.text)))
+}

@@ -1,0 +1,108 @@
+//! Writes the results in the columns of HPCC's simulator.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::path::Path;
+
+use super::Prepared;
+use crate::sim::outcome::Outcome;
+use crate::sim::spec::{End, LinkNode, PortRef};
+
+/// Bytes of headers of a packet in ns-3, without telemetry: PPP, IPv4, UDP, sequence number, priority group.
+const NS3_HEADERS: u64 = 14 + 20 + 8 + 6;
+/// Source port of the first flow of a pair of hosts.
+const FIRST_PORT: u64 = 10_000;
+const PS: u64 = 1_000;
+
+/// The output files of a run.
+#[derive(Debug)]
+pub struct Outputs<'a> {
+    /// Path and content of the flow completion times.
+    pub fct: (&'a Path, String),
+    /// Path and content of the pauses.
+    pub pfc: (&'a Path, String),
+}
+
+impl Prepared {
+    /// Paths of the output files.
+    #[must_use]
+    pub fn output_paths(&self) -> [&Path; 2] {
+        [&self.fct, &self.pfc]
+    }
+
+    /// Returns the output files of the run with this `outcome`.
+    #[must_use]
+    pub fn outputs(&self, outcome: &Outcome) -> Outputs<'_> {
+        Outputs { fct: (&self.fct, self.fct_lines(outcome)), pfc: (&self.pfc, self.pfc_lines(outcome)) }
+    }
+
+    /// `sip dip sport dport bytes start fct standalone_fct`, times in nanoseconds, in the order of completion. A flow
+    /// is complete when its sender has the last ACK.
+    fn fct_lines(&self, outcome: &Outcome) -> String {
+        let mut ports: HashMap<(usize, usize), u64> = HashMap::new();
+        let mut lines = Vec::new();
+        for (flow, done) in self.flows.iter().zip(&outcome.flows) {
+            let port = ports.entry((flow.src, flow.dst)).or_insert(FIRST_PORT);
+            let src_port = *port & 0xffff;
+            *port += 1;
+            if done.acknowledged.count == 0 {
+                continue;
+            }
+            let fct_ns = done.acknowledged.least_ps / PS;
+            let base = self.times.of(flow.src, flow.dst).unwrap_or_default();
+            let packets = flow.bytes.max(1).div_ceil(self.payload_bytes);
+            let wire = flow.bytes + packets * NS3_HEADERS;
+            let alone = base.rtt_ns + (u128::from(wire) * 8_000_000_000 / u128::from(base.rate.max(1))) as u64;
+            let line = format!(
+                "{:08x} {:08x} {src_port} {} {} {} {fct_ns} {alone}\n",
+                address(flow.src),
+                address(flow.dst),
+                flow.dst_port,
+                flow.bytes,
+                flow.start_ns
+            );
+            lines.push((flow.start_ns + fct_ns, line));
+        }
+        lines.sort_by_key(|(at, _)| *at);
+        lines.into_iter().map(|(_, line)| line).collect()
+    }
+
+    /// `time node type interface event`: at the held end of a link, type 1 for a switch, event 1 for a pause and 0 for
+    /// its end.
+    fn pfc_lines(&self, outcome: &Outcome) -> String {
+        let mut events = Vec::new();
+        for pause in &outcome.pauses {
+            let Some(link) = self.scenario.links.get(pause.link) else { continue };
+            let (node, kind, interface) = self.held_end(link, pause.holds_a);
+            for (at_ps, event) in [(pause.from_ps, 1), (pause.to_ps, 0)] {
+                events.push((self.epoch_ns + at_ps / PS, node, kind, interface, event));
+            }
+        }
+        events.sort_unstable();
+        let mut text = String::new();
+        for (at, node, kind, interface, event) in events {
+            // Writing to a `String` cannot fail.
+            let _ = writeln!(text, "{at} {node} {kind} {interface} {event}");
+        }
+        text
+    }
+
+    /// Node, type and interface of one end of a link.
+    fn held_end(&self, link: &LinkNode, is_a: bool) -> (usize, u8, usize) {
+        match if is_a { link.a } else { link.b } {
+            End::Host(host) => (self.hosts[host], 0, 1),
+            End::Port(PortRef { switch, port }) => (self.switches[switch], 1, port + 1),
+        }
+    }
+
+    /// Number of nodes of the topology, for messages.
+    #[must_use]
+    pub fn nodes(&self) -> usize {
+        self.topology.is_switch.len()
+    }
+}
+
+/// The address of a node.
+fn address(node: usize) -> u32 {
+    0x0b00_0001 + ((node / 256) as u32) * 0x1_0000 + ((node % 256) as u32) * 0x100
+}
