@@ -7,6 +7,7 @@ use holdfast::sim;
 use holdfast::sim::hpcc::Inputs;
 use holdfast::units::Nanos;
 
+use super::super::print;
 use super::claims::Claims;
 use super::interrupt::First;
 use super::progress::Progress;
@@ -40,10 +41,14 @@ pub fn run(args: &Args, config: &Path) -> Result<(), Failure> {
     for (path, text) in [&outputs.fct, &outputs.pfc] {
         files::write(path, text)?;
     }
+    let slowdowns = prepared.slowdown_table(&outcome);
     let run = Run { variant: String::new(), file: "hpcc".to_owned(), scenario: prepared.scenario, outcome };
     write_files(args, &run, None, 1, &mut claims)?;
     let runs = [run];
     show(args, &runs)?;
+    if args.format == super::Format::Table && !slowdowns.is_empty() {
+        print(&format!("\n{slowdowns}"))?;
+    }
     let mut report = |text: &str| {
         super::super::report(text, 1);
     };

@@ -7,12 +7,14 @@ mod config;
 mod convert;
 mod flows;
 mod path;
+mod slowdown;
 #[cfg(test)]
 mod tests;
 mod tokens;
 mod topology;
 mod write;
 
+pub use self::slowdown::Bucket;
 pub use self::write::Outputs;
 
 use std::path::{Path, PathBuf};

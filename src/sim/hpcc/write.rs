@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use super::Prepared;
+use super::flows::FlowLine;
 use crate::sim::outcome::Outcome;
 use crate::sim::spec::{End, LinkNode, PortRef};
 
@@ -13,6 +14,17 @@ const NS3_HEADERS: u64 = 14 + 20 + 8 + 6;
 /// Source port of the first flow of a pair of hosts.
 const FIRST_PORT: u64 = 10_000;
 const PS: u64 = 1_000;
+
+/// A completed flow.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Completion {
+    pub flow: FlowLine,
+    pub src_port: u64,
+    pub bytes: u64,
+    /// Completion time, and the time on an empty path.
+    pub fct_ns: u64,
+    pub alone_ns: u64,
+}
 
 /// The output files of a run.
 #[derive(Debug)]
@@ -36,35 +48,38 @@ impl Prepared {
         Outputs { fct: (&self.fct, self.fct_lines(outcome)), pfc: (&self.pfc, self.pfc_lines(outcome)) }
     }
 
-    /// `sip dip sport dport bytes start fct standalone_fct`, times in nanoseconds, in the order of completion. A flow
-    /// is complete when its sender has the last ACK.
-    fn fct_lines(&self, outcome: &Outcome) -> String {
+    /// Returns the completed flows, in the order of the inputs. A flow is complete when its sender has the last ACK.
+    pub(super) fn completions<'a>(&'a self, outcome: &'a Outcome) -> impl Iterator<Item = Completion> + 'a {
         let mut ports: HashMap<(usize, usize), u64> = HashMap::new();
-        let mut lines = Vec::new();
-        for (flow, done) in self.flows.iter().zip(&outcome.flows) {
+        self.flows.iter().zip(&outcome.flows).filter_map(move |(flow, done)| {
             let port = ports.entry((flow.src, flow.dst)).or_insert(FIRST_PORT);
             let src_port = *port & 0xffff;
             *port += 1;
-            if done.acknowledged.count == 0 {
-                continue;
-            }
-            let fct_ns = done.acknowledged.least_ps / PS;
             let base = self.times.of(flow.src, flow.dst).unwrap_or_default();
             let packets = flow.bytes.max(1).div_ceil(self.payload_bytes);
-            let wire = flow.bytes + packets * NS3_HEADERS;
-            let alone = base.rtt_ns + (u128::from(wire) * 8_000_000_000 / u128::from(base.rate.max(1))) as u64;
-            let line = format!(
-                "{:08x} {:08x} {src_port} {} {} {} {fct_ns} {alone}\n",
-                address(flow.src),
-                address(flow.dst),
-                flow.dst_port,
-                flow.bytes,
-                flow.start_ns
-            );
-            lines.push((flow.start_ns + fct_ns, line));
+            let wire_bits = u128::from(flow.bytes + packets * NS3_HEADERS) * 8;
+            (done.acknowledged.count > 0).then(|| Completion {
+                flow: *flow,
+                src_port,
+                bytes: flow.bytes,
+                fct_ns: done.acknowledged.least_ps / PS,
+                alone_ns: base.rtt_ns + (wire_bits * 1_000_000_000 / u128::from(base.rate.max(1))) as u64,
+            })
+        })
+    }
+
+    /// `sip dip sport dport bytes start fct standalone_fct`, times in nanoseconds, in the order of completion.
+    fn fct_lines(&self, outcome: &Outcome) -> String {
+        let mut done: Vec<Completion> = self.completions(outcome).collect();
+        done.sort_by_key(|done| done.flow.start_ns + done.fct_ns);
+        let mut text = String::new();
+        for Completion { flow, src_port, bytes, fct_ns, alone_ns } in done {
+            let [src, dst] = [flow.src, flow.dst].map(address);
+            let (dst_port, start) = (flow.dst_port, flow.start_ns);
+            // Writing to a `String` cannot fail.
+            let _ = writeln!(text, "{src:08x} {dst:08x} {src_port} {dst_port} {bytes} {start} {fct_ns} {alone_ns}");
         }
-        lines.sort_by_key(|(at, _)| *at);
-        lines.into_iter().map(|(_, line)| line).collect()
+        text
     }
 
     /// `time node type interface event`: at the held end of a link, type 1 for a switch, event 1 for a pause and 0 for
