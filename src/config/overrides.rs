@@ -1,6 +1,8 @@
 //! Settings of the command line that override the file. They apply before the file is checked, so that sums, lcore
 //! assignment and warnings match the running switch.
 
+use std::fs::File;
+use std::io::Read as _;
 use std::path::Path;
 
 use super::error::{ConfigErrors, Place};
@@ -60,11 +62,23 @@ impl Overrides {
 
 /// Reads the text of a file.
 pub(crate) fn read_text(path: &Path) -> Result<String, ConfigErrors> {
+    read_text_up_to(path, LARGEST_FILE, "a configuration")
+}
+
+/// Reads a text of at most `most` bytes, since a device may have no end. `what` names it in the error.
+pub(crate) fn read_text_up_to(path: &Path, most: usize, what: &str) -> Result<String, ConfigErrors> {
     let source = path.display().to_string();
-    let bytes = std::fs::read(path).map_err(|error| {
+    let mut bytes = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(most as u64 + 1).read_to_end(&mut bytes));
+    read.map_err(|error| {
         let remedy = if path.is_dir() { "name a file" } else { "check the path and its permissions" };
         ConfigErrors::one(&source, None, format!("cannot be read: {}; {remedy}", reason(&error)))
     })?;
+    if bytes.len() > most {
+        let size = Bytes(most as u64);
+        let message = format!("more than {most} bytes are too many for {what}; write at most {size}");
+        return Err(ConfigErrors::one(&source, Some(Place { line: 1, column: 1 }), message));
+    }
     String::from_utf8(bytes).map_err(|error| {
         let place = place_after(&error.as_bytes()[..error.utf8_error().valid_up_to()]);
         ConfigErrors::one(&source, Some(place), "not UTF-8 text; save the file as UTF-8".to_owned())

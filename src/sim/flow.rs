@@ -107,7 +107,8 @@ impl Flow {
             control: spec.control.map(|control| control.begin(spec.rate, &paths.of(&spec), 0)),
             notifier: spec.control.and_then(|control| control.cnp_interval_ps()).map(NotificationPoint::new),
             transport: spec.transport.map(|transport| {
-                let (sender, receiver) = (Sender::new(&transport), Receiver::new(&transport));
+                let base_rtt_ps = paths.of(&spec).base_rtt_ps;
+                let (sender, receiver) = (Sender::new(&transport, base_rtt_ps), Receiver::new(&transport));
                 Box::new(Transport { sender, receiver, acknowledged: Collector::default() })
             }),
             timer_at: u64::MAX,
@@ -191,6 +192,15 @@ impl Flow {
             }
         };
         (len, cargo(sequence, part))
+    }
+
+    /// Whether the frame that leaves now must be acknowledged at once: it fills the window, or no other follows.
+    #[must_use]
+    pub fn asks_for_ack(&self) -> bool {
+        self.transport.as_ref().is_some_and(|transport| {
+            !transport.sender.has_room(self.window())
+                || !transport.sender.repeats() && !self.demand.has_data_at(self.next_ps)
+        })
     }
 
     /// Time of the next timer of the sender; `None`: none runs.

@@ -18,8 +18,8 @@ const FRONT: usize = 16;
 /// Log2 of the smallest buffer size. Buffer sizes are powers of two.
 const SMALLEST: u32 = 8;
 const SIZES: usize = 7;
-/// Opcode of an ACK of a reliable connection, bytes of its extended header, and the syndrome of a NAK for a gap
-/// (InfiniBand volume 1, sections 9.2.1 and 9.7.5.2).
+/// Opcode of an ACK, bytes of its extended header, and the syndrome of a NAK for a gap (InfiniBand volume 1, sections
+/// 9.2.1 and 9.7.5.2).
 const ACKNOWLEDGE: u8 = 0x11;
 const ACK_HEADER: usize = 4;
 /// Bytes of a base transport header, and the offset of its reserved bits (InfiniBand volume 1, section 9.2).
@@ -73,6 +73,8 @@ pub enum Note {
 pub struct Part {
     /// Number of the message in its flow.
     pub number: u64,
+    /// Whether the sender asks for an ACK at once.
+    pub asks: bool,
     /// In the last frame of a message: the number of frames in the message, and the time at which it was first ready to
     /// send.
     pub end: Option<(u32, u64)>,
@@ -271,6 +273,15 @@ impl Header {
         if self.has_transport {
             let base = self.base();
             self.bytes[base + 9..base + 12].copy_from_slice(&(number as u32).to_be_bytes()[1..]);
+        }
+    }
+
+    /// Sets whether the frame asks for an ACK: the AckReq bit.
+    #[inline]
+    pub fn set_asks(&mut self, asks: bool) {
+        if self.has_transport {
+            let base = self.base();
+            self.bytes[base + 8] = if asks { 0x80 } else { 0 };
         }
     }
 

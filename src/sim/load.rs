@@ -141,6 +141,19 @@ impl Demand {
         self.next_message_ps < self.stop_ps && self.made < u64::from(count)
     }
 
+    /// Whether there will be data to send at `at`, as far as known now.
+    #[inline]
+    #[must_use]
+    pub fn has_data_at(&self, at: u64) -> bool {
+        match self.load {
+            Load::Messages { .. } => self.current.is_some(),
+            Load::Steady => at < self.stop_ps,
+            Load::OnOff { on, off } => {
+                at < self.stop_ps && at.saturating_sub(self.start_ps) % ((on.0 + off.0) * PS).max(1) < on.0 * PS
+            }
+        }
+    }
+
     /// Whether a message has begun and not all of it was taken.
     #[inline]
     #[must_use]
@@ -156,11 +169,11 @@ impl Demand {
         message.frames += 1;
         if message.left > u64::from(len) {
             message.left -= u64::from(len);
-            return (len, Part { number, end: None });
+            return (len, Part { number, asks: false, end: None });
         }
         let (len, end) = ((message.left as u16).max(least), Some((message.frames, message.born_ps)));
         self.current = None;
-        (len, Part { number, end })
+        (len, Part { number, asks: false, end })
     }
 }
 
@@ -177,7 +190,7 @@ mod tests {
         let mut demand = Demand::new(load, 5_000, 100_000);
         assert_eq!(demand.ready(0, &mut rng), Err(5_000));
         assert_eq!(demand.ready(5_000, &mut rng), Ok(()));
-        let part = |number, end| Part { number, end };
+        let part = |number, end| Part { number, asks: false, end };
         assert_eq!([demand.take(1000, 60), demand.take(1000, 60)], [(1000, part(1, None)); 2]);
         assert_eq!(demand.take(1000, 60), (500, part(1, Some((3, 5_000)))));
         assert_eq!(demand.ready(6_000, &mut rng), Err(15_000));

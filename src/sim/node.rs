@@ -236,7 +236,7 @@ impl Node {
     /// Runs the second half of a poll. The pipeline's time is that of the first half; its frames leave at `leaves`.
     /// Returns when the next poll is due.
     pub fn poll_out(&mut self, lcore: usize, leaves: u64, world: &mut World<'_>) -> u64 {
-        let silent = self.silent(lcore, world);
+        let silent = self.silent(lcore, leaves, world);
         let state = &mut self.lcores[lcore];
         let has_work = state.received + self.fleet[lcore].held_frames() > 0;
         let mut io = End {
@@ -268,14 +268,14 @@ impl Node {
         (state.began_ps + busy + late).max(leaves + 1).max(state.stalled_until)
     }
 
-    /// Returns the queues that peers have paused beyond this poll, of the ports by which the lcore sends. Each has the
-    /// number of frames that it has sent.
-    fn silent(&self, lcore: usize, world: &World<'_>) -> Vec<(usize, usize, u64)> {
-        let began = self.lcores[lcore].began_ps;
+    /// Returns the queues that peers have paused beyond `leaves`, when the frames of this poll leave, of the ports by
+    /// which the lcore sends. Each has the number of frames that it has sent. The owner of a joint port may tell the
+    /// lcore of the end of a pause after its poll has begun.
+    fn silent(&self, lcore: usize, leaves: u64, world: &World<'_>) -> Vec<(usize, usize, u64)> {
         let mut silent = Vec::new();
         for (port, device) in self.devices.iter().enumerate() {
             // A few picoseconds may be rounding errors.
-            let paused = (0..CLASSES).filter(|&priority| device.silent_until[priority] > began + PS);
+            let paused = (0..CLASSES).filter(|&priority| device.silent_until[priority] > leaves + PS);
             let paused: ClassSet = paused.collect();
             if paused.is_empty() || !self.fleet[lcore].sends_by(port) || !device.is_up(world) {
                 continue;

@@ -112,7 +112,7 @@ pub struct FlowOutcome {
     pub acknowledged: Spread,
     /// Messages whose sending began; `completion` counts those of which every frame arrived.
     pub messages: u64,
-    /// DCQCN's rate at the end, in bit/s; without DCQCN, the flow's rate.
+    /// Rate of congestion control at the end, in bit/s; without it, the flow's rate.
     pub rate_at_end: u64,
     /// Time at which the flow's last frame arrived.
     pub last_arrival_ps: u64,
@@ -179,7 +179,7 @@ pub struct HostOutcome {
     pub pfc_tx_frames: u64,
     /// Time for which the host was paused, by priority.
     pub paused_ps: [u64; CLASSES],
-    /// Received data frames and CNPs that were for another host.
+    /// Received data frames, CNPs and ACKs that were for another host.
     pub foreign_frames: u64,
     /// Most bytes in its receive buffer.
     pub receive_highest_bytes: u64,
@@ -328,7 +328,7 @@ pub struct Samples {
     pub ports: Vec<PortSeries>,
     /// By flow: bytes received since the previous sample.
     pub flow_bytes: Vec<Vec<u32>>,
-    /// By flow: DCQCN's rate in Mbit/s; empty for a flow without DCQCN.
+    /// By flow: the rate of congestion control in Mbit/s; empty for a flow without it.
     pub flow_rate_mbps: Vec<Vec<u32>>,
     /// By switch: cells used of the shared pools, lossy and lossless.
     pub pools: Vec<[Vec<u32>; 2]>,

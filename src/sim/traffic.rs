@@ -288,12 +288,16 @@ impl Engine<'_> {
     /// Returns the next frame of a flow, which leaves now.
     fn data_frame(&mut self, number: usize) -> SimPacket {
         let (now, flow) = (self.now, &mut self.flows[number]);
-        let (len, cargo) = flow.take(now);
+        let (len, mut cargo) = flow.take(now);
         flow.header.set_number(cargo.sequence);
         flow.outcome.sent_frames += 1;
         flow.outcome.sent_bytes += u64::from(len);
         let bits = (u64::from(len.max(60)) + u64::from(crate::qos::shaper::WIRE_OVERHEAD)) * 8;
         flow.next_ps = flow.next_ps.max(now) + (bits * 1_000_000_000_000).div_ceil(flow.rate());
+        if let Note::Part(part) = &mut cargo.note {
+            part.asks = flow.asks_for_ack();
+            flow.header.set_asks(part.asks);
+        }
         let packet = self.pool.make(flow.header.for_len(len), usize::from(len), cargo);
         if let Some(control) = &mut flow.control {
             control.sent(u64::from(len), now);

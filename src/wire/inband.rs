@@ -42,7 +42,7 @@ const UDP: u8 = 17;
 pub struct Hop(u64);
 
 impl Hop {
-    /// The note of a port whose rate has this code ([`rate_code`]), when a packet begins to leave at `time_ns`, after
+    /// The note of a port whose rate has this code ([`rate_code`]). A packet begins to leave at `time_ns`, after
     /// `sent_bytes` of the port, with `queue_bytes` behind it.
     #[inline]
     #[must_use]
@@ -84,7 +84,7 @@ impl Hop {
     }
 }
 
-/// The code of `rate`: of the highest known rate that does not exceed it, or of the lowest one.
+/// The code of `rate`: that of the highest known rate up to it. Rates below 10 Gbit/s have the code of 10 Gbit/s.
 #[must_use]
 pub fn rate_code(rate: BitRate) -> u8 {
     let below = (0..RATES_GBPS.len()).filter(|&code| RATES_GBPS[code] * 1_000_000_000 <= rate.0);

@@ -24,7 +24,7 @@ fn silence(rate: BitRate, hz: u64, quanta: u16) -> u64 {
             longest = longest.max(arrival.at() - last);
             last = arrival.at();
         }
-        if longest > 3 * link.wire_ticks + 10 || now > 10_000_000 {
+        if longest > 3 * link.wire_ticks + 10 || now > 20_000_000 {
             return longest;
         }
     }

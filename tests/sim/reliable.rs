@@ -151,3 +151,32 @@ fn hpcc_and_powertcp_keep_the_queue_nearly_empty() {
         assert!(outcome.pauses.is_empty() && outcome.flows.iter().all(|flow| flow.lost_frames() == 0), "{cc}");
     }
 }
+
+/// A mark once removed the place of the network header, which a note needs.
+#[test]
+fn marked_frames_carry_notes() {
+    let (rates, queue, _) = steady("hpcc", "telemetry: hpcc, ecn: {kmin: 1kB, kmax: 1100B, pmax: 100%}");
+    assert_fair(&rates, 8.5);
+    assert!(queue < 8_000, "{queue} B");
+}
+
+#[test]
+fn rare_acks_do_not_stall_a_full_window_or_a_silent_phase() {
+    let rest = "flows:
+  - {from: h1, to: h3, frame: 1078, transport: {ack_every: 32, window: 10kB}}
+  - {from: h2, to: h4, frame: 1078, load: {on: 100us, off: 400us}, transport: {ack_every: 100}}
+  - {from: h5, to: h6, frame: 1078, cc: swift, transport: {ack_every: 8}}";
+    let outcome = run(6, "10G", "", rest);
+    assert!(outcome.flows.iter().all(|flow| flow.timeouts == 0 && flow.repeated_frames == 0), "{:?}", outcome.flows);
+    // In 10 ms: 12.5 MB at the full rate, a fifth of it in phases.
+    let received: Vec<u64> = outcome.flows.iter().map(|flow| flow.received_bytes).collect();
+    assert!(received[0] > 10_000_000 && received[1] > 2_000_000 && received[2] > 6_000_000, "{received:?}");
+}
+
+#[test]
+fn slow_flow_that_loses_frames_does_not_fail() {
+    let rest = "flows: [{from: h1, to: h2, rate: 1M, transport: go-back-n}]
+faults: [{at: 0ns, for: 1ms, lose: s.p2, what: data}]";
+    let outcome = run(2, "10G", "", rest);
+    assert_eq!((outcome.flows[0].failed_flows, outcome.flows[0].lost_frames()), (0, 1));
+}

@@ -11,14 +11,18 @@ use super::super::print;
 use super::claims::Claims;
 use super::interrupt::First;
 use super::progress::Progress;
-use super::{Args, Failure, Run, files, found, listen, show, verdict, warnings, write_files};
+use super::{Args, Failure, Run, claim, files, found, listen, show, verdict, warnings, write_files};
 
 pub fn run(args: &Args, config: &Path) -> Result<(), Failure> {
     listen(First::Ends)?;
     let inputs = Inputs::read(config).map_err(Failure::usage)?;
-    let mut prepared = inputs.prepare(args.seed).map_err(Failure::usage)?;
     let mut claims = Claims::default();
     claims.read(config, "the configuration");
+    for file in inputs.files() {
+        claims.read(file, "the input");
+    }
+    let mut prepared = inputs.prepare(args.seed).map_err(Failure::usage)?;
+    claim(args, &["hpcc".to_owned()], &mut claims)?;
     for path in prepared.output_paths() {
         claims.write(path, "--hpcc")?;
     }
@@ -34,12 +38,20 @@ pub fn run(args: &Args, config: &Path) -> Result<(), Failure> {
     }
     let mut progress = Progress::new(1, args.quiet);
     progress.begin("");
-    let outcome = sim::run(&prepared.scenario, &mut |thousandths| progress.show(thousandths));
+    let mut outcome = sim::run(&prepared.scenario, &mut |thousandths| progress.show(thousandths));
     progress.end(outcome.events);
     progress.finish();
+    if outcome.pauses_left_out > 0 {
+        let left_out = outcome.pauses_left_out;
+        let _ =
+            writeln!(io::stderr(), "warning: the file of pauses lacks {left_out} pauses, which were too many to keep");
+    }
     let outputs = prepared.outputs(&outcome);
     for (path, text) in [&outputs.fct, &outputs.pfc] {
         files::write(path, text)?;
+    }
+    if !args.all {
+        shorten(&mut outcome.waivers);
     }
     let slowdowns = prepared.slowdown_table(&outcome);
     let run = Run { variant: String::new(), file: "hpcc".to_owned(), scenario: prepared.scenario, outcome };
@@ -55,4 +67,30 @@ pub fn run(args: &Args, config: &Path) -> Result<(), Failure> {
     verdict(args, &runs, &mut report, &mut |_, violation| {
         format!("run it again with another seed to learn more: {}", found::describe(violation))
     })
+}
+
+/// Most reasons for which lossless service is not promised that are shown: a fabric has one for each port.
+const MOST_REASONS: usize = 2;
+
+fn shorten(reasons: &mut Vec<String>) {
+    if reasons.len() > MOST_REASONS {
+        let more = reasons.len() - MOST_REASONS;
+        reasons.truncate(MOST_REASONS);
+        reasons.push(format!("{more} further reasons (--all shows each)"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_reasons_are_shown_and_others_counted() {
+        let mut reasons: Vec<String> = (0..5).map(|number| number.to_string()).collect();
+        shorten(&mut reasons);
+        assert_eq!(reasons, ["0", "1", "3 further reasons (--all shows each)"]);
+        let mut few = vec!["one".to_owned(); 2];
+        shorten(&mut few);
+        assert_eq!(few.len(), 2);
+    }
 }

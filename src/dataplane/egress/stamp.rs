@@ -1,5 +1,6 @@
-//! In-band telemetry: notes queue, time and sent bytes in each packet of a class that wants it, when it has left its
-//! queue and before the device gets it.
+//! In-band telemetry: notes queue, time and sent bytes in the packets of classes that want it.
+//!
+//! A packet is noted when it has left its queue, before the device gets it.
 
 use super::slots::Descs;
 use crate::dataplane::port::Port;
@@ -10,18 +11,30 @@ use crate::sets::{CLASSES, ClassSet};
 use crate::units::Ticks;
 use crate::wire::inband::{self, Hop};
 
-/// Fraction bits of the time of a byte, and of the nanoseconds of a tick.
-const PART: u32 = 16;
+/// Times are in units of a 64th of a nanosecond: a clock of 64 bits lasts nine years.
+const UNITS_PER_NS: u64 = 64;
+const UNITS_PER_SECOND: u64 = UNITS_PER_NS * 1_000_000_000;
+/// Fraction bits of the units of a byte on the wire, and of a tick.
+const BYTE_PART: u32 = 16;
+const TICK_PART: u32 = 32;
 
 /// The notes of one port.
 #[derive(Debug, Clone, Copy, Default)]
 struct Notes {
     rate_code: u8,
-    /// Time of a byte on the wire, in parts of a nanosecond.
-    byte: u64,
-    /// Bytes sent so far, with preamble and gap, and the time in nanoseconds at which the wire is free.
+    /// Time of a byte on the wire, in parts of a unit.
+    byte_parts: u64,
+    /// Bytes sent so far, with preamble and gap, and the time at which the wire is free.
     sent_bytes: u64,
-    free_ns: u64,
+    free_units: u64,
+}
+
+impl Notes {
+    /// Time of `bytes` on the wire.
+    #[inline]
+    fn units(&self, bytes: u64) -> u64 {
+        (bytes * self.byte_parts) >> BYTE_PART
+    }
 }
 
 /// Writes notes into packets of the queues that want them. Without such queues it has no ports.
@@ -29,23 +42,23 @@ struct Notes {
 pub(super) struct Stamper {
     queues: ClassSet,
     ports: Box<[Notes]>,
-    /// Nanoseconds of a tick, in parts.
-    tick: u64,
+    /// Units of a tick, in parts.
+    tick_parts: u64,
 }
 
 impl Stamper {
     /// Creates the stamper of `spec` on a clock of `hz` ticks a second.
     pub fn new(spec: &SwitchSpec, hz: u64) -> Self {
-        let parts = |units: u64, per: u64| ((u128::from(units) << PART) / u128::from(per.max(1))) as u64;
+        let parts = |units: u64, part: u32, per: u64| ((u128::from(units) << part) / u128::from(per.max(1))) as u64;
         let notes = |rate: crate::units::BitRate| Notes {
             rate_code: inband::rate_code(rate),
-            byte: parts(8_000_000_000, rate.0),
+            byte_parts: parts(8 * UNITS_PER_SECOND, BYTE_PART, rate.0),
             ..Notes::default()
         };
         Self {
             queues: spec.telemetry_queues,
             ports: spec.ports.iter().map(|port| notes(port.rate)).collect(),
-            tick: parts(1_000_000_000, hz),
+            tick_parts: parts(UNITS_PER_SECOND, TICK_PART, hz),
         }
     }
 
@@ -56,7 +69,7 @@ impl Stamper {
     }
 
     /// Notes the frames `posted` of port `number`, which have left their queues at `now`. A frame begins to leave when
-    /// those before it have left, so each has a time of its own; those behind it still count as waiting.
+    /// those before it have left, so each has its own time. Those behind it still count as waiting.
     #[inline(never)]
     pub fn stamp<P: Packet>(
         &mut self,
@@ -68,8 +81,8 @@ impl Stamper {
         let notes = &mut self.ports[number];
         let wire = |desc: &crate::dataplane::frame::desc::FrameDesc| Shaper::wire_bytes(desc.frame_len().into());
         let total: u64 = descs.iter().map(wire).sum();
-        let now_ns = ((u128::from(now.0) * u128::from(self.tick)) >> PART) as u64;
-        let start_ns = now_ns.max(notes.free_ns);
+        let now = ((u128::from(now.0) * u128::from(self.tick_parts)) >> TICK_PART) as u64;
+        let start = now.max(notes.free_units);
         let mut behind: [u64; CLASSES] =
             std::array::from_fn(|queue| port.queues[queue].bytes().0 + port.elsewhere(queue).bytes.0);
         let mut before = total;
@@ -79,13 +92,13 @@ impl Stamper {
             if self.queues.contains(queue)
                 && let Some(field) = inband::find(packet.bytes_mut(), desc.l3_offset().into())
             {
-                let time_ns = start_ns + ((before * notes.byte) >> PART);
+                let time_ns = (start + notes.units(before)) / UNITS_PER_NS;
                 inband::push(field, Hop::new(notes.rate_code, time_ns, notes.sent_bytes + before, behind[queue]));
             }
             behind[queue] += u64::from(desc.frame_len());
         }
         notes.sent_bytes += total;
-        notes.free_ns = start_ns + ((total * notes.byte) >> PART);
+        notes.free_units = start + notes.units(total);
     }
 
     /// Takes the notes of the frames `left` back, which the device did not take.
@@ -95,7 +108,7 @@ impl Stamper {
         for (packet, desc) in left.iter_mut().zip(descs) {
             let bytes = Shaper::wire_bytes(desc.frame_len().into());
             notes.sent_bytes -= bytes;
-            notes.free_ns = notes.free_ns.saturating_sub((bytes * notes.byte) >> PART);
+            notes.free_units = notes.free_units.saturating_sub(notes.units(bytes));
             if self.queues.contains(desc.queue())
                 && let Some(field) = inband::find(packet.bytes_mut(), desc.l3_offset().into())
             {

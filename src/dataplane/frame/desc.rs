@@ -154,11 +154,12 @@ impl FrameDesc {
         Self(((offset << 2) as u64 | (ecn_capable as u64 * l3 as u64)) << IP)
     }
 
-    /// Descriptor of the frame after marking: it is neither marked nor counted again.
+    /// Descriptor of the frame after marking: it is neither marked nor counted again. The offset of its network header
+    /// stays.
     #[inline]
     #[must_use]
     pub const fn marked(self) -> Self {
-        Self(self.0 & !(0xff << IP))
+        Self(self.0 & !(3 << IP))
     }
 
     /// Whether the frame is ECN-capable.

@@ -205,8 +205,8 @@ mod tests {
         nic.timer(4 * US);
         assert_eq!(nic.rate(), LINE, "the interval of 4 us and its nanosecond have not passed");
         nic.timer(4 * US + 1000);
-        // alpha is updated at 1, 2, 3 and 4 us. The CNPs before 1 us count once; the one at 2 us came with the timer
-        // that is due then still to run, so all four flags are one: (1 - g)^4 + g (1 - g)^3.
+        // alpha is updated at 1, 2, 3 and 4 us. All CNPs came before the first of these timers ran, so they count once:
+        // (1 - g)^4 + g (1 - g)^3.
         let g: f64 = 1.0 / 256.0;
         let alpha = (1.0 - g).powi(4) + g * (1.0 - g).powi(3);
         assert!((nic.alpha - alpha).abs() < 1e-12, "{} and {alpha}", nic.alpha);

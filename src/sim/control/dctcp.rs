@@ -63,7 +63,7 @@ impl Dctcp {
     }
 
     fn least(&self) -> f64 {
-        self.frame * f64::from(self.spec.least_frames.max(1))
+        (self.frame * f64::from(self.spec.least_frames.max(1))).min(self.most)
     }
 
     /// Ends a window of data. Equation 1, where F is the share of its frames that were marked:

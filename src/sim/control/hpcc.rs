@@ -82,7 +82,7 @@ impl Hpcc {
     /// ```
     fn measure(&mut self, hops: &[Hop]) -> bool {
         let is_known = self.hops == hops.len() && !hops.is_empty();
-        let (mut most, mut tau_ps) = (0.0, 0.0);
+        let (mut most, mut tau_ps) = (-1.0, 0.0);
         for (hop, last) in hops.iter().zip(&self.last).filter(|_| is_known) {
             let (ns, bytes) = (hop.ns_since(*last), hop.bytes_since(*last));
             if ns == 0 {

@@ -1,5 +1,5 @@
-//! PowerTCP (Addanki et al., NSDI 2022, algorithm 1): the window follows power, the product of a hop's arrival rate
-//! and of the bytes in queue and path. In-band telemetry shows both.
+//! PowerTCP (Addanki et al., NSDI 2022, algorithm 1): the window follows power, which in-band telemetry shows. Power is
+//! the arrival rate of a hop times the bytes in its queue and the path.
 
 use super::{Ack, CongestionControl, Loss, Path, bounded, rate_of};
 use crate::units::{BitRate, Bytes};
@@ -80,7 +80,7 @@ impl Power {
     /// ```
     fn smooth_power(&mut self, hops: &[Hop]) -> bool {
         let is_known = self.hops == hops.len() && !hops.is_empty();
-        let (mut most, mut dt_ps) = (0.0, 0.0);
+        let (mut most, mut dt_ps) = (-1.0, 0.0);
         let tau = self.tau_ps / 1e12;
         for (hop, last) in hops.iter().zip(&self.last).filter(|_| is_known) {
             let ns = hop.ns_since(*last);
@@ -125,7 +125,8 @@ impl CongestionControl for Power {
             return;
         }
         let target = self.old / self.power.max(1e-6) + self.beta;
-        self.window = (self.gamma * target + (1.0 - self.gamma) * self.window).clamp(self.frame, self.most);
+        self.window =
+            (self.gamma * target + (1.0 - self.gamma) * self.window).clamp(self.frame.min(self.most), self.most);
         if ack.cumulative > self.ends_at {
             self.ends_at = ack.next;
             (self.old, self.current) = (self.current, self.window);
@@ -159,5 +160,9 @@ mod tests {
         power.acked(&noted(ack(0, 10_000_000, 3, 128), 15_000, 187_392, 31_200));
         let sample = (62_464.0 - 31_200.0) / 62_500.0 * (31_200.0 + 125_000.0) / 125_000.0;
         assert!((power.power - (0.5 * expected + 0.5 * sample)).abs() < 1e-9, "{}", power.power);
+        // Frames acknowledged after the next round trip were sent with the window at the end of this one.
+        assert_eq!(power.old, 125_000.0);
+        power.acked(&noted(ack(0, 10_000_000, 200, 300), 16_000, 199_936, 31_200));
+        assert!((power.old - window).abs() < 1e-6, "{}", power.old);
     }
 }

@@ -32,8 +32,6 @@ pub struct Theta {
     /// cwnd, in bytes, and its largest value.
     window: f64,
     most: f64,
-    /// cwnd of the last update, a round trip ago.
-    old: f64,
     /// The smoothed normalized power.
     power: f64,
     /// Round-trip time of the last ACK and its arrival; `None` before the first.
@@ -55,7 +53,6 @@ impl Theta {
             beta: most / spec.flows,
             window: most,
             most,
-            old: most,
             power: 1.0,
             last_ps: None,
             ends_at: 0,
@@ -93,7 +90,8 @@ impl CongestionControl for Theta {
         Some(Bytes(self.window as u64))
     }
 
-    /// Algorithm 2, `updateWindow`, once a round trip:
+    /// Algorithm 2, `updateWindow`, once a round trip. So `cwnd_old`, of the time when the acknowledged frame left, is
+    /// the present one:
     ///
     /// ```text
     /// cwnd = gamma (cwnd_old / power + beta) + (1 - gamma) cwnd
@@ -104,9 +102,9 @@ impl CongestionControl for Theta {
             return;
         }
         self.ends_at = ack.next;
-        let target = self.old / self.power.max(f64::MIN_POSITIVE) + self.beta;
-        self.old = self.window;
-        self.window = (self.gamma * target + (1.0 - self.gamma) * self.window).clamp(self.frame, self.most);
+        let target = self.window / self.power.max(1e-6) + self.beta;
+        self.window =
+            (self.gamma * target + (1.0 - self.gamma) * self.window).clamp(self.frame.min(self.most), self.most);
     }
 
     fn lost(&mut self, loss: Loss, _: u64) {

@@ -13,6 +13,10 @@ pub struct Ecn {
     pub pmax: f64,
 }
 
+/// Largest payload: with headers it fits the largest MTU of a port.
+const LARGEST_PAYLOAD: u64 = 9000;
+const LARGEST_BUFFER_MIB: u64 = 16_384;
+
 /// The settings that have an effect. Times without a unit in their name are in microseconds, as in the file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
@@ -184,7 +188,7 @@ fn read_key(
     let path = |words: &mut Words<'_>| words.word("a path").map(|word| word.text.to_owned());
     match key {
         "ENABLE_QCN" => settings.ecn_enabled = flag(words)?,
-        "PACKET_PAYLOAD_SIZE" => settings.payload_bytes = words.take("a number of bytes")?,
+        "PACKET_PAYLOAD_SIZE" => settings.payload_bytes = words.within("a number of bytes", 1..=LARGEST_PAYLOAD)?,
         "TOPOLOGY_FILE" => settings.topology = path(words)?,
         "FLOW_FILE" => settings.flows = path(words)?,
         "FCT_OUTPUT_FILE" => settings.fct = path(words)?,
@@ -216,7 +220,7 @@ fn read_key(
         "KMIN_MAP" => maps.kmin = read_map(words, "a number of kilobytes")?,
         "KMAX_MAP" => maps.kmax = read_map(words, "a number of kilobytes")?,
         "PMAX_MAP" => maps.pmax = read_map(words, "a probability")?,
-        "BUFFER_SIZE" => settings.buffer_mib = words.take("a number of megabytes")?,
+        "BUFFER_SIZE" => settings.buffer_mib = words.within("a number of megabytes", 1..=LARGEST_BUFFER_MIB)?,
         _ => return Err(words.error(place, format!("`{key}` is not a key of HPCC's configuration; remove it"))),
     }
     Ok(())

@@ -11,7 +11,7 @@ use super::flows::FlowLine;
 use super::path::BaseTimes;
 use super::topology::Topology;
 use super::{Inputs, Prepared};
-use crate::config::error::ConfigErrors;
+use crate::config::error::{ConfigError, ConfigErrors};
 use crate::hosts::FlowKind;
 use crate::sets::MAX_PORTS;
 use crate::sim::control::ControlSpec;
@@ -42,17 +42,18 @@ const NS_PER_M: f64 = 5.0;
 
 /// Translates `inputs`.
 pub fn prepare(inputs: Inputs, seed: Option<u64>) -> Result<Prepared, ConfigErrors> {
-    let Inputs { settings, topology, flows, base, warnings } = inputs;
+    let Inputs { settings, topology, flows, base, warnings, .. } = inputs;
+    let destinations: HashSet<usize> = flows.iter().map(|flow| flow.dst).collect();
+    let times = BaseTimes::new(&topology, destinations.into_iter(), settings.payload_bytes);
+    let too_long = check_paths(&settings, &flows, &times)?;
     let plan = Plan::new(&settings, &topology, &flows)?;
     let epoch_ns = flows.first().map_or(0, |flow| flow.start_ns.saturating_sub(LEAD_NS));
     let text = plan.text(epoch_ns, seed);
     let source = format!("{} as a scenario", settings.topology);
-    let mut scenarios = scenario::parse(&source, &text, None, &Options::default())?;
+    let mut scenarios = scenario::parse(&source, &text, None, &Options::default()).map_err(without_places)?;
     let (_, mut scenario) = scenarios.remove(0);
     scenario.most_events = u64::MAX;
-    scenario.warnings.splice(0..0, warnings.into_iter().chain(plan.warnings.clone()));
-    let destinations: HashSet<usize> = flows.iter().map(|flow| flow.dst).collect();
-    let times = BaseTimes::new(&topology, destinations.into_iter(), settings.payload_bytes);
+    scenario.warnings.splice(0..0, warnings.into_iter().chain(plan.warnings.clone()).chain(too_long));
     add_flows(&mut scenario, &plan, epoch_ns)?;
     Ok(Prepared {
         fct: base.join(&settings.fct),
@@ -66,6 +67,29 @@ pub fn prepare(inputs: Inputs, seed: Option<u64>) -> Result<Prepared, ConfigErro
         topology,
         flows,
     })
+}
+
+/// Removes places from errors of the scenario's text, which no user sees.
+fn without_places(errors: ConfigErrors) -> ConfigErrors {
+    ConfigErrors::new(errors.iter().map(|error| ConfigError { place: None, ..error.clone() }).collect())
+}
+
+/// Checks that a path leads from the source of each flow to its destination. Returns a warning if notes of telemetry
+/// have no room for the switches of one.
+fn check_paths(settings: &Settings, flows: &[FlowLine], times: &BaseTimes) -> Result<Option<String>, ConfigErrors> {
+    let mut most = 0;
+    for FlowLine { src, dst, .. } in flows {
+        let Some(base) = times.of(*src, *dst) else {
+            let message = format!("no links lead from {src} to {dst}; write them in {}", settings.topology);
+            return Err(ConfigErrors::one(&settings.flows, None, message));
+        };
+        most = most.max(base.switches);
+    }
+    let is_long = settings.cc_mode == 3 && most > inband::HOPS;
+    Ok(is_long.then(|| {
+        let (topology, hops) = (&settings.topology, inband::HOPS);
+        format!("{topology}: a flow passes {most} switches, and notes of {hops} fit a packet; nothing slows it down")
+    }))
 }
 
 /// The nodes of the scenario, and the ports of its switches.
@@ -102,6 +126,7 @@ impl<'a> Plan<'a> {
                 settings.topology
             ));
         }
+        plan.check_ecn()?;
         let large = plan.ports.iter().filter(|(_, ports)| ports.len() > MAX_PORTS).map(|(node, _)| *node).min();
         match large {
             None => Ok(plan),
@@ -112,13 +137,27 @@ impl<'a> Plan<'a> {
         }
     }
 
+    /// Checks that the thresholds of each switch are known, as HPCC's simulator does.
+    fn check_ecn(&self) -> Result<(), ConfigErrors> {
+        if !self.settings.ecn_enabled {
+            return Ok(());
+        }
+        match self.switches.iter().find_map(|&switch| self.slowest(switch).filter(|&rate| self.ecn(rate).is_none())) {
+            None => Ok(()),
+            Some(rate) => Err(self.error(format!(
+                "there are ports of {rate} bit/s, and KMIN_MAP, KMAX_MAP or PMAX_MAP has no entry for them; write one"
+            ))),
+        }
+    }
+
     fn error(&self, message: String) -> ConfigErrors {
         ConfigErrors::one(&self.settings.topology, None, message)
     }
 
     /// Sets hosts and ports, with the hosts that `is_in` selects.
     fn connect(&mut self, is_in: &dyn Fn(usize) -> bool) {
-        self.hosts = self.topology.hosts().filter(|&host| is_in(host)).collect();
+        let linked: HashSet<usize> = self.topology.links.iter().flat_map(|link| link.ends).collect();
+        self.hosts = self.topology.hosts().filter(|&host| is_in(host) && linked.contains(&host)).collect();
         self.ports = self.switches.iter().map(|&switch| (switch, Vec::new())).collect();
         for (number, link) in self.topology.links.iter().enumerate() {
             let is_there = |node: usize| self.topology.is_switch[node] || is_in(node);
@@ -234,9 +273,17 @@ impl<'a> Plan<'a> {
 
     /// The thresholds of a switch: those of its slowest ports, because a queue has the same on every port.
     fn ecn_of(&self, switch: usize) -> Option<Ecn> {
-        let rates = self.ports[&switch].iter().map(|(link, _)| self.topology.links[*link].rate.0);
-        let slowest = rates.min()?;
-        self.settings.ecn.iter().find(|ecn| ecn.rate == slowest).copied().filter(|_| self.settings.ecn_enabled)
+        self.slowest(switch).and_then(|rate| self.ecn(rate)).filter(|_| self.settings.ecn_enabled)
+    }
+
+    /// The rate of the slowest port of a switch.
+    fn slowest(&self, switch: usize) -> Option<u64> {
+        self.ports[&switch].iter().map(|(link, _)| self.topology.links[*link].rate.0).min()
+    }
+
+    /// The thresholds of ports of `rate`.
+    fn ecn(&self, rate: u64) -> Option<Ecn> {
+        self.settings.ecn.iter().find(|ecn| ecn.rate == rate).copied()
     }
 }
 
@@ -308,7 +355,7 @@ fn add_flows(scenario: &mut Scenario, plan: &Plan<'_>, epoch_ns: u64) -> Result<
             ack_every: settings.ack_interval.max(1),
             window: settings.has_window.then_some(window),
             scales_window: settings.scales_window,
-            timeout: Nanos(4_000_000),
+            timeout: Some(Nanos((4 * rtt.0).max(4_000_000))),
             ack_dscp: settings.ack_first.then_some(FIRST_DSCP),
             ..TransportSpec::default()
         });
@@ -338,8 +385,8 @@ fn control(settings: &Settings, rtt: Nanos) -> Result<ControlSpec, String> {
             additive: rate(settings.rate_ai),
             hyper: rate(settings.rate_hai),
             least: rate(settings.rate_min),
-            // ns-3 reports every marked packet in its ACK; the timers read the reports no faster.
-            cnp_interval: Nanos(1_000),
+            // ns-3 reports every marked packet in its ACK.
+            cnp_interval: Nanos(0),
         })),
         3 => Ok(ControlSpec::Hpcc(HpccSpec {
             target: settings.target,

@@ -18,6 +18,8 @@ pub struct FlowLine {
 
 /// Most flows: a bound of memory.
 const MOST: usize = 1 << 22;
+/// Largest flow in bytes.
+const LARGEST: u64 = 1 << 40;
 
 /// Reads the flows between hosts of `topology`. Lines beyond their number are ignored, as by ns-3.
 pub fn parse(source: &str, text: &str, topology: &Topology) -> Result<Vec<FlowLine>, ConfigErrors> {
@@ -44,12 +46,13 @@ pub fn parse(source: &str, text: &str, topology: &Topology) -> Result<Vec<FlowLi
             group.text.parse().ok().filter(|group| (1..8).contains(group)).ok_or_else(|| {
                 words.error(group.place, format!("`{}` is not a priority group from 1 to 7", group.text))
             })?;
-        let (dst_port, bytes) = (words.take("a port number")?, words.take("a number of bytes")?);
+        let (dst_port, bytes) = (words.take("a port number")?, words.within("a number of bytes", 0..=LARGEST)?);
         let start: f64 = words.take("a time in seconds")?;
-        if !(0.0..=1e4).contains(&start) || flows.last().is_some_and(|last| last.start_ns > (start * 1e9) as u64) {
+        let start_ns = (start * 1e9).round() as u64;
+        if !(0.0..=1e4).contains(&start) || flows.last().is_some_and(|last| last.start_ns > start_ns) {
             return Err(words.error(place.place, "the flow starts before an earlier line; order the flows by start"));
         }
-        flows.push(FlowLine { src, dst, group, dst_port, bytes, start_ns: (start * 1e9).round() as u64 });
+        flows.push(FlowLine { src, dst, group, dst_port, bytes, start_ns });
     }
     Ok(flows)
 }

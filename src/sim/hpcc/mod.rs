@@ -25,7 +25,10 @@ use self::path::BaseTimes;
 use self::topology::Topology;
 use super::spec::Scenario;
 use crate::config::error::ConfigErrors;
-use crate::config::overrides::read_text;
+use crate::config::overrides::{read_text, read_text_up_to};
+
+/// Largest topology, and largest list of flows.
+const LARGEST_FILE: usize = 1 << 30;
 
 /// The inputs of a run.
 #[derive(Debug)]
@@ -35,6 +38,8 @@ pub struct Inputs {
     flows: Vec<FlowLine>,
     /// Directory to which the paths in the configuration are relative.
     base: PathBuf,
+    /// The files that were read beside the configuration.
+    files: Vec<PathBuf>,
     /// Warnings about keys without effect.
     warnings: Vec<String>,
 }
@@ -68,13 +73,20 @@ impl Inputs {
         let base = base_of(path, &settings.topology);
         let open = |name: &str| {
             let path = base.join(name);
-            read_text(&path).map(|text| (path.display().to_string(), text))
+            read_text_up_to(&path, LARGEST_FILE, "a list").map(|text| (path.display().to_string(), text))
         };
         let (source, text) = open(&settings.topology)?;
         let topology = topology::parse(&source, &text)?;
         let (source, text) = open(&settings.flows)?;
         let flows = flows::parse(&source, &text, &topology)?;
-        Ok(Self { settings, topology, flows, base, warnings })
+        let files = vec![base.join(&settings.topology), base.join(&settings.flows)];
+        Ok(Self { settings, topology, flows, base, files, warnings })
+    }
+
+    /// The topology and the flows, as files.
+    #[must_use]
+    pub fn files(&self) -> &[PathBuf] {
+        &self.files
     }
 
     /// Translates the inputs. `seed` replaces the default seed.

@@ -11,6 +11,8 @@ pub struct Base {
     pub rtt_ns: u64,
     /// The lowest rate of the path, in bit/s.
     pub rate: u64,
+    /// Number of switches on it.
+    pub switches: usize,
 }
 
 /// The base times of the pairs of hosts that a run needs.
@@ -31,24 +33,26 @@ impl BaseTimes {
         let mut pairs = HashMap::new();
         for host in to {
             // Breadth first, from the destination. Hosts are no way for others.
-            let mut found: HashMap<usize, (u64, u64, u64)> = HashMap::from([(host, (0, 0, u64::MAX))]);
+            let mut found: HashMap<usize, (u64, u64, u64, usize)> = HashMap::from([(host, (0, 0, u64::MAX, 0))]);
             let mut queue = VecDeque::from([host]);
             while let Some(node) = queue.pop_front() {
-                let (delay, sending, rate) = found[&node];
+                let (delay, sending, rate, links_passed) = found[&node];
                 for &(next, link) in &links[node] {
                     if found.contains_key(&next) {
                         continue;
                     }
                     let time = payload_bytes * 8_000_000_000 / link.rate.0.max(1);
-                    found.insert(next, (delay + link.delay_ns as u64, sending + time, rate.min(link.rate.0)));
+                    let (delay, sending) = (delay + link.delay_ns as u64, sending + time);
+                    found.insert(next, (delay, sending, rate.min(link.rate.0), links_passed + 1));
                     if topology.is_switch[next] {
                         queue.push_back(next);
                     }
                 }
             }
-            for (from, (delay, sending, rate)) in found.into_iter().filter(|(from, _)| *from != host) {
+            for (from, (delay, sending, rate, links_passed)) in found.into_iter().filter(|(from, _)| *from != host) {
                 if !topology.is_switch[from] {
-                    pairs.insert((from, host), Base { rtt_ns: 2 * delay + sending, rate });
+                    let switches = links_passed.saturating_sub(1);
+                    pairs.insert((from, host), Base { rtt_ns: 2 * delay + sending, rate, switches });
                 }
             }
         }

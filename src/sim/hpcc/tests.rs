@@ -42,7 +42,7 @@ fn inputs(config: &str, topology: &str, flows: &str) -> Result<Inputs, ConfigErr
     let (settings, warnings) = config::parse("c.txt", config)?;
     let topology = topology::parse("t.txt", topology)?;
     let flows = flows::parse("f.txt", flows, &topology)?;
-    Ok(Inputs { settings, topology, flows, base: PathBuf::from("dir"), warnings })
+    Ok(Inputs { settings, topology, flows, base: PathBuf::from("dir"), files: Vec::new(), warnings })
 }
 
 fn prepared(config: &str) -> Prepared {
@@ -117,7 +117,8 @@ fn pauses_have_time_node_type_interface_and_event() {
     let pfc = prepared.outputs(&outcome).pfc.1;
     let lines: Vec<Vec<u64>> =
         pfc.lines().map(|line| line.split(' ').map(|word| word.parse().unwrap()).collect()).collect();
-    assert!(!lines.is_empty() && lines.len().is_multiple_of(2), "{pfc}");
+    let begins = lines.iter().filter(|line| line[4] == 1).count();
+    assert!(begins > 0 && lines.len() == 2 * begins, "{pfc}");
     assert!(
         lines.iter().all(|line| line[0] > 2_000_000_000 && [1, 2].contains(&line[1]) && line[2] == 0 && line[3] == 1)
     );
@@ -177,6 +178,39 @@ fn wrong_inputs_are_refused_with_their_line() {
         error(CONFIG, TOPOLOGY, "2\n1 3 3 100 5000 2\n"),
         "f.txt:2:16: a flow is missing; write it behind this word"
     );
+}
+
+#[test]
+fn impossible_sizes_rates_and_links_are_refused() {
+    assert_eq!(
+        error(CONFIG, TOPOLOGY, "1\n1 3 3 100 18446744073709551615 2\n"),
+        "f.txt:2:11: `18446744073709551615` is not a number of bytes; write from 0 to 1099511627776"
+    );
+    for payload in ["0", "9001", "70000"] {
+        let config = CONFIG.replace("SIZE 1000", &format!("SIZE {payload}"));
+        assert!(error(&config, TOPOLOGY, FLOWS).contains("is not a number of bytes; write from 1 to 9000"));
+    }
+    let kmin = CONFIG.replace("KMIN_MAP 2 100000000000 400 400000000000 1600", "KMIN_MAP 1 400000000000 400");
+    assert_eq!(
+        error(&kmin, TOPOLOGY, FLOWS),
+        "mix/t.txt: there are ports of 100000000000 bit/s, and KMIN_MAP, KMAX_MAP or PMAX_MAP has no entry for them; \
+         write one"
+    );
+    let unlinked = TOPOLOGY.replace("7 3 6", "7 3 5").replace("0 3 100Gbps 0.001ms 0.01\n", "");
+    assert_eq!(error(CONFIG, &unlinked, FLOWS), "mix/f.txt: no links lead from 1 to 3; write them in mix/t.txt");
+    let twice = TOPOLOGY.replace("2 0 100Gbps", "1 6 100Gbps");
+    assert_eq!(error(CONFIG, &twice, FLOWS), "t.txt: host 1 has 2 links; leave one of them");
+    let hosts = TOPOLOGY.replace("2 0 100Gbps", "2 3 100Gbps");
+    assert_eq!(error(CONFIG, &hosts, FLOWS), "t.txt: the link of 2 and 3 joins two hosts; write a switch between them");
+}
+
+#[test]
+fn flows_that_start_in_one_nanosecond_are_in_order() {
+    let topology = topology::parse("t.txt", TOPOLOGY).unwrap();
+    for start in ["2.000000003", "2.000123457", "2.00000001"] {
+        let text = format!("2\n1 3 3 100 10 {start}\n2 3 3 100 10 {start}\n");
+        assert_eq!(flows::parse("f.txt", &text, &topology).unwrap().len(), 2);
+    }
 }
 
 #[test]

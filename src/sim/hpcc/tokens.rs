@@ -1,5 +1,6 @@
 //! Words of an input file, with their places.
 
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use crate::config::error::{ConfigError, ConfigErrors, Place};
@@ -43,6 +44,15 @@ impl<'a> Words<'a> {
     pub fn take<T: FromStr>(&mut self, what: &str) -> Result<T, ConfigErrors> {
         let word = self.word(what)?;
         word.text.parse().map_err(|_| self.error(word.place, format!("`{}` is not {what}; write {what}", word.text)))
+    }
+
+    /// Takes the next word as a whole number within `range`.
+    pub fn within(&mut self, what: &str, range: RangeInclusive<u64>) -> Result<u64, ConfigErrors> {
+        let word = self.word(what)?;
+        word.text.parse().ok().filter(|value| range.contains(value)).ok_or_else(|| {
+            let (least, most) = (range.start(), range.end());
+            self.error(word.place, format!("`{}` is not {what}; write from {least} to {most}", word.text))
+        })
     }
 
     /// Takes the next word as it is.

@@ -63,7 +63,31 @@ pub fn parse(source: &str, text: &str) -> Result<Topology, ConfigErrors> {
         let rate = words.take("a rate, e.g. 100Gbps")?;
         all.push(Link { ends, rate, delay_ns: delay(&mut words)?, loss: words.take("an error rate, e.g. 0.0")? });
     }
-    Ok(Topology { is_switch, links: all })
+    let topology = Topology { is_switch, links: all };
+    check(source, &topology)?;
+    Ok(topology)
+}
+
+/// Checks that each host has one link, which leads to a switch, or none.
+fn check(source: &str, topology: &Topology) -> Result<(), ConfigErrors> {
+    let mut links = vec![0; topology.is_switch.len()];
+    let error = |message: String| Err(ConfigErrors::one(source, None, message));
+    for link in &topology.links {
+        let [a, b] = link.ends;
+        if !topology.is_switch[a] && !topology.is_switch[b] {
+            return error(format!("the link of {a} and {b} joins two hosts; write a switch between them"));
+        }
+        if a == b {
+            return error(format!("a link joins {a} to itself; remove it"));
+        }
+        for end in link.ends {
+            links[end] += 1;
+        }
+    }
+    match topology.hosts().find(|&host| links[host] > 1) {
+        None => Ok(()),
+        Some(host) => error(format!("host {host} has {} links; leave one of them", links[host])),
+    }
 }
 
 /// Takes a delay like `0.001ms`, in nanoseconds.

@@ -26,10 +26,11 @@ pub fn judge(scenario: &Scenario, outcome: &Outcome) -> Option<Violation> {
     }
 }
 
-/// Whether a reliable flow has lost frames, which it sends again: that may take longer than any time to drain, and with
-/// go-back-0 it may never end.
+/// Whether a reliable flow still sends lost frames again, or has given up. That may take longer than any time to drain,
+/// and with go-back-0 it may never end.
 fn repeats(flow: &FlowOutcome) -> bool {
-    flow.is_reliable && (flow.repeated_frames > 0 || flow.lost_frames() > 0)
+    let is_open = !flow.is_settled || flow.failed_flows > 0;
+    flow.is_reliable && is_open && (flow.repeated_frames > 0 || flow.lost_frames() > 0)
 }
 
 /// Whether a fault pauses, stops or slows a part of the fabric to the end of the run, or loses frames.

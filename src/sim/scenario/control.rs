@@ -34,6 +34,9 @@ pub fn read(item: &Item<'_>) -> Option<Option<ControlSpec>> {
         }
         if item.is_map() && item.has(name) {
             let fields = item.fields(NAMES)?;
+            if NAMES.iter().filter(|name| item.has(name)).count() > 1 {
+                return item.refuse("a flow has one congestion control; keep one of them");
+            }
             let parameters = fields.get(name)?;
             return read_parameters(name, &parameters).map(Some);
         }

@@ -42,7 +42,7 @@ pub fn read(item: &Item<'_>) -> Option<Option<TransportSpec>> {
         ack_every: frames.unwrap_or(default.ack_every),
         window: window.and_then(|item| bounds::within(&item, SMALLEST..=LARGEST)),
         scales_window: fields.get("scale_window").and_then(|item| item.flag()).unwrap_or(false),
-        timeout: bounds::get(&fields, "timeout", SHORTEST..=LONGEST).unwrap_or(default.timeout),
+        timeout: bounds::get(&fields, "timeout", SHORTEST..=LONGEST),
         retries: fields
             .get("retries")
             .and_then(|item| item.number("a count of timeouts", 0..=1000))

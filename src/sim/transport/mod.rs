@@ -39,10 +39,11 @@ pub struct TransportSpec {
     pub window: Option<Bytes>,
     /// Whether the window shrinks with the rate of congestion control, as in HPCC's comparison.
     pub scales_window: bool,
-    /// Time without progress after which frames in flight count as lost.
-    pub timeout: Nanos,
-    /// Timeouts in a row without progress after which the flow fails, as a queue pair enters its error state
-    /// (InfiniBand volume 1, section 9.9.2.1: at most 7).
+    /// Time without progress after which frames in flight count as lost; `None`: a millisecond, or four round trips of
+    /// the empty path if that is longer.
+    pub timeout: Option<Nanos>,
+    /// Timeouts and NAKs in a row without progress after which the flow fails. A queue pair then enters its error state
+    /// (InfiniBand volume 1, section 9.9.2.1: at most 7). With go-back-0 NAKs do not count.
     pub retries: u32,
     /// Shortest time between two NAKs for one gap.
     pub nak_interval: Nanos,
@@ -57,7 +58,7 @@ impl Default for TransportSpec {
             ack_every: 1,
             window: None,
             scales_window: false,
-            timeout: Nanos(1_000_000),
+            timeout: None,
             retries: 7,
             nak_interval: Nanos(500_000),
             ack_dscp: None,
@@ -72,7 +73,7 @@ pub struct Reply {
     pub cumulative: u64,
     /// Whether it reports a gap.
     pub is_nak: bool,
-    /// The frame that caused the reply: with selective repeat it has arrived.
+    /// The frame that caused the reply, if the receiver has it; else the one before `cumulative`.
     pub cause: u64,
     /// Frames that arrived since the last reply, and those of them that were marked CE.
     pub frames: u16,

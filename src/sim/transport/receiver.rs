@@ -61,7 +61,7 @@ impl Receiver {
             std::cmp::Ordering::Less => (Receipt::Again, true, false),
             std::cmp::Ordering::Equal => {
                 let ends = self.advance(part, &mut deliver);
-                (Receipt::Accepted, ends || u32::from(self.frames) >= self.spec.ack_every, false)
+                (Receipt::Accepted, ends || part.asks || u32::from(self.frames) >= self.spec.ack_every, false)
             }
             std::cmp::Ordering::Greater => {
                 let receipt = self.keep(number, part);
@@ -84,7 +84,7 @@ impl Receiver {
         let reply = is_due.then(|| Reply {
             cumulative,
             is_nak,
-            cause: number,
+            cause: if receipt == Receipt::Discarded { self.expected.wrapping_sub(1) } else { number },
             frames: std::mem::take(&mut self.frames),
             marked: std::mem::take(&mut self.marked),
             born_ps,

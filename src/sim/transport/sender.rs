@@ -7,6 +7,10 @@ use crate::sim::control::Loss;
 use crate::sim::frame::Part;
 use crate::sim::load::PS;
 
+/// Time after which frames count as lost unless another is given, and the least round trips of an empty path.
+const DEFAULT_TIMEOUT_PS: u64 = 1_000_000 * PS;
+const LEAST_ROUND_TRIPS: u64 = 4;
+
 /// A frame of a flow: its number, its length and its place in a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Frame {
@@ -49,11 +53,13 @@ pub struct Sender {
     repeated: u64,
     /// Time at which frames in flight count as lost; `u64::MAX`: none is.
     timeout_ps: u64,
-    /// Timeouts in a row without progress.
+    /// Timeouts and NAKs in a row without progress.
     timeouts: u32,
+    /// Time without progress after which frames in flight count as lost.
+    after_ps: u64,
     /// Whether the flow has failed: it sends no further frame.
     has_failed: bool,
-    /// Bytes that were acknowledged for the first time by the last reply.
+    /// Bytes that the last reply took out of flight.
     acked_bytes: u64,
 }
 
@@ -61,11 +67,13 @@ pub struct Sender {
 pub type Completed = u64;
 
 impl Sender {
-    /// Begins a flow of which no frame has been sent.
+    /// Begins a flow of which no frame has been sent, on an empty path with a round-trip time of `base_rtt_ps`.
     #[must_use]
-    pub fn new(spec: &TransportSpec) -> Self {
+    pub fn new(spec: &TransportSpec, base_rtt_ps: u64) -> Self {
+        let shortest = DEFAULT_TIMEOUT_PS.max(LEAST_ROUND_TRIPS * base_rtt_ps);
         Self {
             spec: *spec,
+            after_ps: spec.timeout.map_or(shortest, |timeout| timeout.0 * PS),
             sent: VecDeque::new(),
             first: 0,
             unacked: 0,
@@ -87,7 +95,7 @@ impl Sender {
         self.next
     }
 
-    /// Bytes acknowledged for the first time by the last reply.
+    /// Bytes that the last reply took out of flight.
     #[must_use]
     pub fn acked_bytes(&self) -> u64 {
         self.acked_bytes
@@ -131,6 +139,7 @@ impl Sender {
             self.flying += u64::from(sent.len);
         }
         self.next += 1;
+        self.repeated = self.repeated.max(self.next);
         self.skip_arrived();
         self.watch(now_ps);
         Some(frame)
@@ -156,14 +165,21 @@ impl Sender {
             self.note_arrived(reply.cause);
         }
         self.acked_bytes = flying - self.flying;
-        if self.unacked > before || reply.is_nak {
+        let is_lost = reply.is_nak && self.unacked < self.end();
+        if self.unacked > before {
             (self.timeouts, self.timeout_ps) = (0, u64::MAX);
-            self.watch(now_ps);
+        } else if is_lost && self.spec.recovery != Recovery::GoBack0 {
+            // With go-back-0 every loss is one without progress, which is its fault and not an error.
+            self.retry();
         }
-        if !reply.is_nak || self.unacked >= self.end() {
+        if !is_lost {
+            self.watch(now_ps);
             return None;
         }
-        self.go_back(reply.cumulative);
+        if !self.has_failed {
+            self.timeout_ps = u64::MAX;
+            self.go_back(reply.cumulative);
+        }
         Some(Loss::Nak)
     }
 
@@ -180,12 +196,13 @@ impl Sender {
             return None;
         }
         self.timeout_ps = u64::MAX;
-        if self.unacked >= self.end() {
+        // While all frames wait to be sent again, for pacing or a pause, their loss is known. The timer runs again when
+        // one leaves.
+        if self.unacked >= self.end() || self.flying == 0 {
             return None;
         }
-        self.timeouts += 1;
-        if self.timeouts > self.spec.retries {
-            self.fail();
+        self.retry();
+        if self.has_failed {
             return Some(Loss::Timeout);
         }
         if self.spec.recovery == Recovery::SelectiveRepeat {
@@ -193,7 +210,6 @@ impl Sender {
             self.arrived_end = self.end();
         }
         self.go_back(self.unacked);
-        self.watch(now_ps);
         Some(Loss::Timeout)
     }
 
@@ -206,8 +222,16 @@ impl Sender {
     /// Starts the timer, if it does not run and a frame is in flight.
     #[inline]
     fn watch(&mut self, now_ps: u64) {
-        if self.timeout_ps == u64::MAX && self.unacked < self.end() {
-            self.timeout_ps = now_ps + self.spec.timeout.0 * PS;
+        if self.timeout_ps == u64::MAX && self.flying > 0 && self.unacked < self.end() {
+            self.timeout_ps = now_ps + self.after_ps;
+        }
+    }
+
+    /// Counts a retry without progress. After too many the flow fails.
+    fn retry(&mut self) {
+        self.timeouts += 1;
+        if self.timeouts > self.spec.retries {
+            self.fail();
         }
     }
 

@@ -9,11 +9,17 @@ use crate::sim::frame::Part;
 const FRAME: u16 = 1000;
 
 fn spec(recovery: Recovery) -> TransportSpec {
-    TransportSpec { recovery, timeout: Nanos(100), nak_interval: Nanos(20), retries: 1000, ..TransportSpec::default() }
+    TransportSpec {
+        recovery,
+        timeout: Some(Nanos(100)),
+        nak_interval: Nanos(20),
+        retries: 1000,
+        ..TransportSpec::default()
+    }
 }
 
 fn part(number: u64, end: Option<(u32, u64)>) -> Part {
-    Part { number, end }
+    Part { number, asks: false, end }
 }
 
 /// A sender and its receiver, with the messages that the sender still has to send.
@@ -34,7 +40,7 @@ struct Pair {
 impl Pair {
     fn new(spec: &TransportSpec, messages: &[u32]) -> Self {
         Self {
-            sender: Sender::new(spec),
+            sender: Sender::new(spec, 0),
             receiver: Receiver::new(spec),
             messages: messages.iter().copied().collect(),
             message: 1,
@@ -146,6 +152,68 @@ fn flow_fails_after_its_retries_and_is_settled() {
     assert!(pair.sender.has_failed() && pair.sender.is_settled() && pair.sender.next_timer().is_none());
     let late = Reply { cumulative: 3, is_nak: false, cause: 2, frames: 3, marked: 0, born_ps: 0 };
     assert_eq!((pair.reply(&late, 300_000), pair.completed.len()), (None, 0));
+}
+
+#[test]
+fn selective_repeat_sends_each_lost_frame_once() {
+    let mut pair = Pair::new(&spec(Recovery::SelectiveRepeat), &[40]);
+    let frames: Vec<Frame> = std::iter::from_fn(|| pair.send(0)).collect();
+    let mut repeated = Vec::new();
+    for frame in frames.into_iter().filter(|frame| !(5..15).contains(&frame.number) && frame.number != 20) {
+        if let (_, Some(reply)) = pair.receive(frame, 1) {
+            pair.reply(&reply, 1);
+        }
+        // A frame leaves for each that arrives.
+        repeated.extend(pair.send(1));
+    }
+    repeated.extend(std::iter::from_fn(|| pair.send(2)));
+    let numbers: Vec<u64> = repeated.iter().map(|frame| frame.number).collect();
+    assert_eq!(numbers, [5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 20]);
+}
+
+#[test]
+fn timer_waits_while_frames_to_be_repeated_cannot_leave() {
+    let mut pair = Pair::new(&TransportSpec { retries: 1, ..spec(Recovery::GoBackN) }, &[3]);
+    while pair.send(0).is_some() {}
+    assert_eq!(pair.sender.timer(100_000), Some(Loss::Timeout));
+    // Pacing or a pause keeps the frames back.
+    assert_eq!((pair.sender.next_timer(), pair.sender.timer(900_000), pair.sender.has_failed()), (None, None, false));
+    assert!(pair.send(900_000).is_some());
+    assert_eq!(pair.sender.next_timer(), Some(1_000_000));
+}
+
+#[test]
+fn repeated_frames_that_fill_the_window_and_are_lost_time_out() {
+    for recovery in [Recovery::GoBackN, Recovery::SelectiveRepeat] {
+        let mut pair = Pair::new(&TransportSpec { window: Some(Bytes(2000)), ..spec(recovery) }, &[4]);
+        while pair.send(0).is_some() {}
+        assert_eq!(pair.sender.timer(100_000), Some(Loss::Timeout));
+        // Two of four leave again, fill the window, and are lost too.
+        assert!(pair.send(100_000).is_some() && pair.send(100_000).is_some() && pair.sender.repeats());
+        assert_eq!(pair.sender.timer(200_000), Some(Loss::Timeout), "{recovery:?}");
+    }
+}
+
+#[test]
+fn naks_without_progress_are_retries() {
+    let mut pair = Pair::new(&TransportSpec { retries: 2, ..spec(Recovery::GoBackN) }, &[3]);
+    while pair.send(0).is_some() {}
+    let nak = Reply { cumulative: 0, is_nak: true, cause: u64::MAX, frames: 1, marked: 0, born_ps: 0 };
+    for retry in 1..=3 {
+        assert_eq!(pair.reply(&nak, retry), Some(Loss::Nak));
+        assert_eq!(pair.sender.has_failed(), retry == 3);
+        while pair.send(retry).is_some() {}
+    }
+}
+
+#[test]
+fn default_timeout_follows_long_paths() {
+    let timer = |base_rtt_ps| {
+        let mut sender = Sender::new(&TransportSpec::default(), base_rtt_ps);
+        sender.send(FRAME, part(1, None), 0);
+        sender.next_timer()
+    };
+    assert_eq!((timer(10_000_000), timer(2_000_000_000)), (Some(1_000_000_000), Some(8_000_000_000)));
 }
 
 #[test]
