@@ -98,17 +98,18 @@ impl Flow {
         let header = if has_telemetry { header.with_telemetry() } else { header };
         let end = scenario.duration.0.min(spec.stop.map_or(u64::MAX, |stop| stop.0));
         let mut rng = Rng::new(scenario.seed, FLOW_STREAM + number as u64);
+        // A walk through the fabric, which other flows do not need.
+        let path = (spec.control.is_some() || spec.transport.is_some()).then(|| paths.of(&spec));
         Self {
             number: number as u32,
             demand: Demand::new(spec.load, spec.start.0 * PS, end * PS),
             next_ps: 0,
             next_len: spec.frames.draw(header.least_frame(), &mut rng),
             sequence: 0,
-            control: spec.control.map(|control| control.begin(spec.rate, &paths.of(&spec), 0)),
+            control: spec.control.zip(path).map(|(control, path)| control.begin(spec.rate, &path, 0)),
             notifier: spec.control.and_then(|control| control.cnp_interval_ps()).map(NotificationPoint::new),
-            transport: spec.transport.map(|transport| {
-                let base_rtt_ps = paths.of(&spec).base_rtt_ps;
-                let (sender, receiver) = (Sender::new(&transport, base_rtt_ps), Receiver::new(&transport));
+            transport: spec.transport.zip(path).map(|(transport, path)| {
+                let (sender, receiver) = (Sender::new(&transport, path.base_rtt_ps), Receiver::new(&transport));
                 Box::new(Transport { sender, receiver, acknowledged: Collector::default() })
             }),
             timer_at: u64::MAX,

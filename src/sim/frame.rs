@@ -95,23 +95,28 @@ impl SimPacket {
     /// Whether the frame is an IPv4 frame, tagged or not, that is marked CE.
     #[must_use]
     pub fn is_ce(&self) -> bool {
-        let bytes = self.bytes();
-        let at = if bytes[12..14] == ETHERTYPE_VLAN.to_be_bytes() { 18 } else { 14 };
+        let (bytes, at) = (self.bytes(), self.l3());
         bytes[at - 2..at] == ETHERTYPE_IPV4.to_be_bytes() && bytes[at + 1] & 3 == 3
+    }
+
+    /// Offset of the network header: frames of hosts have one tag or none.
+    #[inline]
+    fn l3(&self) -> usize {
+        if self.bytes()[12..14] == ETHERTYPE_VLAN.to_be_bytes() { 18 } else { 14 }
     }
 
     /// The field for in-band telemetry of a data frame.
     #[must_use]
     pub fn notes(&mut self) -> Option<[u8; inband::LEN]> {
-        let l3 = if self.bytes()[12..14] == ETHERTYPE_VLAN.to_be_bytes() { 18 } else { 14 };
+        let l3 = self.l3();
         inband::find(self.bytes_mut(), l3).map(|field| *field)
     }
 
     /// The notes that an ACK carries back; none if it has no field.
     #[must_use]
     pub fn returned_notes(&self) -> Hops {
-        let l3 = if self.bytes()[12..14] == ETHERTYPE_VLAN.to_be_bytes() { 18 } else { 14 };
-        let field = self.bytes().get(l3 + 20 + 8 + TRANSPORT_LEN + ACK_HEADER..).and_then(|rest| rest.first_chunk());
+        let field =
+            self.bytes().get(self.l3() + 20 + 8 + TRANSPORT_LEN + ACK_HEADER..).and_then(|rest| rest.first_chunk());
         field.map(Hops::read).unwrap_or_default()
     }
 

@@ -1,6 +1,5 @@
 //! `holdfast sim --hpcc`: runs the inputs of HPCC's simulator; docs/hpcc.md.
 
-use std::io::{self, Write};
 use std::path::Path;
 
 use holdfast::sim;
@@ -26,10 +25,7 @@ pub fn run(args: &Args, config: &Path) -> Result<(), Failure> {
     for path in prepared.output_paths() {
         claims.write(path, "--hpcc")?;
     }
-    for warning in warnings::lines(prepared.scenario.warnings.iter().map(String::as_str), args.all) {
-        // A failed write cannot be reported, and `eprintln!` would panic on it.
-        let _ = writeln!(io::stderr(), "warning: {warning}");
-    }
+    warnings::print(prepared.scenario.warnings.iter().map(String::as_str), args.all);
     if let Some(dir) = &args.plots {
         files::make_dir(dir)?;
     }
@@ -43,8 +39,8 @@ pub fn run(args: &Args, config: &Path) -> Result<(), Failure> {
     progress.finish();
     if outcome.pauses_left_out > 0 {
         let left_out = outcome.pauses_left_out;
-        let _ =
-            writeln!(io::stderr(), "warning: the file of pauses lacks {left_out} pauses, which were too many to keep");
+        let warning = format!("the file of pauses lacks {left_out} pauses, which were too many to keep");
+        warnings::print(std::iter::once(warning.as_str()), true);
     }
     let outputs = prepared.outputs(&outcome);
     for (path, text) in [&outputs.fct, &outputs.pfc] {

@@ -10,7 +10,6 @@ mod random;
 mod trace;
 mod warnings;
 
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use holdfast::sim;
@@ -133,10 +132,7 @@ pub fn sim(args: &Args) -> Result<(), Failure> {
     }
     let scenarios = chosen(scenarios, &args.variant)?;
     let warnings = scenarios.iter().flat_map(|(_, scenario)| &scenario.warnings);
-    for warning in warnings::lines(warnings.map(String::as_str), args.all) {
-        // A failed write cannot be reported, and `eprintln!` would panic on it.
-        let _ = writeln!(io::stderr(), "warning: {warning}");
-    }
+    warnings::print(warnings.map(String::as_str), args.all);
     // A directory that cannot be created is reported before the long runs.
     if let Some(dir) = &args.plots {
         files::make_dir(dir)?;

@@ -1,9 +1,18 @@
 //! Warnings of a scenario. Those that differ only in their numbers are one line with their count.
 
 use std::collections::{HashMap, HashSet};
+use std::io::{self, Write};
+
+/// Prints the warnings as [`lines`] merges them.
+pub fn print<'a>(warnings: impl Iterator<Item = &'a str>, all: bool) {
+    for warning in lines(warnings, all) {
+        // A failed write cannot be reported, and `eprintln!` would panic on it.
+        let _ = writeln!(io::stderr(), "warning: {warning}");
+    }
+}
 
 /// The lines: each distinct warning once with `all`, otherwise each kind once. They keep their order.
-pub fn lines<'a>(warnings: impl Iterator<Item = &'a str>, all: bool) -> Vec<String> {
+fn lines<'a>(warnings: impl Iterator<Item = &'a str>, all: bool) -> Vec<String> {
     let mut shown = HashSet::new();
     // Variants of a scenario mostly have the same warnings.
     let distinct: Vec<&str> = warnings.filter(|warning| shown.insert(*warning)).collect();

@@ -3,12 +3,13 @@
 //! A packet is noted when it has left its queue, before the device gets it.
 
 use super::slots::Descs;
+use crate::dataplane::frame::desc::FrameDesc;
 use crate::dataplane::port::Port;
 use crate::dataplane::spec::SwitchSpec;
 use crate::io::{Burst, Packet};
 use crate::qos::shaper::Shaper;
 use crate::sets::{CLASSES, ClassSet};
-use crate::units::Ticks;
+use crate::units::{BitRate, Ticks};
 use crate::wire::inband::{self, Hop};
 
 /// Times are in units of a 64th of a nanosecond: a clock of 64 bits lasts nine years.
@@ -37,7 +38,7 @@ impl Notes {
     }
 }
 
-/// Writes notes into packets of the queues that want them. Without such queues it has no ports.
+/// Writes notes into packets of the queues that want them.
 #[derive(Debug)]
 pub(super) struct Stamper {
     queues: ClassSet,
@@ -50,7 +51,7 @@ impl Stamper {
     /// Creates the stamper of `spec` on a clock of `hz` ticks a second.
     pub fn new(spec: &SwitchSpec, hz: u64) -> Self {
         let parts = |units: u64, part: u32, per: u64| ((u128::from(units) << part) / u128::from(per.max(1))) as u64;
-        let notes = |rate: crate::units::BitRate| Notes {
+        let notes = |rate: BitRate| Notes {
             rate_code: inband::rate_code(rate),
             byte_parts: parts(8 * UNITS_PER_SECOND, BYTE_PART, rate.0),
             ..Notes::default()
@@ -79,7 +80,7 @@ impl Stamper {
         now: Ticks,
     ) {
         let notes = &mut self.ports[number];
-        let wire = |desc: &crate::dataplane::frame::desc::FrameDesc| Shaper::wire_bytes(desc.frame_len().into());
+        let wire = |desc: &FrameDesc| Shaper::wire_bytes(desc.frame_len().into());
         let total: u64 = descs.iter().map(wire).sum();
         let now = ((u128::from(now.0) * u128::from(self.tick_parts)) >> TICK_PART) as u64;
         let start = now.max(notes.free_units);

@@ -1,9 +1,9 @@
 //! HPCC (Li et al., SIGCOMM 2019): the window follows the bytes in flight at the most loaded hop, which in-band
 //! telemetry shows.
 
-use super::{Ack, CongestionControl, Loss, Path, bounded, rate_of};
+use super::{Ack, CongestionControl, Loss, Path, bounded, rate_of, with_last};
 use crate::units::{BitRate, Bytes};
-use crate::wire::inband::{HOPS, Hop};
+use crate::wire::inband::Hops;
 
 /// Parameters of HPCC; the default is the paper's (section 3.3 and 5.1).
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -41,8 +41,7 @@ pub struct Hpcc {
     utilization: f64,
     stage: u32,
     /// L, the notes of the last ACK; empty before the first.
-    last: [Hop; HOPS],
-    hops: usize,
+    last: Hops,
     /// The ACK beyond this frame updates the reference window.
     ends_at: u64,
 }
@@ -64,8 +63,7 @@ impl Hpcc {
             most,
             utilization: 1.0,
             stage: 0,
-            last: [Hop::default(); HOPS],
-            hops: 0,
+            last: Hops::default(),
             ends_at: 0,
         }
     }
@@ -80,11 +78,11 @@ impl Hpcc {
     /// tau = min(tau, T)
     /// U = (1 - tau/T) U + tau/T u
     /// ```
-    fn measure(&mut self, hops: &[Hop]) -> bool {
-        let is_known = self.hops == hops.len() && !hops.is_empty();
+    fn measure(&mut self, hops: Hops) -> bool {
+        let last = std::mem::replace(&mut self.last, hops);
         let (mut most, mut tau_ps) = (-1.0, 0.0);
-        for (hop, last) in hops.iter().zip(&self.last).filter(|_| is_known) {
-            let (ns, bytes) = (hop.ns_since(*last), hop.bytes_since(*last));
+        for (hop, last) in with_last(&hops, &last) {
+            let (ns, bytes) = (hop.ns_since(last), hop.bytes_since(last));
             if ns == 0 {
                 continue;
             }
@@ -96,8 +94,6 @@ impl Hpcc {
                 (most, tau_ps) = (utilization, ns as f64 * 1e3);
             }
         }
-        self.hops = hops.len();
-        self.last[..hops.len()].copy_from_slice(hops);
         if tau_ps == 0.0 {
             return false;
         }
@@ -141,7 +137,7 @@ impl CongestionControl for Hpcc {
 
     /// Algorithm 1, `NewAck`: each ACK changes the window, and the first of a round trip the reference too.
     fn acked(&mut self, ack: &Ack) {
-        if !self.measure(ack.hops.as_slice()) {
+        if !self.measure(ack.hops) {
             return;
         }
         let updates = ack.cumulative > self.ends_at;

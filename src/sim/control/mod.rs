@@ -21,10 +21,9 @@ use self::dctcp::DctcpSpec;
 use self::hpcc::HpccSpec;
 use self::power::PowerSpec;
 use self::swift::SwiftSpec;
-use self::theta::ThetaSpec;
 use self::timely::TimelySpec;
 use crate::units::{BitRate, Bytes};
-use crate::wire::inband::Hops;
+use crate::wire::inband::{Hop, Hops};
 
 /// The path of a flow, as its sender knows it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -64,7 +63,7 @@ pub struct Ack {
     pub cumulative: u64,
     /// Number of the frame that the sender sends next.
     pub next: u64,
-    /// Frames that the receiver counted since its last ACK, and those of them that were marked CE.
+    /// Frames that the receiver counted since its last ACK.
     pub frames: u32,
     /// Frames of these that were marked CE.
     pub marked: u32,
@@ -152,7 +151,7 @@ pub enum ControlSpec {
     /// Swift.
     Swift(SwiftSpec),
     /// Theta-PowerTCP.
-    Theta(ThetaSpec),
+    Theta(PowerSpec),
     /// HPCC.
     Hpcc(HpccSpec),
     /// PowerTCP.
@@ -223,10 +222,18 @@ fn rate_of(window: f64, rtt_ps: u64) -> f64 {
     window * 8.0 * super::HZ as f64 / rtt_ps.max(1) as f64
 }
 
+/// The notes of an ACK, each with the note of that hop in the last ACK. Without an ACK before, or if the number of hops
+/// has changed, there are none.
+fn with_last<'a>(hops: &'a Hops, last: &'a Hops) -> impl Iterator<Item = (Hop, Hop)> + 'a {
+    let (hops, last) = (hops.as_slice(), last.as_slice());
+    let is_known = hops.len() == last.len();
+    hops.iter().copied().zip(last.iter().copied()).filter(move |_| is_known)
+}
+
 #[cfg(test)]
 mod fixture {
     use super::*;
-    use crate::wire::inband::{self, Hop};
+    use crate::wire::inband;
 
     /// A path of 100 Gbit/s with a base round-trip time of 10 us: 125,000 bytes.
     pub const PATH: Path =

@@ -1,11 +1,11 @@
 //! PowerTCP (Addanki et al., NSDI 2022, algorithm 1): the window follows power, which in-band telemetry shows. Power is
 //! the arrival rate of a hop times the bytes in its queue and the path.
 
-use super::{Ack, CongestionControl, Loss, Path, bounded, rate_of};
+use super::{Ack, CongestionControl, Loss, Path, bounded, rate_of, with_last};
 use crate::units::{BitRate, Bytes};
-use crate::wire::inband::{HOPS, Hop};
+use crate::wire::inband::Hops;
 
-/// Parameters of PowerTCP; the default is the paper's.
+/// Parameters of PowerTCP and of its theta form; the default is the paper's.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PowerSpec {
     /// gamma, the weight of a new window (section 4.1: 0.9).
@@ -39,8 +39,7 @@ pub struct Power {
     /// The smoothed normalized power.
     power: f64,
     /// The notes of the last ACK; empty before the first.
-    last: [Hop; HOPS],
-    hops: usize,
+    last: Hops,
     /// The ACK beyond this frame ends a round trip.
     ends_at: u64,
 }
@@ -61,8 +60,7 @@ impl Power {
             old: most,
             current: most,
             power: 1.0,
-            last: [Hop::default(); HOPS],
-            hops: 0,
+            last: Hops::default(),
             ends_at: 0,
         }
     }
@@ -78,25 +76,23 @@ impl Power {
     /// the largest power, with its dt:
     /// smooth = (smooth (tau - dt) + power dt) / tau
     /// ```
-    fn smooth_power(&mut self, hops: &[Hop]) -> bool {
-        let is_known = self.hops == hops.len() && !hops.is_empty();
+    fn smooth_power(&mut self, hops: Hops) -> bool {
+        let last = std::mem::replace(&mut self.last, hops);
         let (mut most, mut dt_ps) = (-1.0, 0.0);
         let tau = self.tau_ps / 1e12;
-        for (hop, last) in hops.iter().zip(&self.last).filter(|_| is_known) {
-            let ns = hop.ns_since(*last);
+        for (hop, last) in with_last(&hops, &last) {
+            let ns = hop.ns_since(last);
             if ns == 0 {
                 continue;
             }
             let (seconds, rate) = (ns as f64 / 1e9, hop.rate().0 as f64 / 8.0);
             let (queue, before) = (hop.queue_bytes() as f64, last.queue_bytes() as f64);
-            let current = ((queue - before) / seconds + hop.bytes_since(*last) as f64 / seconds).max(0.0);
+            let current = ((queue - before) / seconds + hop.bytes_since(last) as f64 / seconds).max(0.0);
             let power = current * (queue + rate * tau) / (rate * rate * tau);
             if power > most {
                 (most, dt_ps) = (power, ns as f64 * 1e3);
             }
         }
-        self.hops = hops.len();
-        self.last[..hops.len()].copy_from_slice(hops);
         if dt_ps == 0.0 {
             return false;
         }
@@ -121,7 +117,7 @@ impl CongestionControl for Power {
     /// cwnd = gamma (cwnd_old / power + beta) + (1 - gamma) cwnd
     /// ```
     fn acked(&mut self, ack: &Ack) {
-        if !self.smooth_power(ack.hops.as_slice()) {
+        if !self.smooth_power(ack.hops) {
             return;
         }
         let target = self.old / self.power.max(1e-6) + self.beta;

@@ -1,23 +1,9 @@
 //! Theta-PowerTCP (Addanki et al., NSDI 2022, algorithm 2): the window follows the power of the round-trip time. It
 //! needs no help of switches.
 
+use super::power::PowerSpec;
 use super::{Ack, CongestionControl, Loss, Path, bounded, rate_of};
 use crate::units::{BitRate, Bytes};
-
-/// Parameters of Theta-PowerTCP; the default is the paper's.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct ThetaSpec {
-    /// gamma, the weight of a new window (section 4.1: 0.9).
-    pub gamma: f64,
-    /// N, the number of flows that a host expects: beta is the bandwidth-delay product over N (section 4.1).
-    pub flows: f64,
-}
-
-impl Default for ThetaSpec {
-    fn default() -> Self {
-        Self { gamma: 0.9, flows: 10.0 }
-    }
-}
 
 /// The sender of one flow.
 #[derive(Debug)]
@@ -43,7 +29,7 @@ pub struct Theta {
 impl Theta {
     /// Begins a flow of at most `rate` on `path`, with a window that fills it.
     #[must_use]
-    pub fn new(spec: &ThetaSpec, rate: BitRate, path: &Path) -> Self {
+    pub fn new(spec: &PowerSpec, rate: BitRate, path: &Path) -> Self {
         let most = path.bdp_bytes();
         Self {
             gamma: spec.gamma,
@@ -121,7 +107,7 @@ mod tests {
 
     #[test]
     fn window_follows_algorithm_2() {
-        let mut theta = Theta::new(&ThetaSpec::default(), PATH.line, &PATH);
+        let mut theta = Theta::new(&PowerSpec::default(), PATH.line, &PATH);
         theta.acked(&ack(0, 10_000_000, 1, 126));
         // Power is 1: the window would grow by beta, but it fills the path already.
         assert_eq!((theta.window, theta.beta), (125_000.0, 12_500.0));
@@ -136,7 +122,7 @@ mod tests {
 
     #[test]
     fn rate_is_the_window_over_the_base_round_trip() {
-        let mut theta = Theta::new(&ThetaSpec::default(), PATH.line, &PATH);
+        let mut theta = Theta::new(&PowerSpec::default(), PATH.line, &PATH);
         theta.window = 50_000.0;
         assert_eq!(theta.rate(), BitRate(40_000_000_000));
         theta.lost(Loss::Timeout, 0);

@@ -89,36 +89,38 @@ impl Default for Settings {
     }
 }
 
-/// Keys without effect here, with the value that they always have, if that matters.
-const FIXED: &[(&str, Option<&str>)] = &[
-    ("USE_DYNAMIC_PFC_THRESHOLD", Some("1")),
-    ("PAUSE_TIME", None),
-    ("DATA_RATE", None),
-    ("LINK_DELAY", None),
-    ("TRACE_FILE", None),
-    ("TRACE_OUTPUT_FILE", None),
-    ("ENABLE_TRACE", Some("0")),
-    ("L2_CHUNK_SIZE", None),
-    ("DCTCP_RATE_AI", None),
-    ("FAST_REACT", Some("1")),
-    ("INT_MULTI", None),
-    ("MULTI_RATE", Some("0")),
-    ("SAMPLE_FEEDBACK", Some("0")),
-    ("PINT_LOG_BASE", None),
-    ("PINT_PROB", None),
-    ("RATE_BOUND", Some("1")),
-    ("QLEN_MON_FILE", None),
-    ("QLEN_MON_START", None),
-    ("QLEN_MON_END", None),
-];
-
-/// Keys of which only another value than the fixed one is worth a warning.
-fn is_silent(key: &str) -> bool {
-    matches!(
-        key,
-        "PAUSE_TIME" | "DATA_RATE" | "LINK_DELAY" | "L2_CHUNK_SIZE" | "INT_MULTI" | "PINT_LOG_BASE" | "PINT_PROB"
-    )
+/// A key without effect here: the values that are worth a warning.
+#[derive(Debug, Clone, Copy)]
+enum Ignored {
+    /// None: the key describes what Holdfast decides otherwise.
+    Silently,
+    /// All: the user asks for something that is missing.
+    WithWarning,
+    /// All but this one, with which every run goes.
+    RunsAs(&'static str),
 }
+
+const IGNORED: &[(&str, Ignored)] = &[
+    ("USE_DYNAMIC_PFC_THRESHOLD", Ignored::RunsAs("1")),
+    ("PAUSE_TIME", Ignored::Silently),
+    ("DATA_RATE", Ignored::Silently),
+    ("LINK_DELAY", Ignored::Silently),
+    ("TRACE_FILE", Ignored::WithWarning),
+    ("TRACE_OUTPUT_FILE", Ignored::WithWarning),
+    ("ENABLE_TRACE", Ignored::RunsAs("0")),
+    ("L2_CHUNK_SIZE", Ignored::Silently),
+    ("DCTCP_RATE_AI", Ignored::WithWarning),
+    ("FAST_REACT", Ignored::RunsAs("1")),
+    ("INT_MULTI", Ignored::Silently),
+    ("MULTI_RATE", Ignored::RunsAs("0")),
+    ("SAMPLE_FEEDBACK", Ignored::RunsAs("0")),
+    ("PINT_LOG_BASE", Ignored::Silently),
+    ("PINT_PROB", Ignored::Silently),
+    ("RATE_BOUND", Ignored::RunsAs("1")),
+    ("QLEN_MON_FILE", Ignored::WithWarning),
+    ("QLEN_MON_START", Ignored::WithWarning),
+    ("QLEN_MON_END", Ignored::WithWarning),
+];
 
 /// Reads a configuration. Returns warnings about keys whose value has no effect.
 pub fn parse(source: &str, text: &str) -> Result<(Settings, Vec<String>), ConfigErrors> {
@@ -128,18 +130,16 @@ pub fn parse(source: &str, text: &str) -> Result<(Settings, Vec<String>), Config
         let line = line.split('{').next().unwrap_or_default();
         let mut words = Words::new(source, line, number as u64 + 1);
         let Some(key) = words.next() else { continue };
-        if let Some((_, fixed)) = FIXED.iter().find(|(name, _)| *name == key.text) {
+        if let Some((name, ignored)) = IGNORED.iter().find(|(name, _)| *name == key.text) {
             let value = words.next().map_or("", |word| word.text);
-            if fixed.is_some_and(|fixed| fixed != value) {
-                warnings.push(format!(
-                    "{source}:{}: {} has no effect here; the run is as with {}",
-                    key.place.line,
-                    key.text,
-                    fixed.unwrap_or_default()
-                ));
-            } else if fixed.is_none() && !is_silent(key.text) {
-                warnings.push(format!("{source}:{}: {} has no effect here", key.place.line, key.text));
-            }
+            let warning = match *ignored {
+                Ignored::WithWarning => format!("{name} has no effect here"),
+                Ignored::RunsAs(fixed) if fixed != value => {
+                    format!("{name} has no effect here; the run is as with {fixed}")
+                }
+                Ignored::Silently | Ignored::RunsAs(_) => continue,
+            };
+            warnings.push(format!("{source}:{}: {warning}", key.place.line));
             continue;
         }
         read_key((key.text, key.place), &mut words, &mut settings, &mut maps)?;

@@ -64,7 +64,6 @@ pub fn prepare(inputs: Inputs, seed: Option<u64>) -> Result<Prepared, ConfigErro
         scenario,
         times,
         epoch_ns,
-        topology,
         flows,
     })
 }
@@ -294,49 +293,7 @@ fn metres(delay_ns: f64) -> String {
 
 /// Adds the flows to the scenario.
 fn add_flows(scenario: &mut Scenario, plan: &Plan<'_>, epoch_ns: u64) -> Result<(), ConfigErrors> {
-    let settings = plan.settings;
-    let index: HashMap<usize, usize> = plan.hosts.iter().enumerate().map(|(index, node)| (*node, index)).collect();
-    let mut numbers: HashMap<(usize, usize), u32> = HashMap::new();
-    let overhead = HEADERS + if settings.cc_mode == 3 { inband::LEN as u64 } else { 0 };
-    let frame = settings.payload_bytes + overhead;
-    let mut nodes: Vec<FlowNode> = Vec::new();
-    for flow in plan.flows {
-        let (from, to) = (index[&flow.src], index[&flow.dst]);
-        let number = numbers.entry((from, to)).or_insert(0);
-        *number += 1;
-        let name = if *number == 1 {
-            format!("h{}-h{}", flow.src, flow.dst)
-        } else {
-            format!("h{}-h{}/{number}", flow.src, flow.dst)
-        };
-        let bytes = flow.bytes.max(1);
-        let size = bytes + bytes.div_ceil(settings.payload_bytes) * overhead;
-        nodes.push(FlowNode {
-            name,
-            from,
-            to,
-            kind: FlowKind::Roce,
-            frames: FrameSizes::Fixed(frame as u16),
-            dscp: flow.group * 8,
-            tag: None,
-            class: flow.group,
-            priority: flow.group,
-            lossless: true,
-            ecn: settings.ecn_enabled,
-            rate: rate_of(plan, flow.src),
-            start: Nanos(flow.start_ns - epoch_ns),
-            stop: None,
-            load: Load::Messages {
-                size: MessageSize::Fixed(Bytes(size)),
-                every: Nanos(MOST_DRAIN_NS),
-                poisson: false,
-                count: Some(1),
-            },
-            transport: None,
-            control: None,
-            base_rtt: None,
-        });
-    }
+    let (settings, mut nodes) = (plan.settings, flow_nodes(plan, epoch_ns));
     // The control decides whether ACKs carry notes, and so the path's time.
     let control = |rtt: Nanos| control(settings, rtt).map_err(|message| ConfigErrors::one("CC_MODE", None, message));
     let first = control(Nanos(1))?;
@@ -364,10 +321,55 @@ fn add_flows(scenario: &mut Scenario, plan: &Plan<'_>, epoch_ns: u64) -> Result<
     Ok(())
 }
 
-/// The rate of the link of host `node`.
-fn rate_of(plan: &Plan<'_>, node: usize) -> BitRate {
-    let link = plan.topology.links.iter().find(|link| link.ends.contains(&node));
-    link.map_or(BitRate(1), |link| link.rate)
+/// Returns the flows, without transport and congestion control.
+fn flow_nodes(plan: &Plan<'_>, epoch_ns: u64) -> Vec<FlowNode> {
+    let settings = plan.settings;
+    let index: HashMap<usize, usize> = plan.hosts.iter().enumerate().map(|(index, node)| (*node, index)).collect();
+    let ends = plan.topology.links.iter().flat_map(|link| link.ends.map(|end| (end, link.rate)));
+    // A host has one link.
+    let rates: HashMap<usize, BitRate> = ends.collect();
+    let mut numbers: HashMap<(usize, usize), u32> = HashMap::new();
+    let overhead = HEADERS + if settings.cc_mode == 3 { inband::LEN as u64 } else { 0 };
+    let frame = settings.payload_bytes + overhead;
+    let mut nodes: Vec<FlowNode> = Vec::new();
+    for flow in plan.flows {
+        let (from, to) = (index[&flow.src], index[&flow.dst]);
+        let number = numbers.entry((from, to)).or_insert(0);
+        *number += 1;
+        let name = if *number == 1 {
+            format!("h{}-h{}", flow.src, flow.dst)
+        } else {
+            format!("h{}-h{}/{number}", flow.src, flow.dst)
+        };
+        let bytes = flow.bytes.max(1);
+        let size = bytes + bytes.div_ceil(settings.payload_bytes) * overhead;
+        nodes.push(FlowNode {
+            name,
+            from,
+            to,
+            kind: FlowKind::Roce,
+            frames: FrameSizes::Fixed(frame as u16),
+            dscp: flow.group * 8,
+            tag: None,
+            class: flow.group,
+            priority: flow.group,
+            lossless: true,
+            ecn: settings.ecn_enabled,
+            rate: rates[&flow.src],
+            start: Nanos(flow.start_ns - epoch_ns),
+            stop: None,
+            load: Load::Messages {
+                size: MessageSize::Fixed(Bytes(size)),
+                every: Nanos(MOST_DRAIN_NS),
+                poisson: false,
+                count: Some(1),
+            },
+            transport: None,
+            control: None,
+            base_rtt: None,
+        });
+    }
+    nodes
 }
 
 /// The congestion control, for a base round-trip time of `rtt`.

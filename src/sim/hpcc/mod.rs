@@ -49,7 +49,6 @@ pub struct Inputs {
 pub struct Prepared {
     /// The scenario.
     pub scenario: Scenario,
-    topology: Topology,
     flows: Vec<FlowLine>,
     times: BaseTimes,
     payload_bytes: u64,

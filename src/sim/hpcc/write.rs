@@ -6,6 +6,7 @@ use std::path::Path;
 
 use super::Prepared;
 use super::flows::FlowLine;
+use crate::sim::load::PS;
 use crate::sim::outcome::Outcome;
 use crate::sim::spec::{End, LinkNode, PortRef};
 
@@ -13,7 +14,6 @@ use crate::sim::spec::{End, LinkNode, PortRef};
 const NS3_HEADERS: u64 = 14 + 20 + 8 + 6;
 /// Source port of the first flow of a pair of hosts.
 const FIRST_PORT: u64 = 10_000;
-const PS: u64 = 1_000;
 
 /// A completed flow.
 #[derive(Debug, Clone, Copy)]
@@ -108,12 +108,6 @@ impl Prepared {
             End::Host(host) => (self.hosts[host], 0, 1),
             End::Port(PortRef { switch, port }) => (self.switches[switch], 1, port + 1),
         }
-    }
-
-    /// Number of nodes of the topology, for messages.
-    #[must_use]
-    pub fn nodes(&self) -> usize {
-        self.topology.is_switch.len()
     }
 }
 

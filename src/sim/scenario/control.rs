@@ -11,7 +11,6 @@ use crate::sim::control::dctcp::DctcpSpec;
 use crate::sim::control::hpcc::HpccSpec;
 use crate::sim::control::power::PowerSpec;
 use crate::sim::control::swift::SwiftSpec;
-use crate::sim::control::theta::ThetaSpec;
 use crate::sim::control::timely::TimelySpec;
 use crate::units::{BitRate, Bytes, Nanos};
 
@@ -54,7 +53,7 @@ fn default_of(name: &str) -> ControlSpec {
         "dctcp" => ControlSpec::Dctcp(DctcpSpec::default()),
         "timely" => ControlSpec::Timely(TimelySpec::default()),
         "swift" => ControlSpec::Swift(SwiftSpec::default()),
-        "theta-powertcp" => ControlSpec::Theta(ThetaSpec::default()),
+        "theta-powertcp" => ControlSpec::Theta(PowerSpec::default()),
         "hpcc" => ControlSpec::Hpcc(HpccSpec::default()),
         "powertcp" => ControlSpec::Power(PowerSpec::default()),
         _ => ControlSpec::Dcqcn(DcqcnSpec::default()),
@@ -67,7 +66,7 @@ fn read_parameters(name: &str, item: &Item<'_>) -> Option<ControlSpec> {
         "dctcp" => read_dctcp(item).map(ControlSpec::Dctcp),
         "timely" => read_timely(item).map(ControlSpec::Timely),
         "swift" => read_swift(item).map(ControlSpec::Swift),
-        "theta-powertcp" => read_theta(item).map(ControlSpec::Theta),
+        "theta-powertcp" => read_power(item).map(ControlSpec::Theta),
         "hpcc" => read_hpcc(item).map(ControlSpec::Hpcc),
         "powertcp" => read_power(item).map(ControlSpec::Power),
         _ => dcqcn::read(item).map(ControlSpec::Dcqcn),
@@ -152,14 +151,6 @@ fn read_swift(item: &Item<'_>) -> Option<SwiftSpec> {
         least_frames: decimal(&fields, "least_frames", 1e-4..=1000.0, default.least_frames),
         reset_after: steps(&fields, "reset_after", default.reset_after),
         ..default
-    })
-}
-
-fn read_theta(item: &Item<'_>) -> Option<ThetaSpec> {
-    let (fields, default) = (item.fields(&["gamma", "flows"])?, ThetaSpec::default());
-    Some(ThetaSpec {
-        gamma: decimal(&fields, "gamma", 1e-3..=1.0, default.gamma),
-        flows: decimal(&fields, "flows", 1.0..=1e6, default.flows),
     })
 }
 

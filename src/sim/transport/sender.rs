@@ -63,7 +63,7 @@ pub struct Sender {
     acked_bytes: u64,
 }
 
-/// A message of which every frame is acknowledged: when it was ready to send.
+/// A message of which every frame is acknowledged: the time in picoseconds at which it was ready to send.
 pub type Completed = u64;
 
 impl Sender {
@@ -156,8 +156,8 @@ impl Sender {
         number
     }
 
-    /// Handles a reply. Calls `complete` for each message of which every frame is now acknowledged. Returns whether the
-    /// reply shows that a frame was lost.
+    /// Handles a reply. Calls `complete` for each message of which every frame is now acknowledged. Returns the
+    /// loss that the reply shows.
     pub fn reply(&mut self, reply: &Reply, now_ps: u64, complete: impl FnMut(Completed)) -> Option<Loss> {
         let (before, flying) = (self.unacked, self.flying);
         self.acknowledge(reply.cumulative.min(self.end()), complete);
@@ -190,7 +190,7 @@ impl Sender {
         (self.timeout_ps < u64::MAX).then_some(self.timeout_ps)
     }
 
-    /// Runs the timer. Returns whether frames count as lost.
+    /// Runs the timer. Returns the loss if frames now count as lost.
     pub fn timer(&mut self, now_ps: u64) -> Option<Loss> {
         if self.timeout_ps > now_ps {
             return None;
