@@ -16,6 +16,13 @@ pub struct Ecn {
 /// Largest payload: with headers it fits the largest MTU of a port.
 const LARGEST_PAYLOAD: u64 = 9000;
 const LARGEST_BUFFER_MIB: u64 = 16_384;
+/// Longest time in microseconds, and latest end in seconds.
+const LONGEST_US: f64 = 1e9;
+const LATEST_SECONDS: f64 = 1e4;
+/// Highest rate of an increase.
+const FASTEST: BitRate = BitRate(800_000_000_000);
+/// Most packets that one ACK acknowledges.
+const MOST_UNACKED: u64 = 1024;
 
 /// The settings that have an effect. Times without a unit in their name are in microseconds, as in the file.
 #[derive(Debug, Clone, PartialEq)]
@@ -183,8 +190,12 @@ fn read_key(
     maps: &mut Maps,
 ) -> Result<(), ConfigErrors> {
     let flag = |words: &mut Words<'_>| words.take::<u64>("0 or 1").map(|value| value != 0);
-    let rate = |words: &mut Words<'_>| words.take::<BitRate>("a rate, e.g. 50Mb/s").map(|rate| rate.0);
-    let time = |words: &mut Words<'_>| words.take::<f64>("a time in microseconds");
+    let rate = |words: &mut Words<'_>| {
+        let rate = words.take::<BitRate>("a rate, e.g. 50Mb/s")?;
+        let too_fast = || words.error(place, format!("{rate} is too fast; write at most {FASTEST}"));
+        if rate <= FASTEST { Ok(rate.0) } else { Err(too_fast()) }
+    };
+    let time = |words: &mut Words<'_>| words.decimal("a time in microseconds", 0.0..=LONGEST_US);
     let path = |words: &mut Words<'_>| words.word("a path").map(|word| word.text.to_owned());
     match key {
         "ENABLE_QCN" => settings.ecn_enabled = flag(words)?,
@@ -193,28 +204,29 @@ fn read_key(
         "FLOW_FILE" => settings.flows = path(words)?,
         "FCT_OUTPUT_FILE" => settings.fct = path(words)?,
         "PFC_OUTPUT_FILE" => settings.pfc = path(words)?,
-        "SIMULATOR_STOP_TIME" => settings.stop_seconds = words.take("a time in seconds")?,
+        "SIMULATOR_STOP_TIME" => settings.stop_seconds = words.decimal("a time in seconds", 0.0..=LATEST_SECONDS)?,
         "CC_MODE" => settings.cc_mode = words.take("a number")?,
         "ALPHA_RESUME_INTERVAL" => settings.alpha_interval = time(words)?,
         "RATE_DECREASE_INTERVAL" => settings.decrease_interval = time(words)?,
         "CLAMP_TARGET_RATE" => settings.clamp_target = flag(words)?,
         "RP_TIMER" => settings.increase_timer = time(words)?,
-        "EWMA_GAIN" => settings.gain = words.take("a gain")?,
+        "EWMA_GAIN" => settings.gain = words.decimal("a gain", 0.0..=1.0)?,
         "FAST_RECOVERY_TIMES" => settings.fast_recovery = words.take("a count")?,
         "RATE_AI" => settings.rate_ai = rate(words)?,
         "RATE_HAI" => settings.rate_hai = rate(words)?,
         "MIN_RATE" => settings.rate_min = rate(words)?,
-        "ERROR_RATE_PER_LINK" => settings.error_rate = words.take("a probability")?,
-        "L2_ACK_INTERVAL" => settings.ack_interval = words.take("a count of packets")?,
+        "ERROR_RATE_PER_LINK" => settings.error_rate = words.decimal("a probability", 0.0..=1.0)?,
+        "L2_ACK_INTERVAL" => settings.ack_interval = words.within("a count of packets", 0..=MOST_UNACKED)? as u32,
         "L2_BACK_TO_ZERO" => settings.back_to_zero = flag(words)?,
         "HAS_WIN" => settings.has_window = flag(words)?,
         "GLOBAL_T" => settings.global_rtt = flag(words)?,
         "VAR_WIN" => settings.scales_window = flag(words)?,
-        "U_TARGET" => settings.target = words.take("a utilization")?,
+        "U_TARGET" => settings.target = words.decimal("a utilization", 0.01..=1.0)?,
         "MI_THRESH" => settings.most_stages = words.take("a count")?,
         "ACK_HIGH_PRIO" => settings.ack_first = flag(words)?,
         "LINK_DOWN" => {
-            let down = (words.take("a time in microseconds")?, words.take("a node")?, words.take("a node")?);
+            let us = words.within("a time in microseconds", 0..=LONGEST_US as u64)?;
+            let down = (us, words.take("a node")?, words.take("a node")?);
             settings.link_down = (down.0 > 0).then_some(down);
         }
         "KMIN_MAP" => maps.kmin = read_map(words, "a number of kilobytes")?,

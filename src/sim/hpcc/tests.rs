@@ -222,3 +222,23 @@ fn keys_without_effect_are_named() {
         ["c.txt:18: FAST_REACT has no effect here; the run is as with 1", "c.txt:20: QLEN_MON_FILE has no effect here"]
     );
 }
+
+#[test]
+fn numbers_out_of_range_are_refused_with_their_place() {
+    let lines = [
+        "LINK_DOWN 18446744073709551615 1 0",
+        "ALPHA_RESUME_INTERVAL 1e30",
+        "RATE_AI 801Gb/s",
+        "U_TARGET nan",
+        "EWMA_GAIN 2",
+        "ERROR_RATE_PER_LINK -0.1",
+        "SIMULATOR_STOP_TIME inf",
+        "L2_ACK_INTERVAL 70000",
+    ];
+    for line in lines {
+        let message = error(&format!("{line}\n{CONFIG}"), TOPOLOGY, FLOWS);
+        assert!(message.contains("c.txt:1:") && message.contains("write "), "{line}: {message}");
+    }
+    let message = error(CONFIG, &TOPOLOGY.replace("0.01", "NaN"), FLOWS);
+    assert!(message.contains("t.txt:5:") && message.contains("write from 0 to 1"), "{message}");
+}

@@ -55,6 +55,15 @@ impl<'a> Words<'a> {
         })
     }
 
+    /// Takes the next word as a decimal number within `range`.
+    pub fn decimal(&mut self, what: &str, range: RangeInclusive<f64>) -> Result<f64, ConfigErrors> {
+        let word = self.word(what)?;
+        word.text.parse().ok().filter(|value| range.contains(value)).ok_or_else(|| {
+            let (least, most) = (range.start(), range.end());
+            self.error(word.place, format!("`{}` is not {what}; write from {least} to {most}", word.text))
+        })
+    }
+
     /// Takes the next word as it is.
     pub fn word(&mut self, what: &str) -> Result<Word<'a>, ConfigErrors> {
         self.next().ok_or_else(|| self.error(self.last, format!("{what} is missing; write it behind this word")))

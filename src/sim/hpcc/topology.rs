@@ -61,7 +61,7 @@ pub fn parse(source: &str, text: &str) -> Result<Topology, ConfigErrors> {
     for _ in 0..links {
         let ends = [node(&mut words)?, node(&mut words)?];
         let rate = words.take("a rate, e.g. 100Gbps")?;
-        all.push(Link { ends, rate, delay_ns: delay(&mut words)?, loss: words.take("an error rate, e.g. 0.0")? });
+        all.push(Link { ends, rate, delay_ns: delay(&mut words)?, loss: words.decimal("an error rate", 0.0..=1.0)? });
     }
     let topology = Topology { is_switch, links: all };
     check(source, &topology)?;
