@@ -2,21 +2,20 @@
 
 use super::checks::Checks;
 use super::events::{Event, Events};
-use super::flow::Flow;
+use super::flows::Flows;
 use super::frame::{FrameKind, Pool};
 use super::held::HeldFlow;
 use super::host::Host;
 use super::load::PS;
 use super::node::{self, Node};
 use super::outcome::{Ending, Outcome, Violation};
-use super::path::Paths;
 use super::recording::{MOST_RECORDED, Recording};
 use super::rng::Rng;
 use super::sampler::Sampler;
-use super::spec::{End, Learning, LinkNode, Scenario};
+use super::spec::{End, FlowNode, Learning, LinkNode, Scenario};
 use super::waivers::Waiver;
 use super::watch::Watch;
-use super::wire::Wire;
+use super::wire::{Arrivals, Wire};
 use super::{faults, finish, routes, waivers};
 use crate::sets::ClassSet;
 use crate::verify::record::Tape;
@@ -36,10 +35,11 @@ pub struct Engine<'a> {
     pub(super) now: u64,
     pub(super) handled: u64,
     pub(super) wires: Vec<Wire>,
+    pub(super) arrivals: Arrivals,
     pub(super) pool: Pool,
     pub(super) nodes: Vec<Node>,
     pub(super) hosts: Vec<Host>,
-    pub(super) flows: Vec<Flow>,
+    pub(super) flows: Flows<'a>,
     pub(super) watch: Watch,
     pub(super) checks: Checks,
     pub(super) sampler: Sampler,
@@ -90,13 +90,6 @@ pub fn run_recorded(scenario: &Scenario, switch: usize, progress: &mut dyn FnMut
     (finish::outcome(engine, ending, violation), recording)
 }
 
-/// Returns the flows of `scenario` before any event.
-fn flows(scenario: &Scenario) -> Vec<Flow> {
-    let cables = routes::Cables::new(scenario);
-    let mut paths = Paths::new(scenario, &cables);
-    (0..scenario.flows.len()).map(|number| Flow::new(number, scenario, &cables, &mut paths)).collect()
-}
-
 impl<'a> Engine<'a> {
     /// Returns the engine of `scenario` before any event.
     #[must_use]
@@ -110,10 +103,11 @@ impl<'a> Engine<'a> {
             now: 0,
             handled: 0,
             wires: wires.collect(),
+            arrivals: Arrivals::new(scenario.switches.iter().map(|switch| switch.config.switch.ports.len())),
             pool: Pool::default(),
             nodes: Vec::new(),
             hosts: Vec::new(),
-            flows: flows(scenario),
+            flows: Flows::new(scenario),
             watch: Watch::new(scenario),
             checks: Checks::new(scenario),
             sampler: Sampler::new(scenario, scenario.sample.0.max(1) * PS),
@@ -183,20 +177,23 @@ impl<'a> Engine<'a> {
             }
         }
         self.hosts = hosts.into_iter().map(|host| host.expect("the scenario gives every host a cable")).collect();
+        for (number, flow) in self.scenario.flows.iter().enumerate() {
+            self.hosts[flow.from].waiting.push((flow.start.0 * PS, number as u32));
+        }
+        self.hosts.iter_mut().for_each(|host| host.waiting.sort_unstable_by(|a, b| b.cmp(a)));
         if self.scenario.learning == Learning::Frames {
             (0..self.hosts.len()).for_each(|host| self.announce(host));
         }
     }
 
     fn host(&self, number: usize, link: &LinkNode, wires: (usize, usize)) -> Host {
-        let flows = self.scenario.flows.iter().enumerate().filter(|(_, flow)| flow.from == number);
         let lossless = if let End::Port(port) = link.a {
             self.scenario.switches[port.switch].config.switch.ports[port.port].lossless_groups()
         } else {
             ClassSet::EMPTY
         };
         let spec = &self.scenario.hosts[number];
-        Host::new(spec, wires, flows.map(|(flow, _)| flow).collect(), link.rate, lossless)
+        Host::new(spec, wires, link.rate, lossless)
     }
 
     /// Handles events until every frame has arrived, or a limit is reached.
@@ -210,6 +207,7 @@ impl<'a> Engine<'a> {
             }
             if event == Event::Look || event == Event::Deadline {
                 self.settle();
+                self.count_all_polls();
                 progress((at.min(self.duration_ps) * 1000).checked_div(self.duration_ps).unwrap_or(1000));
                 if at > self.duration_ps && self.is_over() {
                     return self.end(Ending::Drained);
@@ -220,8 +218,9 @@ impl<'a> Engine<'a> {
                 }
             }
             self.handle(event);
-            if let Some(violation) = self.watch.violation_at(self.now, self.handled) {
-                return (Ending::Violated, Some(violation));
+            if self.watch.violation.is_some() {
+                self.count_all_polls();
+                return (Ending::Violated, self.watch.violation_at(self.now, self.handled));
             }
         }
         unreachable!("lcores never stop polling");
@@ -250,6 +249,7 @@ impl<'a> Engine<'a> {
             Event::FlowSpan(flow) => self.flow_span(flow as usize),
             Event::Reroute => self.reroute(),
             Event::Fault(fault) => faults::change(self, fault as usize),
+            Event::RestEnd(switch) => self.rest_end(switch as usize),
             Event::Sample => {
                 self.sampler.sample(&self.nodes, &mut self.flows);
                 self.events.at(self.now + self.scenario.sample.0 * PS, Event::Sample);
@@ -279,10 +279,14 @@ impl<'a> Engine<'a> {
     }
 
     fn poll_out(&mut self, switch: usize, lcore: usize) {
-        let next = self.with_node(switch, |node, now, world| node.poll_out(lcore, now, world));
+        let (next, rests) = self.with_node(switch, |node, now, world| node.poll_out(lcore, now, world));
         self.watch_gap(switch, next - self.nodes[switch].lcores[lcore].began_ps);
         self.check(switch);
-        self.events.at(next, Event::PollIn { switch: switch as u32, lcore: lcore as u32 });
+        if rests {
+            self.begin_rest(switch, next);
+        } else {
+            self.events.at(next, Event::PollIn { switch: switch as u32, lcore: lcore as u32 });
+        }
     }
 
     /// Records that the next poll comes `gap` after the last one, if that exceeds half the life of a pause. No pause
@@ -298,17 +302,17 @@ impl<'a> Engine<'a> {
     fn with_node<R>(&mut self, switch: usize, work: impl FnOnce(&mut Node, u64, &mut node::World<'_>) -> R) -> R {
         let mut world = node::World {
             wires: &mut self.wires,
+            arrivals: &mut self.arrivals,
             pool: &mut self.pool,
             watch: &mut self.watch,
             faults: &mut self.faults,
             used: &mut self.used,
         };
         let result = work(&mut self.nodes[switch], self.now, &mut world);
-        for wire in std::mem::take(&mut self.used).drain(..) {
-            if let End::Host(host) = self.wires[wire].to {
-                self.expect(host);
-            }
-        }
+        // The list is taken for the loop, and returned with its memory.
+        let mut used = std::mem::take(&mut self.used);
+        used.drain(..).for_each(|wire| self.frame_sent(wire));
+        self.used = used;
         result
     }
 
@@ -339,8 +343,8 @@ impl<'a> Engine<'a> {
     }
 
     /// Whether the sender or the receiver of a flow is dead: frames in flight are then repeated for ever.
-    pub(super) fn is_cut_off(&self, flow: &Flow) -> bool {
-        self.hosts[flow.spec.from].is_dead || self.hosts[flow.spec.to].is_dead
+    pub(super) fn is_cut_off(&self, flow: &FlowNode) -> bool {
+        self.hosts[flow.from].is_dead || self.hosts[flow.to].is_dead
     }
 
     /// Whether every frame has arrived, no transmitter is paused, and the switches are idle.
@@ -348,7 +352,7 @@ impl<'a> Engine<'a> {
         self.under_way() == 0
             && !self.watch.is_anyone_held(self.now)
             && self.hosts.iter().all(|host| host.has_replied() || host.is_dead || !self.wires[host.wires.0].is_up)
-            && self.flows.iter().all(|flow| flow.is_settled() || self.is_cut_off(flow))
+            && self.flows.are_settled(|flow| self.is_cut_off(flow))
             && self.nodes.iter().all(Node::is_idle)
     }
 }

@@ -79,6 +79,7 @@ fn stall(engine: &mut Engine<'_>, fault: usize, switch: usize, lcore: Option<usi
     let fault = &engine.scenario.faults[fault];
     if fault.until.is_none_or(|until| until.0 * PS > engine.now) {
         let until = fault.until.map_or(u64::MAX / 2, |until| until.0 * PS);
+        engine.wake_switch(switch);
         engine.nodes[switch].stall(lcore, until);
     }
 }
@@ -94,12 +95,18 @@ fn set_link(engine: &mut Engine<'_>, link: usize) {
     } else {
         // Frames that have arrived by now are in receive rings and survive, even if no lcore has polled them yet.
         engine.settle();
-        engine.wires[2 * link..=2 * link + 1].iter_mut().for_each(|wire| wire.cut(now, &mut engine.pool));
+        for wire in &mut engine.wires[2 * link..=2 * link + 1] {
+            wire.cut(now, &mut engine.pool);
+            engine.arrivals.update(wire);
+        }
         engine.watch.cut(link, now);
     }
     for end in [engine.scenario.links[link].a, engine.scenario.links[link].b] {
         match end {
-            End::Port(port) => engine.nodes[port.switch].set_link(port.port, is_up),
+            End::Port(port) => {
+                engine.wake_switch(port.switch);
+                engine.nodes[port.switch].set_link(port.port, is_up);
+            }
             End::Host(host) => engine.host_link(host, is_up),
         }
     }

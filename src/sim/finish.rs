@@ -60,7 +60,7 @@ pub fn outcome(mut engine: Engine<'_>, ending: Ending, violation: Option<Violati
         ending,
         violation,
         waivers: std::mem::take(&mut engine.waivers).into_iter().map(|waiver| waiver.what).collect(),
-        flows: engine.flows.iter().map(super::flow::Flow::finish).collect(),
+        flows: engine.flows.finish(),
         hosts: engine.hosts.iter_mut().map(|host| host.finish(now)).collect(),
         switches,
         links: engine.wires.chunks_exact(2).map(link).collect(),
@@ -84,7 +84,7 @@ fn switch(node: &mut Node, at_stop: &AtStop, watch: &Watch, now: u64) -> SwitchO
         ],
         shared_at_stop_cells: at_stop.shared,
         headroom_pool_highest_cells: highest(&|lcore| lcore.headroom_pool_highest_cells.get()),
-        polls: lcores.clone().map(|lcore| lcore.polls.get()).sum(),
+        polls: node.rested_polls + lcores.clone().map(|lcore| lcore.polls.get()).sum::<u64>(),
         // The gap in progress counts too: an lcore that stalls for ever has no completed gap.
         poll_gap_highest_ps: node
             .lcores

@@ -2,6 +2,7 @@
 
 use super::control::dcqcn::NotificationPoint;
 use super::control::{Ack, CongestionControl};
+use super::flows::Flows;
 use super::frame::{Cargo, FrameKind, Header, Note, Part, Station};
 use super::load::{Demand, PS};
 use super::outcome::FlowOutcome;
@@ -9,7 +10,7 @@ use super::path::Paths;
 use super::rng::Rng;
 use super::routes::Cables;
 use super::routing;
-use super::spec::{End, FlowNode, Scenario};
+use super::spec::{FlowNode, Scenario};
 use super::spread::Collector;
 use super::transport::{Receipt, Receiver, Reply, Sender};
 use crate::hosts::sequence::{Order, SequenceWindow};
@@ -56,6 +57,8 @@ pub struct Flow {
     /// PFC priority of the flow's CNPs and of its ACKs at the port of its receiver.
     pub cnp_priority: usize,
     pub ack_priority: usize,
+    /// CNPs and ACKs that its receiver has queued and that have not arrived. Lost ones stay counted.
+    pub replies_under_way: u32,
     /// Sequence numbers that the receiver has seen.
     window: SequenceWindow,
     /// Number of the message being received, and how many of its frames have arrived.
@@ -80,12 +83,12 @@ pub struct Transport {
 impl Flow {
     /// Returns flow number `number` of `scenario`.
     #[must_use]
-    pub fn new(number: usize, scenario: &Scenario, cables: &Cables, paths: &mut Paths<'_>) -> Self {
+    pub fn new(number: usize, scenario: &Scenario, paths: &mut Paths<'_>) -> Self {
         let spec = scenario.flows[number].clone();
         let station = |host: usize| Station { mac: scenario.hosts[host].mac, ip: scenario.hosts[host].ip };
         // A host sends to the MAC address of its gateway, and to the IP address of the other host.
         let via = |from, to| {
-            let gateway = routing::gateway_between(scenario, cables, from, to);
+            let gateway = routing::gateway_between(scenario, paths.cables(), from, to);
             Station { mac: gateway.unwrap_or(scenario.hosts[to].mac), ..station(to) }
         };
         let (from, to) = (spec.from, spec.to);
@@ -96,13 +99,13 @@ impl Flow {
         let ack_header = Header::new(number as u16, spec.kind, station(to), via(to, from), spec.tag, ack_dscp, 0);
         let has_telemetry = spec.control.is_some_and(|control| control.needs().telemetry);
         let header = if has_telemetry { header.with_telemetry() } else { header };
-        let end = scenario.duration.0.min(spec.stop.map_or(u64::MAX, |stop| stop.0));
+        let (begin, end) = Flows::span(&spec, scenario);
         let mut rng = Rng::new(scenario.seed, FLOW_STREAM + number as u64);
         // A walk through the fabric, which other flows do not need.
         let path = (spec.control.is_some() || spec.transport.is_some()).then(|| paths.of(&spec));
         Self {
             number: number as u32,
-            demand: Demand::new(spec.load, spec.start.0 * PS, end * PS),
+            demand: Demand::new(spec.load, spec.start.0 * PS, end),
             next_ps: 0,
             next_len: spec.frames.draw(header.least_frame(), &mut rng),
             sequence: 0,
@@ -113,12 +116,17 @@ impl Flow {
                 Box::new(Transport { sender, receiver, acknowledged: Collector::default() })
             }),
             timer_at: u64::MAX,
-            cnp_priority: reply_priority(&spec, CNP_DSCP, scenario),
-            ack_priority: reply_priority(&spec, ack_dscp, scenario),
+            cnp_priority: reply_priority(&spec, CNP_DSCP, scenario, paths.cables()),
+            ack_priority: reply_priority(&spec, ack_dscp, scenario, paths.cables()),
             ack_header: ack_header.for_acks(),
             window: SequenceWindow::new(),
             incoming: (0, 0),
-            outcome: FlowOutcome { is_reliable: spec.transport.is_some(), ..FlowOutcome::default() },
+            outcome: FlowOutcome {
+                is_reliable: spec.transport.is_some(),
+                span_ps: end - begin,
+                ..FlowOutcome::default()
+            },
+            replies_under_way: 0,
             sampled_bytes: 0,
             latency: Collector::default(),
             completion: Collector::default(),
@@ -153,6 +161,24 @@ impl Flow {
         self.transport.as_deref().is_none_or(|Transport { sender, .. }| {
             sender.has_failed() || sender.is_settled() && !self.demand.has_begun() && !self.demand.is_due()
         })
+    }
+
+    /// Whether the sender never sends data again after `now`.
+    #[must_use]
+    pub fn is_over(&self, now: u64) -> bool {
+        self.demand.is_over(now)
+            && self.transport.as_ref().is_none_or(|transport| transport.sender.has_failed() || self.is_settled())
+    }
+
+    /// Whether the flow is over and nothing of it is under way at `now`. That is known only of reliable flows of which
+    /// no frame was lost.
+    #[must_use]
+    pub fn has_ended(&self, now: u64) -> bool {
+        let FlowOutcome { sent_frames, received_frames, discarded_frames, .. } = self.outcome;
+        self.message_counts().is_some_and(|counts| counts.are_equal())
+            && self.replies_under_way == 0
+            && sent_frames == received_frames + discarded_frames
+            && self.is_over(now)
     }
 
     /// Messages of a reliable flow that has not failed; `None` for others.
@@ -357,12 +383,8 @@ impl Flow {
 }
 
 /// Returns the PFC priority of replies with `dscp` to the flow's sender, at the port of the host that sends them.
-fn reply_priority(flow: &FlowNode, dscp: u8, scenario: &Scenario) -> usize {
-    let port = scenario.links.iter().find_map(|link| match (link.a, link.b) {
-        (End::Port(port), End::Host(host)) | (End::Host(host), End::Port(port)) if host == flow.to => Some(port),
-        _ => None,
-    });
-    let Some(at) = port else { return 0 };
+fn reply_priority(flow: &FlowNode, dscp: u8, scenario: &Scenario, cables: &Cables) -> usize {
+    let Some(at) = cables.port_of(flow.to) else { return 0 };
     let spec = &scenario.switches[at.switch].config.switch;
     let port = &spec.ports[at.port];
     let class = port.marks.class(port.trust, port.port_class, Some(dscp), flow.tag.map(|(_, pcp)| pcp));
@@ -375,6 +397,14 @@ pub struct Messages {
     pub begun: u64,
     pub received: u64,
     pub acknowledged: u64,
+}
+
+impl Messages {
+    /// Whether each message that has begun was received and acknowledged.
+    #[must_use]
+    pub fn are_equal(self) -> bool {
+        self.received == self.begun && self.acknowledged == self.begun
+    }
 }
 
 /// The replies to a frame of a reliable flow.

@@ -3,6 +3,7 @@
 
 use super::engine::Engine;
 use super::events::Event;
+use super::flows::Flows;
 use super::load::PS;
 use super::node::{EPOCH, Node};
 use super::outcome::BacklogHold;
@@ -25,8 +26,7 @@ impl Engine<'_> {
         let cables = Cables::new(self.scenario);
         let fabric = self.scenario.routed.map(|_| Fabric::new(self.scenario));
         for (number, flow) in self.scenario.flows.iter().enumerate() {
-            let (begin, end) = self.span(flow);
-            self.flows[number].outcome.span_ps = end - begin;
+            let (begin, end) = Flows::span(flow, self.scenario);
             let is_watched = flow.lossless && begin < end;
             if is_watched {
                 self.events.at(begin, Event::FlowSpan(number as u32));
@@ -40,12 +40,6 @@ impl Engine<'_> {
         }
     }
 
-    /// Returns when `flow` begins and when it ends, in picoseconds.
-    fn span(&self, flow: &FlowNode) -> (u64, u64) {
-        let end = flow.stop.map_or(self.duration_ps, |stop| self.duration_ps.min(stop.0 * PS));
-        ((flow.start.0 * PS).min(end), end)
-    }
-
     /// Handles the beginning or the end of the sending period of flow `number`.
     pub(super) fn flow_span(&mut self, number: usize) {
         let Some(held) = &mut self.held[number] else { return };
@@ -57,7 +51,7 @@ impl Engine<'_> {
         }
         let grown = held.ports.iter().zip(now.iter().zip(&held.before));
         let holds = grown.map(|(port, (now, before))| BacklogHold { port: *port, held_ps: now - before });
-        self.flows[number].outcome.backlog = holds.max_by_key(|hold| hold.held_ps);
+        self.flows.set_backlog(number, holds.max_by_key(|hold| hold.held_ps));
     }
 }
 

@@ -31,10 +31,12 @@ pub struct Host {
     pub spec: HostNode,
     /// Index of the wire that it sends on, and of the one it receives from.
     pub wires: (usize, usize),
-    /// Indices of the flows that it sends.
-    pub flows: Vec<usize>,
-    /// Index into `flows` of the flow that sends next.
-    pub turn: usize,
+    /// Flows that it sends and that have not begun: start in picoseconds and number, the next one last.
+    pub waiting: Vec<(u64, u32)>,
+    /// Numbers of the flows that it sends and that are not over, in ascending order.
+    pub active: Vec<u32>,
+    /// Least number of the flow that sends next. The turn goes to the lowest number after the highest.
+    pub turn: u32,
     /// Flows whose senders are to get a CNP.
     pub cnps: VecDeque<usize>,
     /// ACKs to be sent.
@@ -94,12 +96,13 @@ impl Host {
     /// Returns a host on a link of `rate` with the `wires` (sending, receiving), at a port with the `lossless`
     /// priorities.
     #[must_use]
-    pub fn new(spec: &HostNode, wires: (usize, usize), flows: Vec<usize>, rate: BitRate, lossless: ClassSet) -> Self {
+    pub fn new(spec: &HostNode, wires: (usize, usize), rate: BitRate, lossless: ClassSet) -> Self {
         let response_ps = spec.response.map_or_else(|| standard_response_ps(rate), |response| response.0 * PS);
         Self {
             spec: spec.clone(),
             wires,
-            flows,
+            waiting: Vec::new(),
+            active: Vec::new(),
             turn: 0,
             cnps: VecDeque::new(),
             acks: VecDeque::new(),
@@ -125,6 +128,15 @@ impl Host {
     /// Queues an announcement of the host in `vlan`.
     pub fn announce_in(&mut self, vlan: Option<u16>) {
         self.announcements.push_back(announcement(Station { mac: self.spec.mac, ip: self.spec.ip }, vlan));
+    }
+
+    /// Makes the next flow whose start has come by `now` active, and returns its number.
+    #[inline]
+    pub fn begin_flow(&mut self, now: u64) -> Option<u32> {
+        let (_, number) = self.waiting.pop_if(|(start, _)| *start <= now)?;
+        let place = self.active.partition_point(|active| *active < number);
+        self.active.insert(place, number);
+        Some(number)
     }
 
     /// Whether no CNP and no ACK waits.
@@ -338,7 +350,7 @@ mod tests {
             receiver,
             known: true,
         };
-        Host::new(&spec, (0, 1), vec![], BitRate(10_000_000_000), ClassSet::only(3))
+        Host::new(&spec, (0, 1), BitRate(10_000_000_000), ClassSet::only(3))
     }
 
     #[test]

@@ -141,6 +141,19 @@ impl Demand {
         self.next_message_ps < self.stop_ps && self.made < u64::from(count)
     }
 
+    /// Whether there will never be data to send after `now`.
+    #[inline]
+    #[must_use]
+    pub fn is_over(&self, now: u64) -> bool {
+        match self.load {
+            Load::Messages { count, .. } => {
+                let is_last = count.is_some_and(|count| self.made >= u64::from(count));
+                self.current.is_none() && (is_last || now >= self.stop_ps && !self.is_due())
+            }
+            Load::Steady | Load::OnOff { .. } => now >= self.stop_ps,
+        }
+    }
+
     /// Whether there will be data to send at `at`, as far as known now.
     #[inline]
     #[must_use]

@@ -29,6 +29,7 @@ mod events;
 mod faults;
 mod finish;
 mod flow;
+mod flows;
 mod frame;
 mod garbage;
 pub mod headroom;
@@ -43,6 +44,7 @@ pub mod plot;
 pub mod random;
 pub mod recording;
 pub mod report;
+mod rest;
 pub mod rng;
 #[cfg(test)]
 mod routed_tests;

@@ -7,11 +7,12 @@ use std::sync::Arc;
 use super::HZ;
 use super::frame::{Cargo, FrameKind, Pool, SimPacket};
 use super::load::PS;
+use super::rest::Rest;
 use super::rng::Rng;
 use super::router::SimRouter;
 use super::spec::{PollSpec, SwitchNode};
 use super::watch::Watch;
-use super::wire::Wire;
+use super::wire::{Arrivals, Wire};
 use crate::dataplane::{Counters, Pipeline, SwitchSpec};
 use crate::io::{self, Burst, Packet, Ports};
 use crate::pfc::PriorityMap;
@@ -58,7 +59,7 @@ pub struct Device {
 pub struct Node {
     /// Specification of the switch.
     pub spec: SwitchSpec,
-    poll: PollSpec,
+    pub(super) poll: PollSpec,
     /// Time from a poll's first half to its second. `None`: half of a poll with several lcores, zero with one.
     pub sends_after_ps: Option<u64>,
     /// A poll after which the next one comes earlier than usual.
@@ -68,13 +69,23 @@ pub struct Node {
     scratch: Scratch<SimPacket>,
     /// State of each lcore.
     pub lcores: Vec<Lcore>,
+    /// Index of the switch.
+    number: usize,
     /// Devices of its ports.
     pub devices: Vec<Device>,
+    /// Whether a ring may have missed a lossless frame since the last check.
+    pub has_missed: bool,
+    /// Latest end of the pauses of all its ports.
+    silent_until_ps: u64,
     /// Counters of the switch.
     pub counters: Arc<Counters>,
     /// Checker of the switch's invariants.
     pub auditor: Auditor,
-    rng: Rng,
+    pub(super) rng: Rng,
+    /// Rest of the switch; `None`: an event for its next poll is scheduled.
+    pub(super) rest: Option<Rest>,
+    /// Polls during rests.
+    pub rested_polls: u64,
     /// Its router; `None`: it only bridges.
     pub router: Option<SimRouter>,
     /// Frames copied for flooding.
@@ -110,7 +121,7 @@ pub struct Lcore {
     /// End of a stall: the lcore does not poll before.
     pub stalled_until: u64,
     /// Beginning of the last completed poll.
-    heard_ps: u64,
+    pub(super) heard_ps: u64,
     /// End of the last poll that had any work.
     worked_ps: u64,
     /// Links that changed since the last poll: port, up.
@@ -155,8 +166,13 @@ impl Node {
             tape: None,
             counters,
             rng,
+            rest: None,
+            rested_polls: 0,
             copies: 0,
             spec,
+            number,
+            silent_until_ps: 0,
+            has_missed: false,
         }
     }
 
@@ -193,13 +209,17 @@ impl Node {
                 self.devices[port].believe(up);
             }
         }
-        for (_, device) in self.devices.iter_mut().enumerate().filter(|(port, _)| pipeline.owns(*port)) {
-            device.receive(now, world);
+        for port in 0..self.devices.len() {
+            if world.arrivals.next_ps(self.number, port) <= now && pipeline.owns(port) {
+                self.devices[port].receive(now, world);
+                self.has_missed |= self.devices[port].first_missed.is_some();
+            }
         }
         let mut io = End {
             devices: &mut self.devices,
             now,
             copies: &mut self.copies,
+            silent_until_ps: &mut self.silent_until_ps,
             world,
             poll: self.poll,
             began_ps: now,
@@ -234,8 +254,8 @@ impl Node {
     }
 
     /// Runs the second half of a poll. The pipeline's time is that of the first half; its frames leave at `leaves`.
-    /// Returns when the next poll is due.
-    pub fn poll_out(&mut self, lcore: usize, leaves: u64, world: &mut World<'_>) -> u64 {
+    /// Returns when the next poll is due, and whether the switch rests until a frame arrives.
+    pub fn poll_out(&mut self, lcore: usize, leaves: u64, world: &mut World<'_>) -> (u64, bool) {
         let silent = self.silent(lcore, leaves, world);
         let state = &mut self.lcores[lcore];
         let has_work = state.received + self.fleet[lcore].held_frames() > 0;
@@ -243,6 +263,7 @@ impl Node {
             devices: &mut self.devices,
             now: leaves,
             copies: &mut self.copies,
+            silent_until_ps: &mut self.silent_until_ps,
             world,
             poll: self.poll,
             began_ps: state.began_ps,
@@ -255,17 +276,24 @@ impl Node {
                 self.fleet[lcore].poll_out(&mut Recorder::new(&mut io, tape, || leaves / PS), at, state.received)
             }
         };
-        let (sent, received) = (moved - state.received, state.worked_for_ps);
+        let has_work = has_work || moved > 0;
+        // Only of a switch with one lcore is it known that no other gives it work.
+        let rests = !has_work
+            && self.lcores.len() == 1
+            && (self.tape.is_none(), self.hurry.is_none(), self.sends_after_ps.is_none()) == (true, true, true)
+            && self.fleet[lcore].may_rest(&mut io, at);
+        let (sent, received) = (moved - self.lcores[lcore].received, self.lcores[lcore].worked_for_ps);
         self.disobeyed = self.disobeyed.or_else(|| self.broken_silence(&silent));
         let busy = self.every_ps(lcore) + received + self.poll.frame.0 * PS * sent as u64;
         let state = &mut self.lcores[lcore];
         state.heard_ps = state.began_ps;
-        if has_work || moved > 0 {
+        if has_work {
             state.worked_ps = leaves;
         }
         self.hurry = self.hurry.filter(|hurry| state.began_ps < hurry.from_ps);
         let late = if self.poll.jitter.0 == 0 { 0 } else { self.rng.between(0, self.poll.jitter.0 * PS) };
-        (state.began_ps + busy + late).max(leaves + 1).max(state.stalled_until)
+        let next = (state.began_ps + busy + late).max(leaves + 1).max(state.stalled_until);
+        (next, rests && state.link_changes.is_empty() && state.stalled_until <= leaves)
     }
 
     /// Returns the queues that peers have paused beyond `leaves`, when the frames of this poll leave, of the ports by
@@ -273,6 +301,9 @@ impl Node {
     /// lcore of the end of a pause after its poll has begun.
     fn silent(&self, lcore: usize, leaves: u64, world: &World<'_>) -> Vec<(usize, usize, u64)> {
         let mut silent = Vec::new();
+        if self.silent_until_ps <= leaves {
+            return silent;
+        }
         for (port, device) in self.devices.iter().enumerate() {
             // A few picoseconds may be rounding errors.
             let paused = (0..CLASSES).filter(|&priority| device.silent_until[priority] > leaves + PS);
@@ -307,6 +338,7 @@ impl Node {
     /// Moves every frame that has arrived by `now` into its receive ring, independent of polls.
     pub fn settle(&mut self, now: u64, world: &mut World<'_>) {
         self.devices.iter_mut().for_each(|device| device.receive(now, world));
+        self.has_missed = true;
     }
 
     /// Counts the frames in receive rings, in queues and in transit between lcores.
@@ -365,18 +397,20 @@ impl Device {
     }
 
     /// Applies a PFC frame that the lcore polled.
-    fn receive_pfc(&mut self, packet: &SimPacket, now: u64, world: &World<'_>) {
+    /// Returns the latest end of a pause that it has begun; zero if there is none.
+    fn receive_pfc(&mut self, packet: &SimPacket, now: u64, world: &World<'_>) -> u64 {
         if !self.is_believed_up {
-            return;
+            return 0;
         }
         let (Some((_, wire)), Some(frame)) = (self.wires, packet.pfc()) else {
-            return;
+            return 0;
         };
         for priority in frame.enabled.iter() {
             let quanta = frame.quanta[priority].0;
             // XON ends the pause for a lcore whose poll began earlier, too.
             self.silent_until[priority] = if quanta == 0 { 0 } else { now + world.watch.pause_ps(wire, quanta) };
         }
+        self.silent_until.into_iter().max().unwrap_or(0)
     }
 
     /// Moves frames that have arrived by `now` into the ring.
@@ -400,6 +434,7 @@ impl Device {
             world.pool.free(packet);
         }
         self.highest = self.highest.max(self.ring.len());
+        world.arrivals.update(&world.wires[wire]);
     }
 }
 
@@ -407,6 +442,8 @@ impl Device {
 pub struct World<'a> {
     /// All wires.
     pub wires: &'a mut [Wire],
+    /// Next arrivals at all switches.
+    pub arrivals: &'a mut Arrivals,
     /// Pool of frame buffers.
     pub pool: &'a mut Pool,
     /// The observer of all pauses and invariants.
@@ -422,6 +459,7 @@ struct End<'a, 'b> {
     devices: &'a mut [Device],
     now: u64,
     copies: &'a mut u64,
+    silent_until_ps: &'a mut u64,
     world: &'a mut World<'b>,
     poll: PollSpec,
     /// Beginning of the poll.
@@ -440,7 +478,8 @@ impl Ports for End<'_, '_> {
             && let Some(packet) = device.ring.pop_front()
         {
             if packet.cargo.kind == FrameKind::Pfc {
-                device.receive_pfc(&packet, self.now, self.world);
+                let until = device.receive_pfc(&packet, self.now, self.world);
+                *self.silent_until_ps = until.max(*self.silent_until_ps);
             }
             out.push(packet);
         }
@@ -479,6 +518,7 @@ impl Ports for End<'_, '_> {
             out.send(packet, self.now, self.world.pool, self.world.faults);
         }
         if count > 0 {
+            self.world.arrivals.update(out);
             self.world.used.push(wire);
         }
     }

@@ -13,9 +13,10 @@ use super::transport::ACK_LEN;
 use super::wire::Wire;
 
 /// The paths of a scenario.
+#[derive(Debug)]
 pub struct Paths<'a> {
     scenario: &'a Scenario,
-    cables: &'a Cables,
+    cables: Cables,
     /// Links by their ends, switch ports and hosts.
     ports: HashMap<PortRef, &'a LinkNode>,
     hosts: HashMap<usize, &'a LinkNode>,
@@ -24,9 +25,10 @@ pub struct Paths<'a> {
 }
 
 impl<'a> Paths<'a> {
-    /// Returns the paths of `scenario`, whose cables are `cables`.
+    /// Returns the paths of `scenario`.
     #[must_use]
-    pub fn new(scenario: &'a Scenario, cables: &'a Cables) -> Self {
+    pub fn new(scenario: &'a Scenario) -> Self {
+        let cables = Cables::new(scenario);
         let (mut ports, mut hosts) = (HashMap::new(), HashMap::new());
         for link in &scenario.links {
             for end in [link.a, link.b] {
@@ -37,6 +39,12 @@ impl<'a> Paths<'a> {
             }
         }
         Self { scenario, cables, ports, hosts, toward: HashMap::new() }
+    }
+
+    /// Returns the cables of the scenario.
+    #[must_use]
+    pub fn cables(&self) -> &Cables {
+        &self.cables
     }
 
     /// Returns the path of `flow`. Its base round-trip time is that of a full frame and an ACK through empty switches,
@@ -56,16 +64,16 @@ impl<'a> Paths<'a> {
 
     /// Returns the time that a frame of `len` bytes takes, and the number of switches on its way.
     fn one_way_ps(&mut self, from: usize, to: usize, len: usize) -> (u64, u32) {
-        let cables = self.cables;
+        let cables = &self.cables;
         let toward = self.toward.entry(to).or_insert_with(|| cables.toward(to));
         let (mut ps, mut switches) = (self.hosts.get(&from).map_or(0, |link| crossing_ps(link, len)), 0);
-        let mut at = self.cables.port_of(from).map(|port| port.switch);
+        let mut at = cables.port_of(from).map(|port| port.switch);
         while let Some(switch) = at.filter(|_| (switches as usize) < toward.len()) {
             switches += 1;
             ps += self.scenario.switches[switch].poll.every.0 * PS;
             let Some(port) = toward[switch].map(|port| PortRef { switch, port }) else { break };
             ps += self.ports.get(&port).map_or(0, |link| crossing_ps(link, len));
-            at = match self.cables.peer(port) {
+            at = match cables.peer(port) {
                 Some(End::Port(next)) => Some(next.switch),
                 _ => None,
             };
@@ -97,8 +105,7 @@ links: [{a: a.p2, b: b.p2, length: 40m}]
 flows: [{from: h1, to: h2, frame: 1000}]
 ";
         let scenario = parse("path.yaml", text, None, &Options::default()).unwrap().remove(0).1;
-        let cables = Cables::new(&scenario);
-        let path = Paths::new(&scenario, &cables).of(&scenario.flows[0]);
+        let path = Paths::new(&scenario).of(&scenario.flows[0]);
         // 80 ps a byte, with check sequence and preamble: 1012 B and 74 B on three cables; 80 m of 5 ns each way.
         let frames = 3 * 80 * (1012 + 62 + 12);
         assert_eq!(path.base_rtt_ps, frames + 2 * 400_000 + 2 * 500_000);

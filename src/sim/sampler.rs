@@ -1,6 +1,6 @@
 //! Periodic samples of the values that plots show: queues, groups, thresholds and rates.
 
-use super::flow::Flow;
+use super::flows::Flows;
 use super::node::Node;
 use super::outcome::{ClassSeries, PortSeries, Samples};
 use super::spec::{PortRef, Scenario};
@@ -51,14 +51,14 @@ impl Sampler {
         Self { samples, ports: ports.into_iter().map(watched).collect() }
     }
 
-    /// Takes a sample.
-    pub fn sample(&mut self, nodes: &[Node], flows: &mut [Flow]) {
+    /// Takes a sample. All flows live if there are samples.
+    pub fn sample(&mut self, nodes: &[Node], flows: &mut Flows<'_>) {
         self.samples.count += 1;
         for watched in &mut self.ports {
             watched.sample(&nodes[watched.port.switch], self.samples.count - 1);
         }
         for (flow, (bytes, rate)) in
-            flows.iter_mut().zip(self.samples.flow_bytes.iter_mut().zip(&mut self.samples.flow_rate_mbps))
+            flows.live_mut().zip(self.samples.flow_bytes.iter_mut().zip(&mut self.samples.flow_rate_mbps))
         {
             bytes.push(clamp(flow.outcome.received_bytes - flow.sampled_bytes));
             flow.sampled_bytes = flow.outcome.received_bytes;

@@ -96,18 +96,25 @@ impl Engine<'_> {
             FrameKind::Data if self.flows[packet.cargo.flow as usize].spec.to == host => self.accept(host, packet, at),
             FrameKind::Cnp if self.flows[packet.cargo.flow as usize].spec.from == host => {
                 self.checks.cnps_received += 1;
-                let flow = &mut self.flows[packet.cargo.flow as usize];
+                let number = packet.cargo.flow as usize;
+                let flow = &mut self.flows[number];
+                flow.replies_under_way -= 1;
                 if let Some(control) = &mut flow.control {
                     control.notified(at);
                 }
-                self.set_timer(packet.cargo.flow as usize);
+                self.set_timer(number);
+                self.flows.end(number, at);
             }
             FrameKind::Ack if self.flows[packet.cargo.flow as usize].spec.from == host => {
                 self.checks.acks_received += 1;
+                let number = packet.cargo.flow as usize;
+                let flow = &mut self.flows[number];
+                flow.replies_under_way -= 1;
                 if let Note::Reply(reply) = &packet.cargo.note {
-                    self.flows[packet.cargo.flow as usize].acknowledge(reply, packet.returned_notes(), at);
+                    flow.acknowledge(reply, packet.returned_notes(), at);
                 }
-                self.set_timer(packet.cargo.flow as usize);
+                self.set_timer(number);
+                self.flows.end(number, at);
                 // It may have made room in the window.
                 self.wake(host, at);
             }
@@ -132,6 +139,7 @@ impl Engine<'_> {
         match flow.arrive(&packet.cargo, packet.len(), packet.is_ce(), at) {
             Ok(false) => {}
             Ok(true) => {
+                flow.replies_under_way += 1;
                 self.hosts[host].cnps.push_back(number);
                 self.wake(host, at);
             }
@@ -152,6 +160,7 @@ impl Engine<'_> {
     /// Queues the replies to a frame of `flow` at its receiver. An ACK carries its `notes` back.
     fn reply(&mut self, host: usize, (flow, notes): (usize, Option<[u8; inband::LEN]>), replies: Replies, at: u64) {
         let state = &mut self.hosts[host];
+        self.flows[flow].replies_under_way += u32::from(replies.ack.is_some()) + u32::from(replies.cnp);
         state.acks.extend(replies.ack.map(|reply| PendingAck { flow, reply, notes }));
         if replies.cnp {
             state.cnps.push_back(flow);
@@ -162,10 +171,8 @@ impl Engine<'_> {
     }
 
     pub(super) fn flow_timer(&mut self, number: usize) {
-        let flow = &mut self.flows[number];
-        if flow.timer_at != self.now {
-            return;
-        }
+        // The timer of a flow that has ended means nothing.
+        let Some(flow) = self.flows.get_mut(number).filter(|flow| flow.timer_at == self.now) else { return };
         flow.timer_at = u64::MAX;
         flow.timer(self.now);
         let from = flow.spec.from;
@@ -206,6 +213,8 @@ impl Engine<'_> {
         let pfc_wake = match self.next_frame(host) {
             Ok(packet) => {
                 self.wires[wire].send(packet, now, &mut self.pool, &mut self.faults);
+                self.arrivals.update(&self.wires[wire]);
+                self.frame_sent(wire);
                 Some(self.wires[wire].free_at())
             }
             Err(at) => (at < u64::MAX).then_some(at),
@@ -255,7 +264,7 @@ impl Engine<'_> {
             let len = flow.ack_header.least_frame().max(ACK_LEN);
             return Ok(self.pool.make(flow.ack_header.for_len(len), usize::from(len), cargo));
         }
-        let (mut again, count) = (cnp_until.into_iter().chain(ack_until).min().unwrap_or(u64::MAX), state.flows.len());
+        let mut again = cnp_until.into_iter().chain(ack_until).min().unwrap_or(u64::MAX);
         let is_held = state.is_held(now);
         if let Some(garbage) = state.garbage.as_mut().filter(|_| now < self.duration_ps) {
             let at = garbage.ready_at(now);
@@ -266,23 +275,47 @@ impl Engine<'_> {
             }
             again = again.min(at);
         }
+        match self.next_flow(host) {
+            Ok(number) => Ok(self.data_frame(number)),
+            Err(at) => Err(again.min(at)),
+        }
+    }
+
+    /// Returns the flow of `host` that sends a frame now, in turns. The error is the time at which there may be one.
+    fn next_flow(&mut self, host: usize) -> Result<usize, u64> {
+        let (now, state) = (self.now, &mut self.hosts[host]);
+        while let Some(number) = state.begin_flow(now) {
+            self.flows.begin(number as usize);
+        }
+        let mut again = state.waiting.last().map_or(u64::MAX, |(start, _)| *start);
+        let (first, count) = (state.active.partition_point(|number| *number < state.turn), state.active.len());
+        let (mut next, mut has_over) = (None, false);
         for step in 0..count {
-            let place = (state.turn + step) % count;
-            let number = state.flows[place];
-            let flow = &mut self.flows[number];
+            let place = if first + step < count { first + step } else { first + step - count };
+            let number = state.active[place] as usize;
+            let Some(flow) = self.flows.get_mut(number) else {
+                has_over = true;
+                continue;
+            };
             if let Some(until) = state.paused_until(usize::from(flow.spec.priority), now) {
                 again = again.min(until);
                 continue;
             }
             match flow.ready(now) {
                 Ok(()) => {
-                    state.turn = (place + 1) % count;
-                    return Ok(self.data_frame(number));
+                    next = Some(number);
+                    break;
                 }
                 Err(at) => again = again.min(at),
             }
+            has_over |= flow.is_over(now);
         }
-        Err(again)
+        if has_over {
+            state.active.retain(|number| self.flows.get_mut(*number as usize).is_some_and(|flow| !flow.is_over(now)));
+        }
+        let Some(number) = next else { return Err(again) };
+        state.turn = number as u32 + 1;
+        Ok(number)
     }
 
     /// Returns the next frame of a flow, which leaves now.

@@ -151,6 +151,41 @@ impl Wire {
     }
 }
 
+/// Times of the next arrivals at switches, side by side, so that a poll need not look at each wire.
+#[derive(Debug)]
+pub struct Arrivals {
+    /// By switch and port; `u64::MAX`: no frame is on its way.
+    ports: Vec<Box<[u64]>>,
+}
+
+impl Arrivals {
+    /// Returns the arrivals of switches with these numbers of ports, before any frame was sent.
+    pub fn new(ports: impl Iterator<Item = usize>) -> Self {
+        Self { ports: ports.map(|count| vec![u64::MAX; count].into_boxed_slice()).collect() }
+    }
+
+    /// Returns the time at which the next frame arrives at `port` of `switch`; `u64::MAX` if none is on its way.
+    #[inline]
+    #[must_use]
+    pub fn next_ps(&self, switch: usize, port: usize) -> u64 {
+        self.ports[switch][port]
+    }
+
+    /// Returns the time at which the next frame arrives at any port of `switch`; `u64::MAX` if none is on its way.
+    #[must_use]
+    pub fn earliest_ps(&self, switch: usize) -> u64 {
+        self.ports[switch].iter().copied().min().unwrap_or(u64::MAX)
+    }
+
+    /// Takes over the next arrival of `wire`, which has changed.
+    #[inline]
+    pub fn update(&mut self, wire: &Wire) {
+        if let End::Port(port) = wire.to {
+            self.ports[port.switch][port.port] = wire.next_arrival().unwrap_or(u64::MAX);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

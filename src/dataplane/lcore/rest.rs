@@ -19,6 +19,8 @@ impl<P: Packet> Pipeline<P> {
             && self.pauses.xoff.is_empty()
             && self.telemetry.running_pauses.is_empty();
         is_empty
+            // It ends after a number of polls.
+            && !self.shedder.is_on()
             && !self.guests_send()
             && self.own.iter().all(|port| self.ports[port].is_at_rest((self.links.up - self.links.stuck).contains(port), now))
             && self.mesh.peers.iter_mut().flatten().all(|peer| peer.frames_in.refresh() == 0)

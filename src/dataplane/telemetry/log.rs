@@ -31,6 +31,7 @@ impl Telemetry {
         if std::mem::replace(logged, polls) == polls {
             return;
         }
+        self.logged_drops_changes += 1;
         let mut logged = self.describe(standing, frame.ports, frame.group.into(), LoggedEvent::Dropped(reason));
         (logged.class, logged.cells) = (frame.class, frame.cells);
         if let Some(queue) = frame.queue {

@@ -101,6 +101,8 @@ pub(crate) struct Telemetry {
     pub running_pauses: PortSet,
     /// The poll in which the last drop of each port and class was logged.
     pub logged_drops: Box<[[u64; CLASSES]]>,
+    /// Number of changes of `logged_drops`.
+    pub logged_drops_changes: u64,
 }
 
 impl Telemetry {
@@ -108,7 +110,16 @@ impl Telemetry {
     pub fn new(counters: Arc<Counters>, (lcore, own): (usize, PortSet), hz: u64, poll_gap: Nanos) -> Self {
         let clock = PollClock::new(hz, poll_gap);
         let logged_drops = counters.ports.iter().map(|_| [u64::MAX; CLASSES]).collect();
-        Self { lcore, own, counters, clock, gauges_dirty: own, running_pauses: PortSet::EMPTY, logged_drops }
+        Self {
+            lcore,
+            own,
+            counters,
+            clock,
+            gauges_dirty: own,
+            running_pauses: PortSet::EMPTY,
+            logged_drops,
+            logged_drops_changes: 0,
+        }
     }
 
     /// Counts a dropped frame at `port`; `None`: the frame has no class.

@@ -20,7 +20,6 @@ use crate::sim::control::dctcp::DctcpSpec;
 use crate::sim::control::hpcc::HpccSpec;
 use crate::sim::control::timely::TimelySpec;
 use crate::sim::path::Paths;
-use crate::sim::routes::Cables;
 use crate::sim::scenario::{self, Options};
 use crate::sim::spec::{FlowNode, FrameSizes, Load, MessageSize, Scenario};
 use crate::sim::transport::{Recovery, TransportSpec};
@@ -298,8 +297,7 @@ fn add_flows(scenario: &mut Scenario, plan: &Plan<'_>, epoch_ns: u64) -> Result<
     let control = |rtt: Nanos| control(settings, rtt).map_err(|message| ConfigErrors::one("CC_MODE", None, message));
     let first = control(Nanos(1))?;
     nodes.iter_mut().for_each(|node| node.control = Some(first));
-    let cables = Cables::new(scenario);
-    let mut paths = Paths::new(scenario, &cables);
+    let mut paths = Paths::new(scenario);
     let base: Vec<Nanos> = nodes.iter().map(|node| Nanos(paths.of(node).base_rtt_ps.div_ceil(1000))).collect();
     let longest = base.iter().copied().max().unwrap_or(Nanos(0));
     for (node, own) in nodes.iter_mut().zip(base) {

@@ -14,7 +14,13 @@ const LOSSY: usize = 0;
 
 impl Auditor {
     /// Checks the drops that were logged since the last check: the first of each poll, for each class at each port.
-    pub(crate) fn check_drops<P: Packet>(&mut self, fleet: &[Pipeline<P>]) -> Check {
+    pub(crate) fn check_drops<P: Packet>(&mut self, fleet: &[Pipeline<P>], is_deep: bool) -> Check {
+        let changes = fleet.iter().map(|part| part.telemetry.logged_drops_changes).sum();
+        self.has_new_drops = is_deep || changes != self.drop_changes;
+        self.drop_changes = changes;
+        if !self.has_new_drops {
+            return Ok(());
+        }
         for (index, part) in (0..self.ports.len()).flat_map(|port| fleet.iter().map(move |part| (port, part))) {
             if !part.sends.contains(index) {
                 continue;

@@ -60,6 +60,9 @@ pub struct Auditor {
     most: u32,
     lcores: Vec<Lcore>,
     checks: u64,
+    /// Changes of the logged drops as of the last check, and whether that was deep or found new ones.
+    drop_changes: u64,
+    has_new_drops: bool,
     /// Ports that were not idle at the last check.
     busy: PortSet,
     /// Ports whose own backlog paused their lossless classes at the last check.
@@ -154,9 +157,17 @@ impl Auditor {
             most: longest.div_ceil(spec.buffer.cell.0.max(1)) as u32,
             lcores: vec![lcore; usize::from(spec.lcores)],
             checks: 0,
+            drop_changes: 0,
+            has_new_drops: false,
             busy: PortSet::EMPTY,
             held: PortSet::EMPTY,
         }
+    }
+
+    /// Whether the last check was a deep one, or found drops that the one before it had not.
+    #[must_use]
+    pub fn has_new_drops(&self) -> bool {
+        self.has_new_drops
     }
 
     /// Sets the thresholds of `spec` for the ports of lcore `lcore`, which has applied them ([`Pipeline::apply`]).
@@ -185,7 +196,7 @@ impl Auditor {
             look.check_telling(&fleet[self.ports[port].owner], port)?;
         }
         self.check_joint(fleet)?;
-        self.check_drops(fleet)?;
+        self.check_drops(fleet, is_deep)?;
         self.check_starved(fleet)?;
         self.check_pools(fleet, busy)?;
         self.check_whole(fleet, busy)?;
