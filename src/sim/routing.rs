@@ -33,12 +33,14 @@ fn router_mac(switch: usize) -> MacAddr {
 
 /// Returns the address of the gateway for the hosts of switch number `switch`.
 fn gateway(switch: usize) -> Ipv4Addr {
-    Ipv4Addr::new(10, switch as u8 + 1, 0, 1)
+    let [row, number] = (switch as u16 + 1).to_be_bytes();
+    Ipv4Addr::new(10, number, row, 1)
 }
 
 /// Returns the address of the host at a port.
 fn host_address(at: PortRef) -> Ipv4Addr {
-    Ipv4Addr::new(10, at.switch as u8 + 1, 0, at.port as u8 + 2)
+    let [_, number, row, _] = gateway(at.switch).octets();
+    Ipv4Addr::new(10, number, row, at.port as u8 + 2)
 }
 
 /// Returns the network of the hosts of switch number `switch`.

@@ -38,7 +38,7 @@ const KEYS: &[&str] = &[
 /// The keys of a flow of a host: all but `from`.
 const KEYS_AT_HOST: &[&str] = KEYS.split_at(1).1;
 const EXAMPLE: &str = "`- {from: h1, to: h2}` for each flow";
-const MOST: usize = 16_384;
+const MOST: usize = 1 << 20;
 const MOST_PAIRS: u64 = 1024;
 
 const DEFAULT_START: Nanos = Nanos(10_000);

@@ -17,7 +17,7 @@ use crate::wire::MacAddr;
 
 const KEYS: &[&str] = &["name", "at", "pfc", "response", "receiver", "known", "length", "mac", "ip", "flows"];
 const EXAMPLE: &str = "`- {name: h1, at: tor.p1}` for each host";
-const MOST: usize = 4096;
+const MOST: usize = 16_384;
 
 /// Name that stands for every host as sender or receiver of flows.
 pub const ALL: &str = "all";

@@ -15,7 +15,7 @@ use crate::units::Nanos;
 
 const KEYS: &[&str] = &["name", "config", "file", "buffer", "headroom", "lcores", "poll", "floods_lossless"];
 const EXAMPLE: &str = "`- {name: tor, file: tor.yaml}` for each switch";
-const MOST: usize = 64;
+const MOST: usize = 1024;
 
 const SHORTEST_POLL: Nanos = Nanos(10);
 const LONGEST_POLL: Nanos = Nanos(10_000_000);

@@ -409,15 +409,18 @@ fn empty_scenario_is_refused() {
 
 #[test]
 fn too_many_flows_switches_or_hosts_are_refused() {
-    let flows = format!("{NET}links: [{{a: a.up, b: b.up}}]\nflows:\n{}", "  - {from: all, to: all}\n".repeat(1366));
-    assert_eq!(errors_of(&flows), "x.yaml:1373:5: flows[1365]: there are more than 16384 flows; remove some");
-    let switches = NET.replace("name: a, ", "name: a*, count: 65, ");
+    let flows = format!(
+        "{NET}links: [{{a: a.up, b: b.up}}]\nflows:\n{}",
+        "  - {from: all, to: all, queue_pairs: 1024}\n".repeat(86)
+    );
+    assert_eq!(errors_of(&flows), "x.yaml:93:5: flows[85]: there are more than 1048576 flows; remove some");
+    let switches = NET.replace("name: a, ", "name: a*, count: 1024, ");
     assert_eq!(
         errors_of(&switches).lines().next(),
-        Some("x.yaml:3:3: switches: 66 switches are out of range; write from 1 to 64")
+        Some("x.yaml:3:3: switches: 1025 switches are out of range; write from 1 to 1024")
     );
     let hosts = NET.replace("count: 3, at: a.p*", "count: 1024, at: a.p1");
-    let five = (0..4).map(|n| format!(", {{name: x{n}-*, count: 1024, at: a.p1}}")).collect::<String>();
-    let hosts = hosts.replace(", {name: g1, at: b.p1}", &five);
-    assert_eq!(errors_of(&hosts), "x.yaml:5:8: hosts: 5120 hosts are too many; write at most 4096");
+    let seventeen = (0..16).map(|n| format!(", {{name: x{n}-*, count: 1024, at: a.p1}}")).collect::<String>();
+    let hosts = hosts.replace(", {name: g1, at: b.p1}", &seventeen);
+    assert_eq!(errors_of(&hosts), "x.yaml:5:8: hosts: 17408 hosts are too many; write at most 16384");
 }
