@@ -27,6 +27,16 @@ pub struct Args {
     /// Format of the output
     #[arg(long, value_enum, default_value = "table")]
     format: show::Format,
+    /// Name the rules by which another switch decides otherwise on the same event: docs/mmu-rules.md
+    #[arg(long, value_enum)]
+    beside: Option<Beside>,
+}
+
+/// A switch whose rules are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Beside {
+    /// `SwitchMmu` of HPCC's ns-3 simulator
+    Hpcc,
 }
 
 /// The reason why a replay ended early.
@@ -63,7 +73,12 @@ pub fn replay(args: &Args) -> Result<(), Failure> {
         Box::new(BufReader::new(file))
     };
     let mut out = BufWriter::new(io::stdout().lock());
-    let outcome = decide(&switch, input, args.format, &mut out);
+    if args.beside.is_some()
+        && let Some(why) = Replay::new(&switch).why_not_hpcc()
+    {
+        return Err(Failure::usage(format!("`--beside hpcc` cannot compare this configuration: {why}")));
+    }
+    let outcome = decide(&switch, input, (args.format, args.beside.is_some()), &mut out);
     // The decisions before a fault are printed before the fault.
     let outcome = match (outcome, out.flush()) {
         (Ok(()), Err(error)) => Err(Stop::Output(error)),
@@ -80,28 +95,31 @@ pub fn replay(args: &Args) -> Result<(), Failure> {
 fn decide(
     switch: &SwitchSpec,
     input: Box<dyn BufRead>,
-    format: show::Format,
+    (format, compares): (show::Format, bool),
     out: &mut impl Write,
 ) -> Result<(), Stop> {
     let mut engine = Replay::new(switch);
     let mut trace = Trace::new(input, switch);
-    let mut show = Show::new(format, switch);
+    let mut show = Show::new(format, switch, compares);
     let mut totals = show::Totals::default();
     // A trace with an invalid first line causes no output, not even a header.
     let mut next = trace.next()?;
     show.head(out)?;
     while let Some(event) = next {
-        let decision = match &event.kind {
-            TraceStep::Arrive(frame) => engine.arrive(*frame),
+        let (before, decision) = match &event.kind {
+            TraceStep::Arrive(frame) => (engine.hpcc_group(frame), engine.arrive(*frame)),
             TraceStep::Depart(departure) => {
                 let waiting = engine.next(departure.egress, departure.class);
                 trace.check_departure(departure, waiting)?;
+                let before = waiting.and_then(|frame| engine.hpcc_group(&frame));
                 let gone = engine.depart(departure.egress, departure.class);
-                gone.ok_or_else(|| trace.nothing_waits(departure))?
+                (before, gone.ok_or_else(|| trace.nothing_waits(departure))?)
             }
         };
-        totals.count(&decision);
-        show.event(out, event.time, &decision)?;
+        let before = before.filter(|_| compares);
+        let rules = before.map_or_else(Vec::new, |before| engine.hpcc_rules(&before, &decision));
+        totals.count(&decision, &rules);
+        show.event(out, event.time, &decision, &rules)?;
         next = trace.next()?;
     }
     Ok(show.foot(out, &totals)?)

@@ -4,9 +4,14 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use holdfast::dataplane::SwitchSpec;
-use holdfast::verify::replay::{Decision, EventResult, Transition};
+use holdfast::verify::replay::{Decision, EventResult, HpccRule, Transition};
 
 use super::column::{COLUMNS, Column, Value, values};
+
+/// Name of the column with the rules of HPCC's simulator, which follows all others.
+const BESIDE: &str = "hpcc";
+/// Blanks after the title of the last column, `pause`, so that one pause fits.
+const PAUSES: usize = 6;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Format {
@@ -26,10 +31,13 @@ pub struct Totals {
     departed: u64,
     xoff: u64,
     xon: u64,
+    /// Events on which HPCC's simulator decides otherwise.
+    otherwise: u64,
 }
 
 impl Totals {
-    pub fn count(&mut self, decision: &Decision) {
+    pub fn count(&mut self, decision: &Decision, rules: &[HpccRule]) {
+        self.otherwise += u64::from(!rules.is_empty());
         match decision.outcome {
             EventResult::Released => self.departed += 1,
             EventResult::Dropped(_) => self.dropped += 1,
@@ -44,6 +52,8 @@ impl Totals {
 pub struct Show<'a> {
     format: Format,
     switch: &'a SwitchSpec,
+    /// Whether rules of HPCC's simulator are shown.
+    compares: bool,
     /// Width of each column; `None` for a column that the table does not show.
     widths: [Option<usize>; COLUMNS.len()],
     line: String,
@@ -51,13 +61,14 @@ pub struct Show<'a> {
 }
 
 impl<'a> Show<'a> {
-    pub fn new(format: Format, switch: &'a SwitchSpec) -> Self {
+    pub fn new(format: Format, switch: &'a SwitchSpec, compares: bool) -> Self {
         let names = switch.ports.iter().map(|port| port.name.len());
         let longest = names.chain(["egress".len()]).max().unwrap_or(0);
         let width = |column: &Column| if column.width == 0 { longest } else { column.width };
         Self {
             format,
             switch,
+            compares,
             widths: COLUMNS.each_ref().map(|column| column.is_in_table_of(switch).then(|| width(column))),
             line: String::new(),
             cell: String::new(),
@@ -73,14 +84,26 @@ impl<'a> Show<'a> {
                     self.cell.push_str(column.title);
                     self.pad(index);
                 }
+                if self.compares {
+                    let _ = write!(self.line, "{:PAUSES$}{BESIDE}", "");
+                }
                 writeln!(out, "{}", self.line.trim_end())
             }
-            Format::Csv => writeln!(out, "{}", COLUMNS.each_ref().map(|column| column.name).join(",")),
+            Format::Csv => {
+                let beside = if self.compares { format!(",{BESIDE}") } else { String::new() };
+                writeln!(out, "{}{beside}", COLUMNS.each_ref().map(|column| column.name).join(","))
+            }
             Format::Json => Ok(()),
         }
     }
 
-    pub fn event(&mut self, out: &mut impl Write, time: u64, decision: &Decision) -> io::Result<()> {
+    pub fn event(
+        &mut self,
+        out: &mut impl Write,
+        time: u64,
+        decision: &Decision,
+        rules: &[HpccRule],
+    ) -> io::Result<()> {
         let values = values(time, decision);
         self.line.clear();
         for (index, value) in values.iter().enumerate() {
@@ -101,6 +124,9 @@ impl<'a> Show<'a> {
                 }
             }
         }
+        if self.compares {
+            self.beside(rules);
+        }
         match self.format {
             Format::Table => writeln!(out, "{}", self.line.trim_end()),
             Format::Csv => writeln!(out, "{}", self.line),
@@ -108,15 +134,31 @@ impl<'a> Show<'a> {
         }
     }
 
+    /// Appends the rules by which HPCC's simulator decides otherwise.
+    fn beside(&mut self, rules: &[HpccRule]) {
+        let labels: Vec<&str> = rules.iter().map(|rule| rule.label()).collect();
+        let _ = match self.format {
+            Format::Table => {
+                // The last column has the width of one pause; more of them shift what follows.
+                let used = self.cell.chars().count();
+                write!(self.line, "{:1$}{2}", "", (PAUSES + 1).saturating_sub(used), labels.join(" "))
+            }
+            Format::Csv => write!(self.line, ",{}", labels.join(" ")),
+            Format::Json => write!(self.line, ",\"{BESIDE}\":{labels:?}"),
+        };
+    }
+
     /// Writes the totals below a table, which also mark it as complete. CSV and JSON lines leave that to the exit code.
     pub fn foot(&self, out: &mut impl Write, totals: &Totals) -> io::Result<()> {
         if self.format != Format::Table {
             return Ok(());
         }
-        let Totals { admitted, dropped, departed, xoff, xon } = totals;
+        let Totals { admitted, dropped, departed, xoff, xon, otherwise } = totals;
+        let beside =
+            if self.compares { format!("; HPCC's rules decide {otherwise} events otherwise") } else { String::new() };
         writeln!(
             out,
-            "\nwhole trace: {admitted} admitted, {dropped} dropped, {departed} departed; {xoff} XOFF, {xon} XON"
+            "\nwhole trace: {admitted} admitted, {dropped} dropped, {departed} departed; {xoff} XOFF, {xon} XON{beside}"
         )
     }
 

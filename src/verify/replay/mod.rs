@@ -8,6 +8,7 @@
 #[cfg(test)]
 pub(crate) mod agreement;
 mod decision;
+mod hpcc;
 
 use crate::dataplane::egress::queue::{Queue, Slab};
 use crate::dataplane::frame::desc::FrameDesc;
@@ -25,6 +26,7 @@ use crate::units::{Bytes, CellSize, Cells};
 pub use self::decision::{
     Decision, DynamicLimits, Ecn, EventResult, Frame, Limits, PortUse, QueueUse, Split, Transition,
 };
+pub use self::hpcc::{HpccGroup, HpccRule};
 
 /// A queued frame, and its position in the order of all arrivals.
 #[derive(Debug, Clone, Copy)]

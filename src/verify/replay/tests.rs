@@ -10,7 +10,7 @@ use crate::wire::MacAddr;
 
 /// Cells of 100 B. Class 3 is lossless: 4 cells of reserve, the threshold `lossless`, 6 of headroom; the lossless pool
 /// has 40. Class 0 is lossy: 2 of reserve, alpha 8, alpha 1 at the queue; the lossy pool has 20.
-fn switch(lossless: Threshold) -> Replay {
+pub(super) fn switch(lossless: Threshold) -> Replay {
     let lossy = GroupProfile {
         lossless: false,
         reserve: Cells(2),

@@ -1,0 +1,179 @@
+//! The rules of the shared buffer in HPCC's simulator (class `SwitchMmu`; Li et al., SIGCOMM 2019), to see where they
+//! decide otherwise. docs/mmu-rules.md explains each difference.
+//!
+//! Each event is judged from the state of this switch, so a difference comes from one rule and not from its history.
+//! Cells are counted as here, although that simulator counts bytes.
+
+use super::decision::{Decision, EventResult, Frame};
+use super::{Replay, Way};
+use crate::mmu::{GroupProfile, GroupState, HeadroomPolicy};
+use crate::units::Cells;
+
+/// A rule by which HPCC's simulator decides otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum HpccRule {
+    /// It drops a frame that the group's reserve holds, because neither T nor the headroom holds the frame.
+    ReserveRefused,
+    /// It drops a frame that reserve and T hold together, because neither T nor the headroom holds the whole frame.
+    WholeFrame,
+    /// It admits a frame to the shared pool while frames of the group are in headroom.
+    SharedBesideHeadroom,
+    /// It sends XOFF when the share has reached T, before a frame goes to headroom.
+    XoffAtThreshold,
+    /// It drops a frame without XOFF.
+    DropWithoutXoff,
+    /// It judges XON only when a frame of the group departs.
+    XonOwnDeparture,
+    /// It sends XON when the share is empty, even if T has no room.
+    XonEmptyShare,
+    /// It has no floor below which a group resumes although T less the offset is lower.
+    NoXonFloor,
+}
+
+impl HpccRule {
+    /// Returns the name in outputs and in docs/mmu-rules.md.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            HpccRule::ReserveRefused => "reserve-refused",
+            HpccRule::WholeFrame => "whole-frame",
+            HpccRule::SharedBesideHeadroom => "shared-beside-headroom",
+            HpccRule::XoffAtThreshold => "xoff-at-threshold",
+            HpccRule::DropWithoutXoff => "drop-without-xoff",
+            HpccRule::XonOwnDeparture => "xon-own-departure",
+            HpccRule::XonEmptyShare => "xon-empty-share",
+            HpccRule::NoXonFloor => "no-xon-floor",
+        }
+    }
+}
+
+/// Place that HPCC's rules give an arriving frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// Reserve or shared pool.
+    Buffer,
+    Headroom,
+    Dropped,
+}
+
+/// A lossless group before an event.
+#[derive(Debug, Clone, Copy)]
+pub struct HpccGroup {
+    profile: GroupProfile,
+    state: GroupState,
+    is_xoff: bool,
+    /// Free cells of the lossless pool.
+    free: Cells,
+}
+
+impl HpccGroup {
+    fn threshold(&self) -> Cells {
+        self.profile.threshold.limit(self.free)
+    }
+
+    /// Decides on a frame of `cells`.
+    fn admit(&self, cells: Cells) -> Place {
+        let (profile, state, limit) = (self.profile, self.state, self.threshold());
+        if cells + state.headroom > profile.headroom && cells + state.shared > limit {
+            return Place::Dropped;
+        }
+        let held = state.reserve + state.shared + cells;
+        if held.saturating_sub(profile.reserve) <= limit { Place::Buffer } else { Place::Headroom }
+    }
+
+    /// Whether the group is at XOFF after an arriving frame went to `place`, of whose `cells` its share took `shared`.
+    fn is_xoff_after(&self, place: Place, shared: Cells) -> bool {
+        match place {
+            Place::Dropped => self.is_xoff,
+            Place::Headroom => true,
+            Place::Buffer => {
+                let limit = self.profile.threshold.limit(self.free.saturating_sub(shared));
+                self.is_xoff || self.state.headroom > Cells(0) || self.state.shared + shared >= limit
+            }
+        }
+    }
+
+    /// Whether a paused group resumes in this state, after one of its frames has departed.
+    fn resumes(&self) -> bool {
+        let share = self.state.shared;
+        self.state.headroom == Cells(0) && (share == Cells(0) || share + self.profile.xon_offset <= self.threshold())
+    }
+}
+
+impl Replay {
+    /// Returns the reason why decisions of this switch cannot be compared; `None`: they can.
+    #[must_use]
+    pub fn why_not_hpcc(&self) -> Option<&'static str> {
+        let mut profiles = self.ports.iter().map(|port| *port.ledger.profile());
+        if profiles.clone().any(|profile| profile.policy != HeadroomPolicy::Independent) {
+            return Some("its groups have headroom of their own; write `headroom: {policy: independent}`");
+        }
+        profiles
+            .any(|profile| profile.reserve[1] > Cells(0))
+            .then_some("its ports have no lossless reserve; remove `port_reserve`")
+    }
+
+    /// Returns the group of `frame` before its event; `None` if it is lossy, which HPCC's simulator has not.
+    #[must_use]
+    pub fn hpcc_group(&self, frame: &Frame) -> Option<HpccGroup> {
+        let Way { group, lossless, .. } = self.way(frame);
+        let ledger = &self.ports[frame.port].ledger;
+        lossless.then(|| HpccGroup {
+            profile: ledger.profile().groups[group],
+            state: ledger.group(group),
+            is_xoff: ledger.xoff().contains(group),
+            free: self.pools.shared[1].free(),
+        })
+    }
+
+    /// Returns the rules by which HPCC's simulator would have made another `decision` on the group that was `before`.
+    #[must_use]
+    pub fn hpcc_rules(&self, before: &HpccGroup, decision: &Decision) -> Vec<HpccRule> {
+        let mut rules = Vec::new();
+        let resumed = |of_group: bool| {
+            let own = |port, group| (port, group) == (decision.frame.port, decision.group);
+            decision.transitions.iter().any(|change| !change.xoff && own(change.port, change.group) == of_group)
+        };
+        if resumed(false) {
+            rules.push(HpccRule::XonOwnDeparture);
+        }
+        if decision.outcome == EventResult::Released {
+            let after = self.hpcc_group(&decision.frame).filter(|_| before.is_xoff);
+            rules.extend(after.and_then(|after| match (after.resumes(), resumed(true)) {
+                (true, false) => Some(HpccRule::XonEmptyShare),
+                (false, true) => Some(HpccRule::NoXonFloor),
+                _ => None,
+            }));
+        } else {
+            rules.extend(resumed(true).then_some(HpccRule::XonOwnDeparture));
+            rules.extend(arrival_rules(before, decision, self.hpcc_group(&decision.frame)));
+        }
+        rules.sort_unstable();
+        rules.dedup();
+        rules
+    }
+}
+
+/// Compares the decisions on an arrival: the place of the frame, and XOFF of its group, which is `after` it.
+fn arrival_rules(before: &HpccGroup, decision: &Decision, after: Option<HpccGroup>) -> Vec<HpccRule> {
+    let theirs = before.admit(decision.cells);
+    let place = match (decision.outcome, theirs) {
+        (EventResult::Reserve, Place::Dropped) => Some(HpccRule::ReserveRefused),
+        (EventResult::Shared, Place::Dropped) => Some(HpccRule::WholeFrame),
+        (EventResult::Headroom | EventResult::Dropped(_), Place::Buffer) => Some(HpccRule::SharedBesideHeadroom),
+        _ => None,
+    };
+    let held = before.state.reserve + before.state.shared + decision.cells;
+    let shared = held.saturating_sub(before.profile.reserve).saturating_sub(before.state.shared);
+    let is_xoff = after.is_some_and(|after| after.is_xoff);
+    let xoff = match (before.is_xoff_after(theirs, shared), is_xoff) {
+        (true, false) if !before.is_xoff => Some(HpccRule::XoffAtThreshold),
+        (false, true) => Some(HpccRule::DropWithoutXoff),
+        _ => None,
+    };
+    place.into_iter().chain(xoff).collect()
+}
+
+#[cfg(test)]
+#[path = "hpcc_tests.rs"]
+mod tests;

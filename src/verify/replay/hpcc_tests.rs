@@ -1,0 +1,186 @@
+use proptest::prelude::*;
+
+use super::super::decision::Ecn;
+use super::super::tests::switch;
+use super::*;
+use crate::mmu::Threshold;
+use crate::units::Alpha;
+
+/// Class 3 in the switch of the replay's tests: cells of 100 B, 4 of reserve, 6 of headroom, offset 4, a pool of 40.
+const RESERVE: u32 = 4;
+const HEADROOM: u32 = 6;
+const OFFSET: u32 = 4;
+const POOL: u32 = 40;
+/// Limits that the tests use: alpha 1/2 (an exponent), and a number of cells.
+const ALPHA: Threshold = Threshold::Dynamic(match Alpha::from_exponent(-1) {
+    Some(alpha) => alpha,
+    None => panic!("a valid exponent"),
+});
+
+fn frame(port: usize, cells: u32) -> Frame {
+    Frame { port, class: 3, bytes: (cells * 100) as u16, egress: 2, ecn: Ecn::Ect0 }
+}
+
+/// Rules by which HPCC's simulator decides otherwise on an arriving frame.
+fn arrive(replay: &mut Replay, frame: Frame) -> (Decision, Vec<HpccRule>) {
+    let before = replay.hpcc_group(&frame).unwrap();
+    let decision = replay.arrive(frame);
+    let rules = replay.hpcc_rules(&before, &decision);
+    (decision, rules)
+}
+
+fn depart(replay: &mut Replay) -> Option<(Decision, Vec<HpccRule>)> {
+    let frame = replay.next(2, None)?;
+    let before = replay.hpcc_group(&frame).unwrap();
+    let decision = replay.depart(2, None)?;
+    let rules = replay.hpcc_rules(&before, &decision);
+    Some((decision, rules))
+}
+
+fn rules_of(replay: &mut Replay, frames: &[(usize, u32)]) -> Vec<Vec<HpccRule>> {
+    frames.iter().map(|&(port, cells)| arrive(replay, frame(port, cells)).1).collect()
+}
+
+#[test]
+fn share_that_reaches_the_threshold_is_xoff_there_before_headroom_here() {
+    let mut replay = switch(Threshold::Static(Cells(8)));
+    // 4 of reserve and 8 shared: T is reached, and no frame is in headroom.
+    let rules = rules_of(&mut replay, &[(0, 4), (0, 4), (0, 4)]);
+    assert_eq!(rules, [vec![], vec![], vec![HpccRule::XoffAtThreshold]]);
+}
+
+#[test]
+fn reserve_holds_a_frame_here_that_is_dropped_there() {
+    let mut replay = switch(Threshold::Static(Cells(0)));
+    // Five cells do not fit the reserve, so the headroom holds them all.
+    let rules = rules_of(&mut replay, &[(0, 5), (0, 4)]);
+    assert_eq!(rules, [vec![], vec![HpccRule::ReserveRefused]]);
+}
+
+#[test]
+fn frame_larger_than_headroom_is_shared_here_and_dropped_there() {
+    let mut replay = switch(Threshold::Static(Cells(3)));
+    // Four cells of the reserve, and three shared.
+    assert_eq!(rules_of(&mut replay, &[(0, 7)]), [[HpccRule::WholeFrame]]);
+}
+
+#[test]
+fn drop_is_xoff_here_and_not_there() {
+    let mut replay = switch(Threshold::Static(Cells(2)));
+    assert_eq!(rules_of(&mut replay, &[(0, 7)]), [[HpccRule::DropWithoutXoff]], "seven cells fit nowhere");
+}
+
+#[test]
+fn xon_comes_there_only_with_a_departure_of_the_group() {
+    let mut replay = switch(ALPHA);
+    // Port 0 and port 1 fill the pool until port 1 is XOFF, then only port 0's frames depart.
+    for _ in 0..6 {
+        arrive(&mut replay, frame(0, 4));
+    }
+    while !replay.ports[1].ledger.xoff().contains(3) {
+        arrive(&mut replay, frame(1, 4));
+    }
+    let mut seen = Vec::new();
+    while let Some((_, rules)) = depart(&mut replay) {
+        seen.extend(rules);
+    }
+    assert!(!replay.ports[1].ledger.xoff().contains(3));
+    assert!(seen.iter().all(|rule| matches!(rule, HpccRule::XonOwnDeparture | HpccRule::XonEmptyShare)), "{seen:?}");
+}
+
+/// `SwitchMmu` by its description, with a state of its own: one queue of each port, in cells.
+#[derive(Default)]
+struct SwitchMmu {
+    /// By port: cells outside headroom, cells in headroom, whether it is paused.
+    queues: [(u32, u32, bool); 2],
+    shared_used: u32,
+}
+
+impl SwitchMmu {
+    fn shared(&self, port: usize) -> u32 {
+        self.queues[port].0.saturating_sub(RESERVE)
+    }
+
+    fn threshold(&self, limit: Threshold) -> u32 {
+        limit.limit(Cells(POOL - self.shared_used)).0
+    }
+
+    /// Returns the place of the frame, and whether the port sends XOFF.
+    fn arrive(&mut self, port: usize, cells: u32, limit: Threshold) -> (Place, bool) {
+        let (outside, headroom, _) = self.queues[port];
+        if cells + headroom > HEADROOM && cells + self.shared(port) > self.threshold(limit) {
+            return (Place::Dropped, false);
+        }
+        let place = if outside + cells <= RESERVE {
+            self.queues[port].0 += cells;
+            Place::Buffer
+        } else if outside + cells - RESERVE > self.threshold(limit) {
+            self.queues[port].1 += cells;
+            Place::Headroom
+        } else {
+            self.queues[port].0 += cells;
+            self.shared_used += cells.min(outside + cells - RESERVE);
+            Place::Buffer
+        };
+        let (_, headroom, paused) = self.queues[port];
+        let xoff = !paused && (headroom > 0 || self.shared(port) >= self.threshold(limit));
+        self.queues[port].2 |= xoff;
+        (place, xoff)
+    }
+
+    /// Returns whether the port sends XON.
+    fn depart(&mut self, port: usize, cells: u32, limit: Threshold) -> bool {
+        let from_headroom = cells.min(self.queues[port].1);
+        let from_shared = (cells - from_headroom).min(self.shared(port));
+        self.queues[port].1 -= from_headroom;
+        self.queues[port].0 -= cells - from_headroom;
+        self.shared_used -= from_shared;
+        let shared = self.shared(port);
+        let (_, headroom, paused) = self.queues[port];
+        let xon = paused && headroom == 0 && (shared == 0 || shared + OFFSET <= self.threshold(limit));
+        self.queues[port].2 &= !xon;
+        xon
+    }
+}
+
+fn place_of(decision: &Decision) -> Place {
+    match decision.outcome {
+        EventResult::Headroom => Place::Headroom,
+        EventResult::Dropped(_) => Place::Dropped,
+        _ => Place::Buffer,
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    /// Two switches decide a random trace, each from its own state. They agree until the first named rule, and the first
+    /// event on which they differ has a named rule: the rules explain every difference.
+    #[test]
+    fn named_rules_explain_every_difference(
+        steps in prop::collection::vec((any::<bool>(), 0..2_usize, 1..7_u32), 1..80),
+        limit in prop_oneof![Just(ALPHA), (0..12_u32).prop_map(|cells| Threshold::Static(Cells(cells)))],
+    ) {
+        let (mut replay, mut theirs) = (switch(limit), SwitchMmu::default());
+        for (arrives, port, cells) in steps {
+            let (ours, rules, other) = if arrives {
+                let (decision, rules) = arrive(&mut replay, frame(port, cells));
+                let (place, xoff) = theirs.arrive(port, cells, limit);
+                let ours = (place_of(&decision), decision.transitions.clone());
+                (ours, rules, (place, xoff.then_some((port, true))))
+            } else {
+                let Some((decision, rules)) = depart(&mut replay) else { continue };
+                let port = decision.frame.port;
+                let xon = theirs.depart(port, decision.cells.0, limit);
+                ((Place::Buffer, decision.transitions.clone()), rules, (Place::Buffer, xon.then_some((port, false))))
+            };
+            let changes: Vec<_> = ours.1.iter().map(|change| (change.port, change.xoff)).collect();
+            let is_equal = ours.0 == other.0 && changes == other.1.into_iter().collect::<Vec<_>>();
+            prop_assert_eq!(is_equal, rules.is_empty(), "{:?} and {:?}: {:?}", ours, other, rules);
+            if !is_equal {
+                // From here on the states differ.
+                return Ok(());
+            }
+        }
+    }
+}
