@@ -13,7 +13,7 @@ mod warnings;
 use std::path::{Path, PathBuf};
 
 use holdfast::sim;
-use holdfast::sim::outcome::{Ending, Outcome, Violation};
+use holdfast::sim::outcome::{Ending, Outcome, Samples, Violation};
 use holdfast::sim::recording::Recording;
 use holdfast::sim::report;
 use holdfast::sim::scenario::{Options, Written};
@@ -146,7 +146,7 @@ pub fn sim(args: &Args) -> Result<(), Failure> {
     let mut progress = Progress::new(count, args.quiet);
     let mut runs = Vec::new();
     for (((variant, mut scenario), file), recorded) in scenarios.into_iter().zip(names).zip(recorded) {
-        if !args.shows_samples() {
+        if !args.shows_samples() && !report::needs_samples(&scenario) {
             // Samples would take most of the memory.
             scenario.sample = Nanos(0);
         }
@@ -156,7 +156,10 @@ pub fn sim(args: &Args) -> Result<(), Failure> {
         let mut run = Run { variant, file, scenario, outcome };
         write_files(args, &run, recording.as_ref(), count, &mut claims)?;
         if !args.shows_samples_in_json() {
-            (run.outcome.samples, run.outcome.pauses) = Default::default();
+            run.outcome.pauses = Vec::new();
+            if !report::needs_samples(&run.scenario) {
+                run.outcome.samples = Samples::default();
+            }
         }
         runs.push(run);
     }

@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 
+use super::class_time::ClassTime;
 use super::csv::whole;
 use super::group::{groups, sum, together};
-use super::show;
 use super::verdict::sent_and_lost;
+use super::{late, show};
 use crate::dataplane::DropReason;
 use crate::headroom::WIRE_OVERHEAD;
 use crate::sim::outcome::{ClassOutcome, Outcome, PortOutcome, Spread, SwitchOutcome};
@@ -32,10 +33,16 @@ pub struct Column {
     pub title: &'static str,
     pub name: &'static str,
     pub of: fn(&Scenario, &Outcome) -> Measure,
+    /// Whether it is measured in the samples of the run.
+    sampled: bool,
 }
 
 const fn column(title: &'static str, name: &'static str, of: fn(&Scenario, &Outcome) -> Measure) -> Column {
-    Column { title, name, of }
+    Column { title, name, of, sampled: false }
+}
+
+const fn sampled(title: &'static str, name: &'static str, of: fn(&Scenario, &Outcome) -> Measure) -> Column {
+    Column { title, name, of, sampled: true }
 }
 
 /// Number of columns that the table has unless the scenario selects columns.
@@ -75,8 +82,8 @@ pub const COLUMNS: &[Column] = &[
         Measure::Rate(rates(s, o).into_iter().fold(0.0, f64::max))
     }),
     column("fairness", "lossless_fairness_per_million", |s, o| Measure::Part(fairness(&rates(s, o)))),
-    column("latency p50", "lossless_latency_p50_ps", |s, o| Measure::Time(latency(s, o).p50_ps)),
-    column("latency p99", "lossless_latency_p99_ps", |s, o| Measure::Time(latency(s, o).p99_ps)),
+    sampled("latency p50", "lossless_latency_p50_ps", |s, o| Measure::Time(latency(s, o).p50_ps)),
+    sampled("latency p99", "lossless_latency_p99_ps", |s, o| Measure::Time(latency(s, o).p99_ps)),
     column("queue", "lossless_queue_highest_bytes", |s, o| Measure::Bytes(queue(s, o))),
     column("XOFFs", "xoffs_sent", |_, o| Measure::Count(classes(o, |class| class.xoff_tx))),
     column("hosts held", "hosts_held_ps", |_, o| Measure::Time(o.hosts.iter().flat_map(|host| host.paused_ps).sum())),
@@ -112,6 +119,12 @@ pub const COLUMNS: &[Column] = &[
         let drops = ports(o).flat_map(|port| &port.classes).flat_map(|class| &class.drops);
         Measure::Count(drops.filter(|(reason, _)| *reason == DropReason::Watchdog).map(|(_, count)| count).sum())
     }),
+    sampled("late Gb/s", "late_received_bits_per_second", late::total),
+    sampled("late slowest", "late_slowest_bits_per_second", late::slowest),
+    sampled("late fastest", "late_fastest_bits_per_second", late::fastest),
+    sampled("late fairness", "late_fairness_per_million", late::fair),
+    sampled("late queue p50", "late_queue_p50_bytes", late::median_depth),
+    sampled("late queue p99", "late_queue_p99_bytes", late::high_depth),
     column("not flooded", "lossless_unknown_dropped_frames", |_, o| {
         let drops = ports(o).flat_map(|port| &port.classes).flat_map(|class| &class.drops);
         Measure::Count(drops.filter(|(reason, _)| *reason == DropReason::LosslessUnknown).map(|(_, count)| count).sum())
@@ -122,7 +135,13 @@ pub const COLUMNS: &[Column] = &[
 /// rate.
 #[must_use]
 pub fn is_column(title: &str) -> bool {
-    COLUMNS.iter().any(|column| column.title == title)
+    COLUMNS.iter().any(|column| column.title == title) || ClassTime::read(title).is_some()
+}
+
+/// Whether the table of `scenario` needs the samples of its runs. Other tables leave the columns from samples at zero.
+#[must_use]
+pub fn needs_samples(scenario: &Scenario) -> bool {
+    COLUMNS.iter().any(|column| column.sampled && scenario.columns.iter().any(|title| title == column.title))
 }
 
 /// Returns the titles of all columns.
@@ -130,9 +149,10 @@ pub fn column_titles() -> impl Iterator<Item = &'static str> {
     COLUMNS.iter().map(|column| column.title)
 }
 
-/// A column of the table: a measure, or the rate of the flow with this name.
+/// A column of the table: a measure, a time of the messages of a class, or the rate of the flow with this name.
 pub enum Shown<'a> {
     Measure(&'static Column),
+    Class(ClassTime),
     Flow(&'a str),
 }
 
@@ -144,7 +164,8 @@ impl<'a> Shown<'a> {
         }
         let one = |title: &'a String| {
             let known = COLUMNS.iter().find(|column| column.title == title.as_str());
-            known.map_or(Shown::Flow(title.as_str()), Shown::Measure)
+            let other = || ClassTime::read(title).map_or(Shown::Flow(title.as_str()), Shown::Class);
+            known.map_or_else(other, Shown::Measure)
         };
         scenario.columns.iter().map(one).collect()
     }
@@ -152,6 +173,7 @@ impl<'a> Shown<'a> {
     pub fn title(&self) -> Cow<'static, str> {
         match self {
             Shown::Measure(column) => Cow::Borrowed(column.title),
+            Shown::Class(time) => Cow::Owned(time.title()),
             Shown::Flow(name) => Cow::Owned(format!("{name} Gb/s")),
         }
     }
@@ -160,6 +182,7 @@ impl<'a> Shown<'a> {
     pub fn of(&self, scenario: &Scenario, outcome: &Outcome) -> Option<Measure> {
         match self {
             Shown::Measure(column) => Some((column.of)(scenario, outcome)),
+            Shown::Class(time) => Some(time.of(scenario, outcome)),
             Shown::Flow(name) => {
                 let flow = scenario.flows.iter().position(|flow| flow.name == *name)?;
                 Some(Measure::Rate(groups(scenario, outcome, usize::MAX).get(flow)?.rate))
@@ -174,7 +197,7 @@ fn rates(scenario: &Scenario, outcome: &Outcome) -> Vec<f64> {
 }
 
 /// Returns Jain's fairness index: one for equal rates, 1/n if one flow has everything.
-fn fairness(rates: &[f64]) -> f64 {
+pub fn fairness(rates: &[f64]) -> f64 {
     let squares: f64 = rates.iter().map(|rate| rate * rate).sum();
     let sum: f64 = rates.iter().sum();
     if squares > 0.0 { sum * sum / (squares * rates.len() as f64) } else { 0.0 }

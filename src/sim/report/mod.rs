@@ -1,16 +1,19 @@
 //! Reports of a run: tables for people, JSON and CSV for machines. All are pure functions of the scenario and the
 //! outcome.
 
+mod class_time;
 mod columns;
 mod compare;
 mod csv;
 pub(in crate::sim) mod group;
 mod json;
+mod late;
 mod show;
 mod starved;
 mod table;
 mod verdict;
 
+pub use columns::needs_samples;
 pub(in crate::sim) use columns::{column_titles, is_column};
 pub use compare::{Series, comparison, comparison_csv, comparison_json, comparison_series};
 pub use csv::{csv, samples_csv};
