@@ -47,6 +47,7 @@ pages! {
     alpha "alpha",
     buy_400g "buy-400g",
     dcqcn "dcqcn",
+    dctcp "dctcp",
     deadlock "deadlock",
     dsh "dsh",
     dt_shares "dt-shares",

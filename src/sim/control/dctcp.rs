@@ -12,11 +12,14 @@ pub struct DctcpSpec {
     pub gain: f64,
     /// The window never falls below this many frames.
     pub least_frames: u32,
+    /// The window never exceeds this; `None`: the bandwidth-delay product, as in HPCC's comparison. The paper has no
+    /// limit.
+    pub largest_window: Option<Bytes>,
 }
 
 impl Default for DctcpSpec {
     fn default() -> Self {
-        Self { gain: 1.0 / 16.0, least_frames: 1 }
+        Self { gain: 1.0 / 16.0, least_frames: 1, largest_window: None }
     }
 }
 
@@ -40,25 +43,29 @@ pub struct Dctcp {
     ends_at: u64,
     /// The ACK beyond this frame ends the state after a cut, in which no further cut happens.
     cut_until: Option<u64>,
+    /// One more than the last frame that was sent, as of the last ACK.
+    sent_end: u64,
 }
 
 impl Dctcp {
     /// Begins a flow of at most `rate` on `path`.
     #[must_use]
     pub fn new(spec: &DctcpSpec, rate: BitRate, path: &Path) -> Self {
-        let most = path.bdp_bytes();
+        let full = path.bdp_bytes();
+        let most = spec.largest_window.map_or(full, |window| window.0.max(1) as f64);
         Self {
             spec: *spec,
             rate,
             base_rtt_ps: path.base_rtt_ps,
             frame: path.frame.0 as f64,
-            window: most,
+            window: full.min(most),
             most,
             alpha: 1.0,
             frames: 0,
             marked: 0,
             ends_at: 0,
             cut_until: None,
+            sent_end: 0,
         }
     }
 
@@ -100,6 +107,7 @@ impl CongestionControl for Dctcp {
     fn acked(&mut self, ack: &Ack) {
         self.frames += ack.frames;
         self.marked += ack.marked;
+        self.sent_end = self.sent_end.max(ack.next);
         self.cut_until = self.cut_until.filter(|&until| ack.cumulative <= until);
         if ack.cumulative > self.ends_at {
             self.end_window(ack.next);
@@ -110,11 +118,17 @@ impl CongestionControl for Dctcp {
         }
     }
 
+    /// The reaction of TCP (section 3.1): half the window, once for all losses of a window of data. The receiver may
+    /// report one gap several times.
     fn lost(&mut self, loss: Loss, _: u64) {
-        self.window = match loss {
-            Loss::Nak => (self.window / 2.0).max(self.least()),
-            Loss::Timeout => self.least(),
-        };
+        match loss {
+            Loss::Nak if self.cut_until.is_some() => {}
+            Loss::Nak => {
+                self.window = (self.window / 2.0).max(self.least());
+                self.cut_until = Some(self.sent_end);
+            }
+            Loss::Timeout => self.window = self.least(),
+        }
     }
 }
 
@@ -153,5 +167,33 @@ mod tests {
         assert_eq!(dctcp.window, 26_000.0);
         dctcp.lost(Loss::Timeout, 0);
         assert_eq!(dctcp.window(), Some(Bytes(1000)));
+    }
+
+    #[test]
+    fn losses_of_a_window_of_data_halve_the_window_once() {
+        let mut dctcp = Dctcp::new(&DctcpSpec::default(), PATH.line, &PATH);
+        dctcp.acked(&ack(0, 10_000_000, 10, 135));
+        // The sender goes back to frame 10. The receiver reports the gap twice, then another of the same window.
+        for gap in [10, 10, 20] {
+            dctcp.acked(&ack(0, 10_000_000, gap, gap));
+            dctcp.lost(Loss::Nak, 0);
+            assert_eq!(dctcp.window, 62_500.0, "gap at {gap}");
+        }
+        dctcp.acked(&ack(0, 10_000_000, 136, 200));
+        let window = dctcp.window;
+        dctcp.lost(Loss::Nak, 0);
+        assert_eq!(dctcp.window, window / 2.0, "a loss of the next window");
+    }
+
+    #[test]
+    fn window_may_exceed_the_path_up_to_its_limit() {
+        let spec = DctcpSpec { largest_window: Some(Bytes(126_500)), ..DctcpSpec::default() };
+        let mut dctcp = Dctcp::new(&spec, PATH.line, &PATH);
+        let windows = (0..3).map(|window| {
+            dctcp.acked(&ack(0, 10_000_000, 10 * window + 1, 10 * window + 10));
+            dctcp.window
+        });
+        assert_eq!(windows.collect::<Vec<_>>(), [126_000.0, 126_500.0, 126_500.0]);
+        assert_eq!(dctcp.rate(), PATH.line);
     }
 }

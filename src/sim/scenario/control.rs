@@ -102,10 +102,11 @@ fn read_dcqcn_nic(item: &Item<'_>) -> Option<DcqcnNicSpec> {
 }
 
 fn read_dctcp(item: &Item<'_>) -> Option<DctcpSpec> {
-    let (fields, default) = (item.fields(&["g", "least_frames"])?, DctcpSpec::default());
+    let (fields, default) = (item.fields(&["g", "least_frames", "largest_window"])?, DctcpSpec::default());
     Some(DctcpSpec {
         gain: decimal(&fields, "g", 1e-6..=1.0, default.gain),
         least_frames: steps(&fields, "least_frames", default.least_frames),
+        largest_window: bounds::get(&fields, "largest_window", Bytes(1)..=Bytes(1 << 30)),
     })
 }
 
