@@ -68,6 +68,7 @@ pages! {
     slow_receiver "slow-receiver",
     stall "stall",
     storm "storm",
+    timely "timely",
     victim "victim",
 }
 

@@ -1,7 +1,7 @@
 //! TIMELY (Mittal et al., SIGCOMM 2015): the rate follows the gradient of the round-trip time.
 
 use super::{Ack, CongestionControl, bounded};
-use crate::units::{BitRate, Nanos};
+use crate::units::{BitRate, Bytes, Nanos};
 
 /// Parameters of TIMELY. Those that the paper does not give are of Zhu et al. (CoNEXT 2016, footnote 4).
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -22,6 +22,11 @@ pub struct TimelySpec {
     pub hyper_after: u32,
     /// The rate never falls below this.
     pub least: BitRate,
+    /// Bytes of a segment, of which each has one completion (section 5: 16 kB to 64 kB); `None`: those of a round trip, as
+    /// in HPCC's comparison.
+    pub segment: Option<Bytes>,
+    /// Rate at which a flow begins; `None`: its highest. The paper begins slower if the host has flows.
+    pub initial: Option<BitRate>,
 }
 
 impl Default for TimelySpec {
@@ -35,6 +40,8 @@ impl Default for TimelySpec {
             least_rtt: Nanos(20_000),
             hyper_after: 5,
             least: BitRate(10_000_000),
+            segment: None,
+            initial: None,
         }
     }
 }
@@ -56,8 +63,10 @@ pub struct Timely {
     diff_ps: f64,
     /// Completions in a row with a gradient of zero or less.
     steps: u32,
-    /// The ACK beyond this frame completes a segment.
+    /// The ACK beyond this frame completes a segment of a round trip.
     ends_at: u64,
+    /// Bytes that were acknowledged since the last completion.
+    acked_bytes: u64,
 }
 
 impl Timely {
@@ -69,11 +78,12 @@ impl Timely {
             spec: *spec,
             most: rate.0,
             least_rtt_ps,
-            rate: rate.0 as f64,
+            rate: spec.initial.unwrap_or(rate).0.min(rate.0) as f64,
             last_ps: None,
             diff_ps: 0.0,
             steps: 0,
             ends_at: 0,
+            acked_bytes: 0,
         }
     }
 
@@ -117,10 +127,16 @@ impl CongestionControl for Timely {
         BitRate(self.rate as u64)
     }
 
-    /// A segment is what was in flight when the last one was completed, so there is one completion a round trip.
+    /// The last ACK of a segment completes it. Without a size, a segment is what was in flight when the last one was
+    /// completed, so there is one completion a round trip.
     fn acked(&mut self, ack: &Ack) {
-        if ack.cumulative > self.ends_at {
-            self.ends_at = ack.next;
+        self.acked_bytes += ack.bytes;
+        let is_complete = match self.spec.segment {
+            Some(segment) => self.acked_bytes >= segment.0,
+            None => ack.cumulative > self.ends_at,
+        };
+        if is_complete {
+            (self.ends_at, self.acked_bytes) = (ack.next, 0);
             self.complete(ack.rtt_ps);
         }
     }
@@ -159,6 +175,14 @@ mod tests {
     }
 
     #[test]
+    fn flow_begins_at_its_initial_rate() {
+        let begin = |initial| Timely::new(&TimelySpec { initial, ..TimelySpec::default() }, PATH.line).rate();
+        assert_eq!(begin(None), PATH.line);
+        assert_eq!(begin(Some(BitRate(7_000_000_000))), BitRate(7_000_000_000));
+        assert_eq!(begin(Some(BitRate(400_000_000_000))), PATH.line, "never above the flow's rate");
+    }
+
+    #[test]
     fn one_completion_a_round_trip() {
         let mut timely = Timely::new(&TimelySpec::default(), PATH.line);
         timely.rate = 1e9;
@@ -167,5 +191,17 @@ mod tests {
         }
         // Frames 1, 12, 23 and 34 complete a segment; the first has no predecessor.
         assert_eq!(timely.rate(), BitRate(1_030_000_000));
+    }
+
+    #[test]
+    fn one_completion_a_segment() {
+        let spec = TimelySpec { segment: Some(Bytes(16_000)), ..TimelySpec::default() };
+        let mut timely = Timely::new(&spec, PATH.line);
+        timely.rate = 1e9;
+        // Each ACK is for 1000 bytes: frames 16, 32 and 48 complete a segment; the first has no predecessor.
+        for frame in 1..=63 {
+            timely.acked(&ack(0, 20_000_000, frame, frame + 10));
+        }
+        assert_eq!(timely.rate(), BitRate(1_020_000_000));
     }
 }

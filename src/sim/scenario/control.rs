@@ -111,7 +111,8 @@ fn read_dctcp(item: &Item<'_>) -> Option<DctcpSpec> {
 }
 
 fn read_timely(item: &Item<'_>) -> Option<TimelySpec> {
-    const KEYS: &[&str] = &["alpha", "beta", "additive", "low", "high", "least_rtt", "hyper_after", "least"];
+    const KEYS: &[&str] =
+        &["alpha", "beta", "additive", "low", "high", "least_rtt", "hyper_after", "least", "segment", "initial"];
     let (fields, default) = (item.fields(KEYS)?, TimelySpec::default());
     let spec = TimelySpec {
         weight: decimal(&fields, "alpha", 1e-6..=1.0, default.weight),
@@ -122,6 +123,8 @@ fn read_timely(item: &Item<'_>) -> Option<TimelySpec> {
         least_rtt: time(&fields, "least_rtt", default.least_rtt),
         hyper_after: steps(&fields, "hyper_after", default.hyper_after),
         least: rate(&fields, "least", default.least),
+        segment: bounds::get(&fields, "segment", Bytes(1)..=Bytes(1 << 30)),
+        initial: bounds::get(&fields, "initial", SLOWEST..=FASTEST),
     };
     if spec.low > spec.high {
         return item.refuse(format!("`low` of {} is above `high` of {}; write a shorter `low`", spec.low, spec.high));
