@@ -62,6 +62,7 @@ pages! {
     lost_pfc "lost-pfc",
     mixed_speeds "mixed-speeds",
     overload "overload",
+    powertcp "powertcp",
     reality "reality",
     rude_host "rude-host",
     scale "scale",

@@ -1,6 +1,8 @@
 //! PowerTCP (Addanki et al., NSDI 2022, algorithm 1): the window follows power, which in-band telemetry shows. Power is
 //! the arrival rate of a hop times the bytes in its queue and the path.
 
+use std::collections::VecDeque;
+
 use super::{Ack, CongestionControl, Loss, Path, bounded, rate_of, with_last};
 use crate::units::{BitRate, Bytes};
 use crate::wire::inband::Hops;
@@ -20,6 +22,11 @@ impl Default for PowerSpec {
     }
 }
 
+/// Least current, as a share of a hop's rate. A sender whose window was cut below its bytes in flight waits, so a queue
+/// may drain without arrivals. Power would then be zero, and all windows would open at once while the queue is long. The
+/// authors' simulator bounds the theta form so; the paper has no bound.
+pub const LEAST_CURRENT: f64 = 0.5;
+
 /// The sender of one flow.
 #[derive(Debug)]
 pub struct Power {
@@ -33,15 +40,48 @@ pub struct Power {
     /// cwnd, in bytes, and its largest value.
     window: f64,
     most: f64,
-    /// cwnd when the frames that are acknowledged now were sent, a round trip ago, and that of the present ones.
-    old: f64,
-    current: f64,
+    /// cwnd in the last base round trip, the oldest first.
+    past: Past,
     /// The smoothed normalized power.
     power: f64,
     /// The notes of the last ACK; empty before the first.
     last: Hops,
-    /// The ACK beyond this frame ends a round trip.
-    ends_at: u64,
+}
+
+/// The windows of the last base round trip, noted eight times in it.
+#[derive(Debug)]
+struct Past {
+    windows: VecDeque<f64>,
+    /// Time between two notes and time of the next one.
+    every_ps: u64,
+    due_ps: u64,
+}
+
+impl Past {
+    const NOTES: usize = 8;
+
+    fn new(base_rtt_ps: u64, window: f64) -> Self {
+        let every_ps = (base_rtt_ps / Self::NOTES as u64).max(1);
+        Self { windows: VecDeque::from(vec![window; Self::NOTES]), every_ps, due_ps: 0 }
+    }
+
+    /// The window a base round trip ago, where `window` is the present one.
+    fn window_at(&mut self, now_ps: u64, window: f64) -> f64 {
+        if now_ps >= self.due_ps {
+            let missed = ((now_ps - self.due_ps) / self.every_ps + 1).min(Self::NOTES as u64);
+            for _ in 0..missed {
+                self.windows.pop_front();
+                self.windows.push_back(window);
+            }
+            self.due_ps = now_ps + self.every_ps;
+        }
+        self.windows[0]
+    }
+
+    /// Forgets all windows but `window`.
+    fn reset(&mut self, window: f64) {
+        self.windows.iter_mut().for_each(|past| *past = window);
+    }
 }
 
 impl Power {
@@ -57,11 +97,9 @@ impl Power {
             beta: most / spec.flows,
             window: most,
             most,
-            old: most,
-            current: most,
+            past: Past::new(path.base_rtt_ps, most),
             power: 1.0,
             last: Hops::default(),
-            ends_at: 0,
         }
     }
 
@@ -70,7 +108,7 @@ impl Power {
     /// ```text
     /// for each hop i:
     ///     q' = (qlen - prev qlen) / dt,  mu = (txBytes - prev txBytes) / dt
-    ///     lambda = q' + mu                   current
+    ///     lambda = q' + mu                   current, at least b / 2
     ///     nu = qlen + b tau                  voltage
     ///     power = lambda nu / (b b tau)
     /// the largest power, with its dt:
@@ -87,7 +125,8 @@ impl Power {
             }
             let (seconds, rate) = (ns as f64 / 1e9, hop.rate().0 as f64 / 8.0);
             let (queue, before) = (hop.queue_bytes() as f64, last.queue_bytes() as f64);
-            let current = ((queue - before) / seconds + hop.bytes_since(last) as f64 / seconds).max(0.0);
+            let current = ((queue - before) + hop.bytes_since(last) as f64) / seconds;
+            let current = current.max(rate * LEAST_CURRENT);
             let power = current * (queue + rate * tau) / (rate * rate * tau);
             if power > most {
                 (most, dt_ps) = (power, ns as f64 * 1e3);
@@ -111,27 +150,29 @@ impl CongestionControl for Power {
         Some(Bytes(self.window as u64))
     }
 
-    /// Algorithm 1, `updateWindow`, with the window of a round trip ago:
+    /// Algorithm 1, `updateWindow`:
     ///
     /// ```text
     /// cwnd = gamma (cwnd_old / power + beta) + (1 - gamma) cwnd
     /// ```
+    ///
+    /// The paper's `cwnd_old` is that with which the acknowledged frame was sent. Here it is the one of a base round trip
+    /// ago: its frames arrived at the queue when the note was taken. Both are equal while the queue is short. In a long
+    /// queue the acknowledged frame is older than the arrivals that power counts, and windows oscillate.
     fn acked(&mut self, ack: &Ack) {
+        let old = self.past.window_at(ack.now_ps, self.window);
         if !self.smooth_power(ack.hops) {
             return;
         }
-        let target = self.old / self.power.max(1e-6) + self.beta;
+        let target = old / self.power + self.beta;
         self.window =
             (self.gamma * target + (1.0 - self.gamma) * self.window).clamp(self.frame.min(self.most), self.most);
-        if ack.cumulative > self.ends_at {
-            self.ends_at = ack.next;
-            (self.old, self.current) = (self.current, self.window);
-        }
     }
 
     fn lost(&mut self, loss: Loss, _: u64) {
         if loss == Loss::Timeout {
-            (self.window, self.old, self.current) = (self.frame, self.frame, self.frame);
+            self.window = self.frame;
+            self.past.reset(self.frame);
         }
     }
 }
@@ -156,9 +197,26 @@ mod tests {
         power.acked(&noted(ack(0, 10_000_000, 3, 128), 15_000, 187_392, 31_200));
         let sample = (62_464.0 - 31_200.0) / 62_500.0 * (31_200.0 + 125_000.0) / 125_000.0;
         assert!((power.power - (0.5 * expected + 0.5 * sample)).abs() < 1e-9, "{}", power.power);
-        // Frames acknowledged after the next round trip were sent with the window at the end of this one.
-        assert_eq!(power.old, 125_000.0);
-        power.acked(&noted(ack(0, 10_000_000, 200, 300), 16_000, 199_936, 31_200));
-        assert!((power.old - window).abs() < 1e-6, "{}", power.old);
+    }
+
+    #[test]
+    fn old_window_is_that_of_a_base_round_trip_ago() {
+        let mut past = Past::new(8_000, 100.0);
+        assert_eq!(past.window_at(0, 100.0), 100.0);
+        // The window falls to 10 at 1 ns.
+        let old: Vec<f64> = (1..=9).map(|ns| past.window_at(1000 * ns, 10.0)).collect();
+        assert_eq!(old, [[100.0; 7].as_slice(), &[10.0; 2]].concat());
+        assert_eq!(past.window_at(1_000_000, 50.0), 50.0, "nothing was acknowledged for long");
+    }
+
+    #[test]
+    fn queue_that_drains_without_arrivals_does_not_open_the_window() {
+        let mut power = Power::new(&PowerSpec::default(), PATH.line, &PATH);
+        power.acked(&noted(ack(0, 10_000_000, 1, 126), 0, 0, 1_000_000));
+        // In 10 us the port sent 124,928 B, and no byte came.
+        power.acked(&noted(ack(0, 10_000_000, 2, 127), 10_000, 124_928, 875_072));
+        let voltage = (875_072.0 + 125_000.0) / 125_000.0;
+        assert!((power.power - voltage / 2.0).abs() < 0.01, "{}", power.power);
+        assert!(power.window < 56_000.0, "{}", power.window);
     }
 }

@@ -1,7 +1,7 @@
 //! Theta-PowerTCP (Addanki et al., NSDI 2022, algorithm 2): the window follows the power of the round-trip time. It
 //! needs no help of switches.
 
-use super::power::PowerSpec;
+use super::power::{LEAST_CURRENT, PowerSpec};
 use super::{Ack, CongestionControl, Loss, Path, bounded, rate_of};
 use crate::units::{BitRate, Bytes};
 
@@ -49,7 +49,7 @@ impl Theta {
     ///
     /// ```text
     /// theta' = (RTT - prevRTT) / dt
-    /// power  = (theta' + 1) RTT / tau
+    /// power  = (theta' + 1) RTT / tau,  theta' + 1 at least 1/2
     /// smooth = (smooth (tau - dt) + power dt) / tau
     /// ```
     ///
@@ -61,7 +61,7 @@ impl Theta {
             return;
         }
         let gradient = (ack.rtt_ps as f64 - rtt_ps as f64) / dt;
-        let power = (gradient + 1.0).max(0.0) * ack.rtt_ps as f64 / self.tau_ps;
+        let power = (gradient + 1.0).max(LEAST_CURRENT) * ack.rtt_ps as f64 / self.tau_ps;
         let weight = dt.min(self.tau_ps) / self.tau_ps;
         self.power = self.power * (1.0 - weight) + power * weight;
     }
@@ -88,7 +88,7 @@ impl CongestionControl for Theta {
             return;
         }
         self.ends_at = ack.next;
-        let target = self.window / self.power.max(1e-6) + self.beta;
+        let target = self.window / self.power + self.beta;
         self.window =
             (self.gamma * target + (1.0 - self.gamma) * self.window).clamp(self.frame.min(self.most), self.most);
     }
@@ -118,6 +118,17 @@ mod tests {
         // Within a round trip only power changes: half of tau later, the time is stable at 20 us, so power is 2.
         theta.acked(&ack(15_000_000, 20_000_000, 150, 210));
         assert!((theta.window - expected).abs() < 1e-6 && (theta.power - 3.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn round_trip_time_that_falls_fast_does_not_open_the_window() {
+        let mut theta = Theta::new(&PowerSpec::default(), PATH.line, &PATH);
+        theta.acked(&ack(0, 100_000_000, 1, 126));
+        // Without arrivals the time falls by 10 us in 10 us. Power is half of 90 us / 10 us.
+        theta.acked(&ack(10_000_000, 90_000_000, 127, 200));
+        assert!((theta.power - 4.5).abs() < 1e-9, "{}", theta.power);
+        let expected = 0.9 * (125_000.0 / 4.5 + 12_500.0) + 0.1 * 125_000.0;
+        assert!((theta.window - expected).abs() < 1e-6, "{}", theta.window);
     }
 
     #[test]
