@@ -53,6 +53,7 @@ pages! {
     dt_shares "dt-shares",
     flap "flap",
     hash_collision "hash-collision",
+    hpcc "hpcc",
     incast "incast",
     isolation "isolation",
     lcores "lcores",
