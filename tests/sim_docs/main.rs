@@ -47,6 +47,7 @@ pages! {
     alpha "alpha",
     buy_400g "buy-400g",
     dcqcn "dcqcn",
+    dcqcn_forms "dcqcn-forms",
     dctcp "dctcp",
     deadlock "deadlock",
     dsh "dsh",
