@@ -64,6 +64,7 @@ pages! {
     lost_pfc "lost-pfc",
     mixed_speeds "mixed-speeds",
     overload "overload",
+    parking_lot "parking-lot",
     powertcp "powertcp",
     reality "reality",
     rude_host "rude-host",
