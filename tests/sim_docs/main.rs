@@ -51,6 +51,8 @@ pages! {
     dctcp "dctcp",
     deadlock "deadlock",
     dsh "dsh",
+    dsh_deadlock "dsh-deadlock",
+    dsh_load "dsh-load",
     dt_shares "dt-shares",
     flap "flap",
     hash_collision "hash-collision",
