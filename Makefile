@@ -4,7 +4,7 @@ CARGO ?= cargo
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 RUN_ARGS ?=
 
-.PHONY: run build test test-nic test-rdma docker-test deb lint perf deps deps-test deps-perf deps-docker deps-guest clean
+.PHONY: run build test test-nic test-rdma test-sweep docker-test deb lint perf deps deps-test deps-perf deps-docker deps-guest clean
 
 ## Installs what is missing, builds, and runs the incast on in-process ports.
 run: build
@@ -25,6 +25,12 @@ test-nic: deps deps-guest
 test-rdma: deps
 	docker/install-packages guest rdma
 	$(CARGO) test --workspace --test rdma -- --ignored --nocapture
+
+## Shards of a sweep by GNU parallel and Slurm, and the job for Kubernetes: docs/sweeps.md. Two minutes beside the build.
+test-sweep: deps
+	docker/install-packages sweep
+	$(CARGO) build --no-default-features --bin holdfast
+	tests/sweep/run.sh $${CARGO_TARGET_DIR:-target}/debug/holdfast
 
 ## The image, docker/compose.yaml, the recipe for CI and the Debian package, tried: docs/docker.md. Some ten minutes.
 docker-test: deps deps-docker

@@ -79,7 +79,7 @@ fn feature_table_options_exist_in_help() {
         let output = Command::cargo_bin("holdfast").unwrap().args([command, "--help"]).output().unwrap();
         String::from_utf8(output.stdout).unwrap()
     };
-    let help = ["run", "headroom", "replay"].map(help).concat();
+    let help = ["run", "headroom", "replay", "sim"].map(help).concat();
     let options: Vec<(String, String)> = named(1).into_iter().filter(|(_, key)| key.starts_with("--")).collect();
     assert!(options.len() > 5);
     for (row, option) in options {

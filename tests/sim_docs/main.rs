@@ -13,6 +13,7 @@ mod command;
 mod figures;
 mod outputs;
 mod speed;
+mod sweeps;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

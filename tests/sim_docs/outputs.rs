@@ -14,7 +14,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 const ATTEMPTS: usize = 20;
 
 /// Returns the names of the files in a directory.
-fn names(dir: &Path) -> Vec<String> {
+pub fn names(dir: &Path) -> Vec<String> {
     let entries = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let mut names: Vec<String> = entries.collect();
     names.sort();
@@ -22,20 +22,20 @@ fn names(dir: &Path) -> Vec<String> {
 }
 
 /// Starts the program with no signal ignored, because tests may run in the background of a script.
-fn start(dir: &Path, args: &[&str]) -> Child {
+pub fn start(dir: &Path, args: &[&str]) -> Child {
     let mut command = Command::new("env");
     command.args(["--default-signal", env!("CARGO_BIN_EXE_holdfast"), "sim"]).args(args).current_dir(dir);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
-fn signal(child: &Child, name: &str) {
+pub fn signal(child: &Child, name: &str) {
     // The program may have ended already.
     let _ = Command::new("kill").args(["-s", name, &child.id().to_string()]).stderr(Stdio::null()).status().unwrap();
 }
 
 /// Waits until `child` handles the signal of this number or has ended. An unhandled signal would kill it without a
 /// message.
-fn until_it_listens(child: &mut Child, signal: u32) {
+pub fn until_it_listens(child: &mut Child, signal: u32) {
     let listens = |status: &str| {
         let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).map(str::trim);
         caught.is_some_and(|caught| u64::from_str_radix(caught, 16).unwrap() >> (signal - 1) & 1 == 1)
@@ -50,7 +50,7 @@ fn until_it_listens(child: &mut Child, signal: u32) {
 
 /// Waits for the end of `child` and returns its output. Kills it and panics after `PATIENCE`.
 #[track_caller]
-fn end(mut child: Child) -> Output {
+pub fn end(mut child: Child) -> Output {
     let until = Instant::now() + PATIENCE;
     while child.try_wait().unwrap().is_none() {
         if Instant::now() > until {

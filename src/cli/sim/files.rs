@@ -162,9 +162,13 @@ pub fn unique<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
 
 /// The failure that `path` could not be written because of `error`.
 pub fn failed(what: &str, path: &Path, error: &io::Error) -> Failure {
+    Failure::Run(format!("{what} {} cannot be written: {}", path.display(), reason(error)))
+}
+
+/// Describes an error of the operating system without its number.
+pub fn reason(error: &io::Error) -> String {
     let text = error.to_string();
-    let reason = text.split_once(" (os error").map_or(text.as_str(), |(reason, _)| reason);
-    Failure::Run(format!("{what} {} cannot be written: {reason}", path.display()))
+    text.split_once(" (os error").map_or(text.as_str(), |(reason, _)| reason).to_owned()
 }
 
 #[cfg(test)]

@@ -3,16 +3,33 @@
 use std::path::{Path, PathBuf};
 
 use holdfast::sim::outcome::Violation;
+use serde::{Deserialize, Serialize};
 
 use super::claims::Claims;
 use super::files;
 
-/// A violation and the scenario that causes it, as small as shrinking made it.
-pub struct Found<'a> {
-    pub yaml: &'a str,
-    pub violation: &'a Violation,
+/// The smallest scenario found that causes a violation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Found {
     /// Runs that shrinking took.
-    pub runs: u32,
+    runs: u32,
+    /// Time of the violation in the smallest scenario.
+    at_ps: u64,
+    /// Number of the event after which it was found.
+    event: u64,
+    /// A sentence with the place and the numbers.
+    what: String,
+    /// Text of the scenario.
+    yaml: String,
+}
+
+impl Found {
+    /// Returns the scenario that `runs` runs have found, with its violation.
+    pub fn new(yaml: String, violation: &Violation, runs: u32) -> Self {
+        let Violation { at_ps, event, what, .. } = violation;
+        Self { runs, at_ps: *at_ps, event: *event, what: what.clone(), yaml }
+    }
 }
 
 /// The default file for a scenario of `seed`.
@@ -35,14 +52,19 @@ pub fn describe(violation: &Violation) -> String {
 }
 
 /// Writes the scenario. Returns a text with its path and its violation.
-pub fn keep(path: &Path, found: &Found<'_>) -> String {
-    let text = match files::write(path, found.yaml) {
-        Ok(()) => format!("shrunk in {} runs; reproduce it with: holdfast sim {}", found.runs, path.display()),
+pub fn keep(path: &Path, found: &Found) -> String {
+    let Found { runs, at_ps, event, what, yaml } = found;
+    let text = match files::write(path, yaml) {
+        Ok(()) => format!("shrunk in {runs} runs; reproduce it with: holdfast sim {}", path.display()),
         // If the file cannot be written, the text contains the scenario, so it is not lost.
-        Err(_) => format!("{} cannot be written; the scenario:\n{}", path.display(), found.yaml),
+        Err(_) => format!("{} cannot be written; the scenario:\n{yaml}", path.display()),
     };
-    let Violation { at_ps, event, what, .. } = found.violation;
     format!("{text}\nin the smaller scenario at {} ns, event {event}: {what}", at_ps / 1000)
+}
+
+/// Writes the scenario, if a smaller one was found. Returns a text about it.
+pub fn text(smaller: Option<&Found>, path: &Path) -> String {
+    smaller.map_or_else(|| "no smaller scenario with this violation was found".to_owned(), |found| keep(path, found))
 }
 
 #[cfg(test)]
@@ -56,8 +78,7 @@ mod tests {
     }
 
     fn keep_in(path: &Path) -> String {
-        let violation = violation();
-        keep(path, &Found { yaml: YAML, violation: &violation, runs: 3 })
+        keep(path, &Found::new(YAML.to_owned(), &violation(), 3))
     }
 
     #[test]

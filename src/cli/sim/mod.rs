@@ -7,29 +7,36 @@ mod hpcc;
 mod interrupt;
 mod progress;
 mod random;
+mod rows;
+mod shard;
 mod trace;
+mod verdict;
 mod warnings;
 
 use std::path::{Path, PathBuf};
 
 use holdfast::sim;
-use holdfast::sim::outcome::{Ending, Outcome, Samples, Violation};
+use holdfast::sim::outcome::{Outcome, Samples};
 use holdfast::sim::recording::Recording;
 use holdfast::sim::report;
 use holdfast::sim::scenario::{Options, Written};
-use holdfast::sim::shrink::shrink;
 use holdfast::sim::spec::Scenario;
 use holdfast::units::Nanos;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
 
 use self::claims::Claims;
-use self::found::Found;
 use self::interrupt::First;
 use self::progress::Progress;
+use self::rows::Rows;
+use self::shard::{Part, RandomSweep, ScenarioSweep, Shard, Sweep, VariantFailure, Writer};
+use self::verdict::verdict;
 use super::{Failure, print, print_json};
 
 #[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true, disable_help_subcommand = true)]
 pub struct Args {
+    #[command(subcommand)]
+    task: Option<Task>,
     /// Scenario file, e.g. conf/sim/incast.yaml
     #[arg(required_unless_present_any = ["random", "hpcc"])]
     scenario: Option<PathBuf>,
@@ -76,16 +83,45 @@ pub struct Args {
     /// Exit with 1 if a lossless class lost a frame or was starved
     #[arg(long)]
     fail_on_loss: bool,
+    /// Run only shard I of N, counted from 0, of the random fabrics or of the variants; /N takes I from
+    /// JOB_COMPLETION_INDEX or SLURM_ARRAY_TASK_ID: docs/sweeps.md
+    #[arg(long, value_name = "I/N", requires = "results", conflicts_with_all = ALONE)]
+    shard: Option<shard::Asked>,
+    /// Directory for the result of the shard, for `holdfast sim merge`
+    #[arg(long, value_name = "DIR", requires = "shard")]
+    results: Option<PathBuf>,
     /// Print no progress and no speed
     #[arg(long, short)]
     quiet: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+/// Options that a shard does not have: a search that ends by time differs from run to run, and each file would be that
+/// of one shard.
+const ALONE: [&str; 6] = ["hpcc", "time", "out", "plots", "samples", "trace"];
+
+#[derive(Debug, clap::Subcommand)]
+enum Task {
+    /// Prints the output of the undivided run from the results of its shards
+    Merge(shard::MergeArgs),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 enum Format {
     Table,
     Json,
     Csv,
+}
+
+impl Format {
+    /// Returns the word of the command line.
+    fn name(self) -> &'static str {
+        match self {
+            Format::Table => "table",
+            Format::Json => "json",
+            Format::Csv => "csv",
+        }
+    }
 }
 
 /// A variant and the outcome of its run.
@@ -108,19 +144,43 @@ impl Args {
 }
 
 pub fn sim(args: &Args) -> Result<(), Failure> {
+    if let Some(Task::Merge(merge)) = &args.task {
+        listen(First::Ends)?;
+        return shard::merge(merge);
+    }
     if let Some(config) = &args.hpcc {
         return hpcc::run(args, config);
     }
-    let Some(path) = &args.scenario else {
-        listen(First::Asks)?;
-        return random::random(&random::Random {
-            seed: args.seed.unwrap_or(1),
-            count: args.count,
-            time: args.time,
-            out: args.out.clone(),
-            quiet: args.quiet,
-        });
-    };
+    let shard = args.shard.map(|asked| asked.shard(&|name| std::env::var(name).ok())).transpose()?;
+    match (&args.scenario, shard.zip(args.results.as_deref())) {
+        (Some(path), shard) => scenario(args, path, shard),
+        (None, Some((shard, results))) => random_shard(args, shard, results),
+        (None, None) => {
+            listen(First::Asks)?;
+            random::random(&random::Random {
+                seed: args.seed.unwrap_or(1),
+                count: args.count,
+                time: args.time,
+                out: args.out.clone(),
+                quiet: args.quiet,
+            })
+        }
+    }
+}
+
+/// Runs the shard's share of the random fabrics.
+fn random_shard(args: &Args, shard: Shard, results: &Path) -> Result<(), Failure> {
+    listen(First::Ends)?;
+    let (seed, count) = (args.seed.unwrap_or(1), args.count.unwrap_or(random::DEFAULT_COUNT));
+    let writer = Writer::new(results, shard, Sweep::Random(RandomSweep { seed, count }))?;
+    let share = shard.range(count);
+    let first = seed.wrapping_add(share.start);
+    let (result, _) = random::run(first, Some(share.end - share.start), None, args.quiet);
+    print(&writer.write(result.map_or_else(Part::Failure, Part::Totals))?)
+}
+
+/// Runs the variants of a scenario, or the shard's share of them.
+fn scenario(args: &Args, path: &Path, shard: Option<(Shard, &Path)>) -> Result<(), Failure> {
     listen(First::Ends)?;
     let options = Options { seed: args.seed };
     let written = Written::read(path).map_err(Failure::usage)?;
@@ -130,9 +190,72 @@ pub fn sim(args: &Args) -> Result<(), Failure> {
     for file in scenarios.iter().flat_map(|(_, scenario)| &scenario.files) {
         claims.read(file, "the configuration");
     }
-    let scenarios = chosen(scenarios, &args.variant)?;
+    let mut scenarios = chosen(scenarios, &args.variant)?;
+    let columns = scenarios.first().map(|(_, scenario)| scenario.columns.clone()).unwrap_or_default();
+    let share = |(shard, results)| share(args, path, &written, &mut scenarios, shard, results);
+    let writer = shard.map(share).transpose()?;
     let warnings = scenarios.iter().flat_map(|(_, scenario)| &scenario.warnings);
     warnings::print(warnings.map(String::as_str), args.all);
+    let runs = run(args, scenarios, &mut claims)?;
+    if let Some(writer) = writer {
+        return print(&writer.write(part(args, &written, &columns, &runs))?);
+    }
+    show(args, &runs)?;
+    let drawn = draw_comparison(args, &runs, &mut claims);
+    let mut report = |text: &str| {
+        super::report(text, 1);
+    };
+    let verdict = verdict(args, &runs, &mut report, &mut |run, violation| {
+        let smaller = verdict::smaller(args, &written, run, violation);
+        let path = args.out.clone().unwrap_or_else(|| found::free_path(run.scenario.seed, &mut claims));
+        found::text(smaller.as_ref(), &path)
+    });
+    // The verdict is shown even if a plot could not be written.
+    drawn.and(verdict)
+}
+
+/// Leaves the shard's share in `scenarios`, and returns the writer of its result.
+fn share(
+    args: &Args,
+    path: &Path,
+    written: &Written,
+    scenarios: &mut Vec<(String, Scenario)>,
+    shard: Shard,
+    results: &Path,
+) -> Result<Writer, Failure> {
+    let runs = scenarios.len() as u64;
+    if runs < 2 {
+        let remedy = "write `variants`, e.g. of `seed`, or run it without --shard";
+        return Err(Failure::usage(format!("--shard: one run cannot be divided; {remedy}")));
+    }
+    let name =
+        path.to_str().ok_or_else(|| Failure::usage("--shard: the path of the scenario is not UTF-8; rename it"))?;
+    let files = scenarios.iter().flat_map(|(_, scenario)| &scenario.files);
+    let sweep = ScenarioSweep {
+        scenario: name.to_owned(),
+        content: shard::fingerprint(written, files)?,
+        seed: args.seed,
+        variant: args.variant.clone(),
+        runs,
+        format: args.format,
+        all: args.all,
+        fail_on_loss: args.fail_on_loss,
+    };
+    let range = shard.range(runs);
+    *scenarios = scenarios.drain(range.start as usize..range.end as usize).collect();
+    Writer::new(results, shard, Sweep::Scenario(sweep))
+}
+
+/// Returns the result of a shard: rows, and the first failure with a smaller scenario.
+fn part(args: &Args, written: &Written, columns: &[String], runs: &[Run]) -> Part {
+    let failure = verdict::first(args, runs).map(|(run, reason)| {
+        VariantFailure::new(run.scenario.seed, reason, |violation| verdict::smaller(args, written, run, violation))
+    });
+    Part::Variants { rows: Rows::new(args.format, args.all, columns, runs), failure }
+}
+
+/// Runs the scenarios one after the other, and writes the files of each.
+fn run(args: &Args, scenarios: Vec<(String, Scenario)>, claims: &mut Claims) -> Result<Vec<Run>, Failure> {
     // A directory that cannot be created is reported before the long runs.
     if let Some(dir) = &args.plots {
         files::make_dir(dir)?;
@@ -142,7 +265,7 @@ pub fn sim(args: &Args) -> Result<(), Failure> {
     let recorded = scenarios.iter().map(|(_, scenario)| recorded(scenario)).collect::<Result<Vec<_>, _>>()?;
     let count = scenarios.len();
     let names = files::unique(scenarios.iter().map(|(variant, _)| variant.as_str()));
-    claim(args, &names, &mut claims)?;
+    claim(args, &names, claims)?;
     let mut progress = Progress::new(count, args.quiet);
     let mut runs = Vec::new();
     for (((variant, mut scenario), file), recorded) in scenarios.into_iter().zip(names).zip(recorded) {
@@ -154,7 +277,7 @@ pub fn sim(args: &Args) -> Result<(), Failure> {
         let (outcome, recording) = trace::record(&scenario, recorded, &mut |thousandths| progress.show(thousandths));
         progress.end(outcome.events);
         let mut run = Run { variant, file, scenario, outcome };
-        write_files(args, &run, recording.as_ref(), count, &mut claims)?;
+        write_files(args, &run, recording.as_ref(), count, claims)?;
         if !args.shows_samples_in_json() {
             run.outcome.pauses = Vec::new();
             if !report::needs_samples(&run.scenario) {
@@ -164,15 +287,7 @@ pub fn sim(args: &Args) -> Result<(), Failure> {
         runs.push(run);
     }
     progress.finish();
-    show(args, &runs)?;
-    let drawn = draw_comparison(args, &runs, &mut claims);
-    let mut report = |text: &str| {
-        super::report(text, 1);
-    };
-    let verdict =
-        verdict(args, &runs, &mut report, &mut |run, violation| shrunk(args, &written, run, violation, &mut claims));
-    // The verdict is shown even if a plot could not be written.
-    drawn.and(verdict)
+    Ok(runs)
 }
 
 fn listen(first: First) -> Result<(), Failure> {
@@ -255,29 +370,12 @@ fn show(args: &Args, runs: &[Run]) -> Result<(), Failure> {
             Format::Csv => print(&report::csv(&run.scenario, &run.outcome)),
         };
     }
-    let rows = rows(runs);
-    match args.format {
-        Format::Table => {
-            if args.all {
-                for run in runs {
-                    print(&format!("== {}\n\n{}\n", run.variant, report::table(&run.scenario, &run.outcome, true)))?;
-                }
-            }
-            print(&report::comparison(&rows))
-        }
-        Format::Json if args.all => {
-            let one = |run: &Run| -> Value {
-                json!({"variant": run.variant, "run": report::json(&run.scenario, &run.outcome, true)})
-            };
-            print_json(&Value::Array(runs.iter().map(one).collect()))
-        }
-        Format::Json => print_json(&report::comparison_json(&rows)),
-        Format::Csv => print(&report::comparison_csv(&rows)),
-    }
+    let columns = runs.first().map_or(&[][..], |run| &run.scenario.columns);
+    Rows::new(args.format, args.all, columns, runs).print()
 }
 
 /// The rows of a table of variants.
-fn rows(runs: &[Run]) -> Vec<(String, &Scenario, &Outcome)> {
+fn rows_of(runs: &[Run]) -> Vec<(String, &Scenario, &Outcome)> {
     runs.iter().map(|run| (run.variant.clone(), &run.scenario, &run.outcome)).collect()
 }
 
@@ -285,7 +383,7 @@ fn rows(runs: &[Run]) -> Vec<(String, &Scenario, &Outcome)> {
 fn draw_comparison(args: &Args, runs: &[Run], claims: &mut Claims) -> Result<(), Failure> {
     let (Some(dir), [first, _, ..]) = (&args.plots, runs) else { return Ok(()) };
     let labels: Vec<String> = runs.iter().map(|run| run.variant.clone()).collect();
-    let series = report::comparison_series(&rows(runs));
+    let series = report::comparison_series(&rows_of(runs));
     let names = files::unique(series.iter().map(|series| series.title.as_str()));
     for (report::Series { title, unit, values }, name) in series.into_iter().zip(names) {
         let heading = format!("{}: {title}", first.scenario.name);
@@ -293,79 +391,4 @@ fn draw_comparison(args: &Args, runs: &[Run], claims: &mut Claims) -> Result<(),
         write_plot(&dir.join(format!("variants-{name}.svg")), &svg, claims)?;
     }
     Ok(())
-}
-
-/// The command fails if an invariant is violated or a run does not end. With `--fail-on-loss` it also fails if a
-/// lossless class lost a frame or starved. `shrunk` shrinks the first violating scenario and returns a text about it.
-/// That may take long, so the violation is passed to `report` before: a user who interrupts the search has seen it.
-fn verdict(
-    args: &Args,
-    runs: &[Run],
-    report: &mut dyn FnMut(&str),
-    shrunk: &mut dyn FnMut(&Run, &Violation) -> String,
-) -> Result<(), Failure> {
-    for run in runs {
-        let of = if run.variant.is_empty() { String::new() } else { format!("{}: ", run.variant) };
-        if let Some(violation) = &run.outcome.violation {
-            let (what, seed) = (found::describe(violation), run.scenario.seed);
-            report(&format!("{of}seed {seed}: {what}"));
-            report(&shrunk(run, violation));
-            return Err(Failure::Reported(1));
-        }
-        if run.outcome.ending == Ending::TooManyEvents {
-            let most = run.scenario.most_events;
-            return Err(Failure::Run(format!(
-                "{of}given up after {most} events; write a larger `events` or a shorter `duration`"
-            )));
-        }
-        if args.fail_on_loss && !report::verdict(&run.scenario, &run.outcome).kept {
-            return Err(Failure::Reported(1));
-        }
-    }
-    Ok(())
-}
-
-/// Shrinks a scenario, writes a smaller one that violates the same invariant, and returns a text with its path.
-fn shrunk(args: &Args, written: &Written, run: &Run, violation: &Violation, claims: &mut Claims) -> String {
-    let mut progress = Progress::new(1, args.quiet);
-    let options = Options { seed: args.seed };
-    let smaller = shrink(written, &options, &run.variant, violation, &mut |runs| progress.shrinking(runs));
-    progress.clear();
-    let Some(smaller) = smaller else { return "no smaller scenario with this violation was found".to_owned() };
-    let path = args.out.clone().unwrap_or_else(|| found::free_path(run.scenario.seed, claims));
-    found::keep(&path, &Found { yaml: &smaller.yaml, violation: &smaller.violation, runs: smaller.runs })
-}
-
-#[cfg(test)]
-mod tests {
-    use std::cell::RefCell;
-
-    use clap::Parser;
-
-    use super::*;
-
-    #[derive(Parser)]
-    struct Line {
-        #[command(flatten)]
-        args: Args,
-    }
-
-    #[test]
-    fn violation_is_printed_before_shrinking_starts() {
-        let yaml = "duration: 1us\nswitches: [{name: a, config: {ports: [{name: p1, speed: 10G}]}}]\n";
-        let scenario = sim::scenario::parse("x.yaml", yaml, None, &Options::default()).unwrap().remove(0).1;
-        let mut outcome = sim::run(&scenario, &mut |_| {});
-        let violation = Violation { invariant: "release_order", at_ps: 7_000, event: 12, what: "h1 was first".into() };
-        outcome.violation = Some(violation);
-        let run = Run { variant: "x".into(), file: "x".into(), scenario, outcome };
-        let args = Line::parse_from(["sim", "x.yaml"]).args;
-        let lines = RefCell::new(Vec::new());
-        let sentence = "x: seed 1: release_order is violated at 7 ns, event 12: h1 was first";
-        let result = verdict(&args, &[run], &mut |line| lines.borrow_mut().push(line.to_owned()), &mut |_, _| {
-            assert_eq!(*lines.borrow(), [sentence]);
-            "smaller".to_owned()
-        });
-        assert!(matches!(result, Err(Failure::Reported(1))), "{result:?}");
-        assert_eq!(*lines.borrow(), [sentence, "smaller"]);
-    }
 }

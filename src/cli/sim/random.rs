@@ -1,12 +1,13 @@
 //! `holdfast sim --random`: random fabrics, until one violates an invariant.
 
 use std::io::{self, IsTerminal};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use holdfast::sim::random::{Failure as Failed, Progress, Totals, soak};
 use holdfast::stats::format::grouped as number;
 use holdfast::units::Nanos;
+use serde::{Deserialize, Serialize};
 
 use super::found::{self, Found};
 use super::interrupt;
@@ -30,23 +31,13 @@ pub struct Random {
 }
 
 /// Number of fabrics without `--count` and without `--for`.
-const DEFAULT_COUNT: u64 = 10_000;
+pub const DEFAULT_COUNT: u64 = 10_000;
 
 pub fn random(asked: &Random) -> Result<(), Failure> {
     let limit = asked.time.map(|time| Duration::from_nanos(time.0));
     let count = asked.count.or_else(|| limit.is_none().then_some(DEFAULT_COUNT));
-    let is_shown = !asked.quiet && io::stderr().is_terminal();
-    let (mut line, mut shown, mut elapsed) = (Line::default(), None::<Instant>, Duration::ZERO);
-    let result = soak(asked.seed, count, &mut |progress| {
-        elapsed = progress.elapsed;
-        if is_shown && shown.is_none_or(|shown| shown.elapsed() >= PERIOD) {
-            shown = Some(Instant::now());
-            line.show(&describe(&progress, limit));
-        }
-        interrupt::code().is_none() && limit.is_none_or(|limit| progress.elapsed < limit)
-    });
-    line.clear();
-    let totals = result.map_err(|failure| keep(asked, &failure))?;
+    let (result, elapsed) = run(asked.seed, count, limit, asked.quiet);
+    let totals = result.map_err(|failed| failed.keep(asked.out.as_deref()))?;
     print(&summary(asked.seed, &totals))?;
     let left = left(count, limit, totals.fabrics, elapsed);
     match interrupt::code().zip(left) {
@@ -55,6 +46,56 @@ pub fn random(asked: &Random) -> Result<(), Failure> {
             print(&go_on(asked.seed.wrapping_add(totals.fabrics), &left))?;
             Err(Failure::Reported(code))
         }
+    }
+}
+
+/// Runs `count` fabrics from `seed` on, within `limit` or until a signal, and shows the progress on a terminal. Returns
+/// their totals or the first failure, and the elapsed time.
+pub fn run(
+    seed: u64,
+    count: Option<u64>,
+    limit: Option<Duration>,
+    quiet: bool,
+) -> (Result<Totals, RandomFailure>, Duration) {
+    let is_shown = !quiet && io::stderr().is_terminal();
+    let (mut line, mut shown, mut elapsed) = (Line::default(), None::<Instant>, Duration::ZERO);
+    let result = soak(seed, count, &mut |progress| {
+        elapsed = progress.elapsed;
+        if is_shown && shown.is_none_or(|shown| shown.elapsed() >= PERIOD) {
+            shown = Some(Instant::now());
+            line.show(&describe(&progress, limit));
+        }
+        interrupt::code().is_none() && limit.is_none_or(|limit| progress.elapsed < limit)
+    });
+    line.clear();
+    (result.map_err(|failed| RandomFailure::new(*failed)), elapsed)
+}
+
+/// A random fabric that violates an invariant, and the smallest scenario found that does.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RandomFailure {
+    seed: u64,
+    /// The violation in the whole fabric: invariant, time, event and sentence.
+    violation: String,
+    smaller: Found,
+}
+
+impl RandomFailure {
+    fn new(failed: Failed) -> Self {
+        let smaller = Found::new(failed.shrunk_yaml, &failed.shrunk_violation, failed.runs);
+        Self { seed: failed.seed, violation: found::describe(&failed.violation), smaller }
+    }
+
+    /// Returns a sentence with the seed and the violation.
+    pub fn sentence(&self) -> String {
+        format!("random fabric with seed {}: {}", self.seed, self.violation)
+    }
+
+    /// Writes the smallest scenario to a file, and returns the failure with its path.
+    pub fn keep(&self, out: Option<&Path>) -> Failure {
+        let path = out.map_or_else(|| found::default_path(self.seed), Path::to_owned);
+        Failure::Run(format!("{}\n{}", self.sentence(), found::keep(&path, &self.smaller)))
     }
 }
 
@@ -77,7 +118,8 @@ fn describe(progress: &Progress, limit: Option<Duration>) -> String {
     )
 }
 
-fn summary(seed: u64, totals: &Totals) -> String {
+/// Describes the fabrics that were run, all of which held.
+pub fn summary(seed: u64, totals: &Totals) -> String {
     format!(
         "{} from seed {seed} on: {}, {}, {}, all held\n{} promised no loss; {} did not drain, for a known reason\n",
         counted(totals.fabrics, "random fabric"),
@@ -105,16 +147,9 @@ fn go_on(next: u64, left: &str) -> String {
     format!("interrupted; continue with: holdfast sim --random --seed {next}{left}\n")
 }
 
-fn counted(count: u64, one: &str) -> String {
+/// Returns a number and its noun, in the plural unless the number is one.
+pub fn counted(count: u64, one: &str) -> String {
     format!("{} {one}{}", number(count), if count == 1 { "" } else { "s" })
-}
-
-/// Writes the shrunk scenario to a file, and returns the failure with its path.
-fn keep(asked: &Random, failure: &Failed) -> Failure {
-    let path = asked.out.clone().unwrap_or_else(|| found::default_path(failure.seed));
-    let small = Found { yaml: &failure.shrunk_yaml, violation: &failure.shrunk_violation, runs: failure.runs };
-    let what = found::describe(&failure.violation);
-    Failure::Run(format!("random fabric with seed {}: {what}\n{}", failure.seed, found::keep(&path, &small)))
 }
 
 #[cfg(test)]

@@ -4,6 +4,8 @@ use std::num::NonZero;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::{Duration, Instant};
 
+use serde::{Deserialize, Serialize};
+
 use super::{Failure, RunSummary, try_seed};
 use crate::sim::outcome::Ending;
 use crate::sync::{AtomicBool, AtomicU64, Ordering};
@@ -12,7 +14,8 @@ use crate::sync::{AtomicBool, AtomicU64, Ordering};
 const HEARTBEAT: Duration = Duration::from_millis(200);
 
 /// Totals of the fabrics that were run.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Totals {
     /// Number of fabrics.
     pub fabrics: u64,
@@ -29,6 +32,16 @@ pub struct Totals {
 }
 
 impl Totals {
+    /// Adds the totals of other fabrics.
+    pub fn merge(&mut self, other: &Self) {
+        self.fabrics += other.fabrics;
+        self.promised += other.promised;
+        self.undrained += other.undrained;
+        self.events += other.events;
+        self.frames += other.frames;
+        self.checks += other.checks;
+    }
+
     fn add(&mut self, run: &RunSummary) {
         self.fabrics += 1;
         self.promised += u64::from(!run.waived);
@@ -55,7 +68,8 @@ pub struct Progress {
 /// any of them.
 ///
 /// # Errors
-/// The first failure, shrunk; of several at the same time, the one with the lowest seed.
+/// The failure of the first seed that has one, shrunk. Seeds start in order and those under way are completed, so that
+/// the number of threads does not matter.
 pub fn soak(
     first_seed: u64,
     count: Option<u64>,
@@ -84,22 +98,25 @@ pub fn soak(
             });
         }
         drop(sender);
-        collect(&receiver, count, &stop, progress)
+        collect(&receiver, first_seed, count, &stop, progress)
     })
 }
 
 fn collect(
     results: &Receiver<Result<RunSummary, Box<Failure>>>,
+    first_seed: u64,
     count: Option<u64>,
     stop: &AtomicBool,
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Totals, Box<Failure>> {
     let (began, mut totals, mut worst) = (Instant::now(), Totals::default(), None::<Box<Failure>>);
+    // Seeds go on with 0 after the largest.
+    let number = |failure: &Failure| failure.seed.wrapping_sub(first_seed);
     loop {
         match results.recv_timeout(HEARTBEAT) {
             Ok(Ok(run)) => totals.add(&run),
             Ok(Err(failure)) => {
-                if worst.as_ref().is_none_or(|worst| failure.seed < worst.seed) {
+                if worst.as_ref().is_none_or(|worst| number(&failure) < number(worst)) {
                     worst = Some(failure);
                 }
             }

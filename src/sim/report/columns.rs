@@ -157,9 +157,9 @@ pub enum Shown<'a> {
 }
 
 impl<'a> Shown<'a> {
-    /// Returns the columns that the scenario selects, or the default ones.
-    pub fn all(scenario: &'a Scenario) -> Vec<Self> {
-        if scenario.columns.is_empty() {
+    /// Returns the columns of these titles, or the default ones if there are none.
+    pub fn all(titles: &'a [String]) -> Vec<Self> {
+        if titles.is_empty() {
             return COLUMNS.iter().take(USUAL).map(Shown::Measure).collect();
         }
         let one = |title: &'a String| {
@@ -167,7 +167,7 @@ impl<'a> Shown<'a> {
             let other = || ClassTime::read(title).map_or(Shown::Flow(title.as_str()), Shown::Class);
             known.map_or_else(other, Shown::Measure)
         };
-        scenario.columns.iter().map(one).collect()
+        titles.iter().map(one).collect()
     }
 
     pub fn title(&self) -> Cow<'static, str> {

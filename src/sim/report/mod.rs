@@ -15,7 +15,9 @@ mod verdict;
 
 pub use columns::needs_samples;
 pub(in crate::sim) use columns::{column_titles, is_column};
-pub use compare::{Series, comparison, comparison_csv, comparison_json, comparison_series};
+pub use compare::{
+    Comparison, Series, comparison_csv_header, comparison_csv_lines, comparison_json, comparison_series,
+};
 pub use csv::{csv, samples_csv};
 pub use json::json;
 pub use table::table;

@@ -191,6 +191,19 @@ fn json_shows_verdict_flows_ports_links_and_samples() {
     assert_eq!(long["samples"]["ports"][1]["classes"][0]["queue_bytes"].as_array().unwrap().len(), 2_150);
 }
 
+/// Returns the table of these variants, each serialized, read again and appended on its own.
+fn comparison(rows: &[(String, &Scenario, &Outcome)]) -> String {
+    let first = &rows[0].1.columns;
+    let whole = Comparison::new(first, rows);
+    let mut parts = Comparison::new(first, &[]);
+    for row in rows.chunks(1) {
+        let part = serde_json::to_string(&Comparison::new(first, row)).unwrap();
+        parts.append(serde_json::from_str(&part).unwrap());
+    }
+    assert_eq!((&parts, parts.len()), (&whole, rows.len()));
+    parts.to_string()
+}
+
 #[test]
 fn variants_are_compared() {
     let (scenario, outcome) = fixture::run();
@@ -219,7 +232,7 @@ fn variants_are_compared() {
     let (_, _, short) = &seen[1];
     let text = super::verdict::lines(&scenario, short);
     assert!(text.starts_with("lossless: KEPT, not promised - 0 of 2,200 lossless frames lost\n"), "{text}");
-    insta::assert_snapshot!(comparison_csv(&rows), @r#"
+    insta::assert_snapshot!(comparison_csv_header() + &comparison_csv_lines(&rows).concat(), @r#"
     variant,seed,lossless_received_bits_per_second,lossy_received_bits_per_second,lossless_lost_frames,lossy_lost_frames,pauses_sent,peers_held_ps,marked_per_million,cnps,headroom_highest_bytes,lossless_shared_highest_bytes,lossy_shared_highest_bytes,completion_p50_ps,completion_p99_ps,completion_max_ps,repeated_frames,timeouts,failed_flows,completions,lossless_slowest_bits_per_second,lossless_fastest_bits_per_second,lossless_fairness_per_million,lossless_latency_p50_ps,lossless_latency_p99_ps,lossless_queue_highest_bytes,xoffs_sent,hosts_held_ps,insurance_highest_bytes,headroom_set_aside_bytes,lossless_pool_bytes,lossless_group_at_stop_least_cells,lossless_group_at_stop_most_cells,lossless_pool_at_stop_cells,lossless_pool_free_at_stop_cells,busiest_uplink_bits_per_second,idlest_uplink_bits_per_second,watchdog_storms,watchdog_dropped_frames,lossless_unknown_dropped_frames,not_promised_reasons,ending
     pfc,7,8604493051,1187840000,0,10,4,600000000,32128,12,37440,644800,187200,300000000,800000000,900000000,0,0,0,10,3900952381,4703540670,991375,12000000,40000000,603200,10,600000000,0,428064,9104784,0,0,2000,41773,0,0,0,0,0,0,drained
     "no, pfc",7,8602655730,1187840000,20,10,4,600000000,32388,12,37440,644800,187200,300000000,800000000,900000000,0,0,0,10,3900952381,4701703349,991410,12000000,40000000,603200,10,600000000,0,428064,9104784,0,0,2000,41773,0,0,0,1,0,2,undrained

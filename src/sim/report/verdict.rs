@@ -1,5 +1,7 @@
 //! Verdict on lossless service: every frame of every lossless flow arrived, and every lossless flow moved.
 
+use serde::{Deserialize, Serialize};
+
 use super::show::picoseconds;
 use super::starved;
 use crate::sim::outcome::{Ending, Outcome};
@@ -104,16 +106,52 @@ fn losses(scenario: &Scenario, outcome: &Outcome) -> String {
     if causes.is_empty() { text } else { format!("{text}: {}", causes.join(", ")) }
 }
 
+/// The lines about a variant below the table of variants.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct VariantVerdict {
+    variant: String,
+    /// The verdict and the losses, if frames were lost or a flow starved; `None`: kept.
+    losses: Option<String>,
+    /// Starved flows, as sentences.
+    starved: Vec<String>,
+    /// The reason for which nothing was guaranteed; `None` if there was a guarantee.
+    not_promised: Option<String>,
+    /// The violated invariant, as lines; `None`: all held.
+    violated: Option<String>,
+}
+
+impl VariantVerdict {
+    pub fn new(variant: &str, scenario: &Scenario, outcome: &Outcome) -> Self {
+        let kept = verdict(scenario, outcome).kept;
+        let losses =
+            (!kept).then(|| format!("{} in `{variant}` - {}", word(scenario, outcome), losses(scenario, outcome)));
+        Self {
+            variant: variant.to_owned(),
+            losses,
+            starved: starved::sentences(scenario, outcome),
+            not_promised: reason(outcome),
+            violated: outcome.violation.is_some().then(|| invariants(outcome)),
+        }
+    }
+
+    /// Returns the name of the variant.
+    pub fn name(&self) -> &String {
+        &self.variant
+    }
+}
+
 /// Returns the last lines of several variants. Each variant that lost frames or starved a flow has a line with the
 /// causes, and with the reason for a missing guarantee. Variants that lost nothing without a guarantee follow.
-pub fn of_variants(rows: &[(String, &Scenario, &Outcome)]) -> String {
+pub fn of_variants(rows: &[&VariantVerdict]) -> String {
     let mut text = String::new();
-    for (name, scenario, outcome) in rows.iter().filter(|(_, scenario, outcome)| !verdict(scenario, outcome).kept) {
-        text += &format!("lossless: {} in `{name}` - {}\n", word(scenario, outcome), losses(scenario, outcome));
-        for sentence in starved::sentences(scenario, outcome) {
+    for row in rows {
+        let Some(losses) = &row.losses else { continue };
+        text += &format!("lossless: {losses}\n");
+        for sentence in &row.starved {
             text += &format!("  starved: {sentence}\n");
         }
-        text += &reason(outcome).map_or(String::new(), |reason| format!("  not promised: {reason}\n"));
+        text += &row.not_promised.as_ref().map_or(String::new(), |reason| format!("  not promised: {reason}\n"));
     }
     let unpromised = unpromised(rows);
     match (text.is_empty(), unpromised.is_empty()) {
@@ -123,20 +161,20 @@ pub fn of_variants(rows: &[(String, &Scenario, &Outcome)]) -> String {
         (false, false) => text += "lossless: KEPT in others; not promised in these:\n",
     }
     text += &unpromised;
-    for (name, _, outcome) in rows.iter().filter(|(_, _, outcome)| outcome.violation.is_some()) {
-        text += &format!("in `{name}`: {}", invariants(outcome));
+    for row in rows {
+        text += &row.violated.as_ref().map_or(String::new(), |lines| format!("in `{}`: {lines}", row.variant));
     }
     text
 }
 
 /// Lists the variants that lost nothing without a guarantee; those with the same reason share a line.
-fn unpromised(rows: &[(String, &Scenario, &Outcome)]) -> String {
-    let mut by_reason: Vec<(String, Vec<String>)> = Vec::new();
-    for (name, _, outcome) in rows.iter().filter(|(_, scenario, outcome)| verdict(scenario, outcome).kept) {
-        let Some(reason) = reason(outcome) else { continue };
-        match by_reason.iter_mut().find(|(known, _)| *known == reason) {
-            Some((_, names)) => names.push(format!("`{name}`")),
-            None => by_reason.push((reason, vec![format!("`{name}`")])),
+fn unpromised(rows: &[&VariantVerdict]) -> String {
+    let mut by_reason: Vec<(&str, Vec<String>)> = Vec::new();
+    for row in rows.iter().filter(|row| row.losses.is_none()) {
+        let Some(reason) = &row.not_promised else { continue };
+        match by_reason.iter_mut().find(|(known, _)| known == reason) {
+            Some((_, names)) => names.push(format!("`{}`", row.variant)),
+            None => by_reason.push((reason, vec![format!("`{}`", row.variant)])),
         }
     }
     by_reason.iter().map(|(reason, names)| format!("  {}: {reason}\n", names.join(", "))).collect()

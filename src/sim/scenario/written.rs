@@ -30,6 +30,12 @@ impl Written {
         Ok(Self { source: path.display().to_string(), text, dir: path.parent().map(Path::to_owned) })
     }
 
+    /// Returns the content of the file.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
     /// Reads the scenarios in the text, like [`super::load()`].
     ///
     /// # Errors
