@@ -6,6 +6,8 @@
 use crate::sets::ClassSet;
 use crate::units::Nanos;
 
+/// Events of hosts and frames that no drawn run reaches.
+const EVENTS_OF_FRAMES: u64 = 50_000_000;
 /// Shortest drain time that is meant to suffice for every run that can drain.
 pub const LEAST_DRAIN: Nanos = Nanos(1_000_000);
 
@@ -309,6 +311,14 @@ impl Draft {
         let faults = self.faults.iter().map(|fault| fault.at + fault.time.unwrap_or(0)).max().unwrap_or(0);
         let watchdog = if self.switches.iter().any(|switch| switch.watchdog.is_some()) { 50_000_000 } else { 0 };
         (2_000_000 + held * 8 * 1000 / slowest + self.cores() + faults + watchdog + 3 * pause).min(9_000_000_000)
+    }
+
+    /// Returns the number of events after which a run is given up: all polls until its end, and many for frames.
+    #[must_use]
+    pub fn most_events(&self) -> u64 {
+        let time = self.duration + self.drain();
+        let polls = self.switches.iter().map(|switch| 2 * u64::from(switch.lcores) * time / switch.every.max(1));
+        EVENTS_OF_FRAMES + polls.sum::<u64>()
     }
 
     /// Returns the time that cores take for full receive rings; each frame counts when received and when sent.

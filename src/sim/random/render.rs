@@ -15,7 +15,7 @@ pub fn yaml(draft: &Draft) -> String {
     let drain = draft.drain();
     let _ = writeln!(out, "seed: {}\nduration: {}\ndrain: {}", draft.seed, time(draft.duration), time(drain));
     // Nothing plots these runs, and a sample costs as much as a poll.
-    let _ = writeln!(out, "sample: {}\nevents: 50000000", time(1_000_000.max(drain / 10_000)));
+    let _ = writeln!(out, "sample: {}\nevents: {}", time(1_000_000.max(drain / 10_000)), draft.most_events());
     if draft.learns {
         out += "learning: frames\n";
     }

@@ -2,7 +2,8 @@
 //! decide otherwise. docs/mmu-rules.md explains each difference.
 //!
 //! Each event is judged from the state of this switch, so a difference comes from one rule and not from its history.
-//! Cells are counted as here, although that simulator counts bytes.
+//! Cells are counted as here, although that simulator counts bytes. Headroom holds at least one frame, as the
+//! configuration demands; without it that simulator would differ in two more rules.
 
 use super::decision::{Decision, EventResult, Frame};
 use super::{Replay, Way};
@@ -14,20 +15,14 @@ use crate::units::Cells;
 pub enum HpccRule {
     /// It drops a frame that the group's reserve holds, because neither T nor the headroom holds the frame.
     ReserveRefused,
-    /// It drops a frame that reserve and T hold together, because neither T nor the headroom holds the whole frame.
-    WholeFrame,
     /// It admits a frame to the shared pool while frames of the group are in headroom.
     SharedBesideHeadroom,
     /// It sends XOFF when the share has reached T, before a frame goes to headroom.
     XoffAtThreshold,
-    /// It drops a frame without XOFF.
-    DropWithoutXoff,
     /// It judges XON only when a frame of the group departs.
     XonOwnDeparture,
     /// It sends XON when the share is empty, even if T has no room.
     XonEmptyShare,
-    /// It has no floor below which a group resumes although T less the offset is lower.
-    NoXonFloor,
 }
 
 impl HpccRule {
@@ -36,13 +31,10 @@ impl HpccRule {
     pub fn label(self) -> &'static str {
         match self {
             HpccRule::ReserveRefused => "reserve-refused",
-            HpccRule::WholeFrame => "whole-frame",
             HpccRule::SharedBesideHeadroom => "shared-beside-headroom",
             HpccRule::XoffAtThreshold => "xoff-at-threshold",
-            HpccRule::DropWithoutXoff => "drop-without-xoff",
             HpccRule::XonOwnDeparture => "xon-own-departure",
             HpccRule::XonEmptyShare => "xon-empty-share",
-            HpccRule::NoXonFloor => "no-xon-floor",
         }
     }
 }
@@ -139,11 +131,8 @@ impl Replay {
         }
         if decision.outcome == EventResult::Released {
             let after = self.hpcc_group(&decision.frame).filter(|_| before.is_xoff);
-            rules.extend(after.and_then(|after| match (after.resumes(), resumed(true)) {
-                (true, false) => Some(HpccRule::XonEmptyShare),
-                (false, true) => Some(HpccRule::NoXonFloor),
-                _ => None,
-            }));
+            let resumes = after.is_some_and(|after| after.resumes()) && !resumed(true);
+            rules.extend(resumes.then_some(HpccRule::XonEmptyShare));
         } else {
             rules.extend(resumed(true).then_some(HpccRule::XonOwnDeparture));
             rules.extend(arrival_rules(before, decision, self.hpcc_group(&decision.frame)));
@@ -159,18 +148,14 @@ fn arrival_rules(before: &HpccGroup, decision: &Decision, after: Option<HpccGrou
     let theirs = before.admit(decision.cells);
     let place = match (decision.outcome, theirs) {
         (EventResult::Reserve, Place::Dropped) => Some(HpccRule::ReserveRefused),
-        (EventResult::Shared, Place::Dropped) => Some(HpccRule::WholeFrame),
         (EventResult::Headroom | EventResult::Dropped(_), Place::Buffer) => Some(HpccRule::SharedBesideHeadroom),
         _ => None,
     };
     let held = before.state.reserve + before.state.shared + decision.cells;
     let shared = held.saturating_sub(before.profile.reserve).saturating_sub(before.state.shared);
     let is_xoff = after.is_some_and(|after| after.is_xoff);
-    let xoff = match (before.is_xoff_after(theirs, shared), is_xoff) {
-        (true, false) if !before.is_xoff => Some(HpccRule::XoffAtThreshold),
-        (false, true) => Some(HpccRule::DropWithoutXoff),
-        _ => None,
-    };
+    let is_early = before.is_xoff_after(theirs, shared) && !is_xoff && !before.is_xoff;
+    let xoff = is_early.then_some(HpccRule::XoffAtThreshold);
     place.into_iter().chain(xoff).collect()
 }
 

@@ -58,19 +58,6 @@ fn reserve_holds_a_frame_here_that_is_dropped_there() {
 }
 
 #[test]
-fn frame_larger_than_headroom_is_shared_here_and_dropped_there() {
-    let mut replay = switch(Threshold::Static(Cells(3)));
-    // Four cells of the reserve, and three shared.
-    assert_eq!(rules_of(&mut replay, &[(0, 7)]), [[HpccRule::WholeFrame]]);
-}
-
-#[test]
-fn drop_is_xoff_here_and_not_there() {
-    let mut replay = switch(Threshold::Static(Cells(2)));
-    assert_eq!(rules_of(&mut replay, &[(0, 7)]), [[HpccRule::DropWithoutXoff]], "seven cells fit nowhere");
-}
-
-#[test]
 fn xon_comes_there_only_with_a_departure_of_the_group() {
     let mut replay = switch(ALPHA);
     // Port 0 and port 1 fill the pool until port 1 is XOFF, then only port 0's frames depart.
