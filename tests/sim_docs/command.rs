@@ -232,7 +232,7 @@ fn csv_has_a_header_and_as_many_values_in_each_line() {
 /// These columns are measured in samples, which other tables do without.
 #[test]
 fn columns_of_the_second_half_and_of_a_class_are_measured() {
-    let text = STAR.replace("to: h3}", "to: h3, load: {message: 10kB, every: 20us}}");
+    let text = STAR.replace("to: h3}", "to: h3, load: {message: 20kB, every: 20us}}");
     let stdout = fine(&format!("{text}columns: [late Gb/s, late queue p99, class 3 max]\n{VARIANTS}"), &[]);
     let (head, rest) = stdout.split_once('\n').unwrap();
     assert_eq!(head.split_whitespace().last(), Some("ending"), "{head}");

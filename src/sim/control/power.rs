@@ -23,7 +23,7 @@ impl Default for PowerSpec {
 }
 
 /// Least current, as a share of a hop's rate. A sender whose window was cut below its bytes in flight waits, so a queue
-/// may drain without arrivals. Power would then be zero, and all windows would open at once while the queue is long. The
+/// may drain without arrivals. Power would then be zero, and all windows would open while the queue is long. The
 /// authors' simulator bounds the theta form so; the paper has no bound.
 pub const LEAST_CURRENT: f64 = 0.5;
 
@@ -156,7 +156,7 @@ impl CongestionControl for Power {
     /// cwnd = gamma (cwnd_old / power + beta) + (1 - gamma) cwnd
     /// ```
     ///
-    /// The paper's `cwnd_old` is that with which the acknowledged frame was sent. Here it is the one of a base round trip
+    /// The paper's `cwnd_old` is that with which the acknowledged frame was sent. Here it is that of a base round trip
     /// ago: its frames arrived at the queue when the note was taken. Both are equal while the queue is short. In a long
     /// queue the acknowledged frame is older than the arrivals that power counts, and windows oscillate.
     fn acked(&mut self, ack: &Ack) {

@@ -22,8 +22,8 @@ pub struct TimelySpec {
     pub hyper_after: u32,
     /// The rate never falls below this.
     pub least: BitRate,
-    /// Bytes of a segment, of which each has one completion (section 5: 16 kB to 64 kB); `None`: those of a round trip, as
-    /// in HPCC's comparison.
+    /// Bytes of a segment, of which each has one completion (section 5: 16 kB to 64 kB); `None`: those of a round trip,
+    /// as in HPCC's comparison.
     pub segment: Option<Bytes>,
     /// Rate at which a flow begins; `None`: its highest. The paper begins slower if the host has flows.
     pub initial: Option<BitRate>,

@@ -6,8 +6,11 @@ use crate::sets::CLASSES;
 use crate::sim::outcome::{Outcome, Spread};
 use crate::sim::spec::Scenario;
 
+/// A function that reads a time, in picoseconds.
+type Statistic = fn(&Spread) -> u64;
+
 /// Statistics of completion times, by the last word of the title.
-const STATISTICS: [(&str, fn(&Spread) -> u64); 4] = [
+const STATISTICS: [(&str, Statistic); 4] = [
     ("mean", Spread::mean_ps),
     ("p50", |spread| spread.p50_ps),
     ("p99", |spread| spread.p99_ps),
@@ -19,7 +22,7 @@ const STATISTICS: [(&str, fn(&Spread) -> u64); 4] = [
 pub struct ClassTime {
     class: u8,
     name: &'static str,
-    of: fn(&Spread) -> u64,
+    of: Statistic,
 }
 
 impl ClassTime {

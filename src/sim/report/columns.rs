@@ -119,16 +119,16 @@ pub const COLUMNS: &[Column] = &[
         let drops = ports(o).flat_map(|port| &port.classes).flat_map(|class| &class.drops);
         Measure::Count(drops.filter(|(reason, _)| *reason == DropReason::Watchdog).map(|(_, count)| count).sum())
     }),
+    column("not flooded", "lossless_unknown_dropped_frames", |_, o| {
+        let drops = ports(o).flat_map(|port| &port.classes).flat_map(|class| &class.drops);
+        Measure::Count(drops.filter(|(reason, _)| *reason == DropReason::LosslessUnknown).map(|(_, count)| count).sum())
+    }),
     sampled("late Gb/s", "late_received_bits_per_second", late::total),
     sampled("late slowest", "late_slowest_bits_per_second", late::slowest),
     sampled("late fastest", "late_fastest_bits_per_second", late::fastest),
     sampled("late fairness", "late_fairness_per_million", late::fair),
     sampled("late queue p50", "late_queue_p50_bytes", late::median_depth),
     sampled("late queue p99", "late_queue_p99_bytes", late::high_depth),
-    column("not flooded", "lossless_unknown_dropped_frames", |_, o| {
-        let drops = ports(o).flat_map(|port| &port.classes).flat_map(|class| &class.drops);
-        Measure::Count(drops.filter(|(reason, _)| *reason == DropReason::LosslessUnknown).map(|(_, count)| count).sum())
-    }),
 ];
 
 /// Whether `title` is the title of a column. The `columns` of a scenario may also name a flow, which stands for its
