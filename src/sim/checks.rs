@@ -117,7 +117,7 @@ impl Engine<'_> {
             if let Some(waiver) = waivers::of_full_ring(PortRef { switch, port }, others, self.scenario) {
                 return self.waivers.push(waiver);
             }
-            let (port, flow) = (&self.nodes[switch].spec.ports[port].name, &self.scenario.flows[flow as usize].name);
+            let (port, flow) = (&self.nodes[switch].spec.ports[port].name, self.flows.name(flow as usize));
             let name = &self.scenario.switches[switch].name;
             self.watch.broken("lossless_kept", || {
                 format!("the receive ring of {name}.{port} had no room for a lossless frame of flow {flow}")
@@ -176,17 +176,18 @@ impl Engine<'_> {
     /// reason, missed by a ring, lost on a wire by a fault, or it is still under way.
     fn check_accounts(&mut self) {
         let sum = |values: &mut dyn Iterator<Item = u64>| values.sum::<u64>();
-        let data = sum(&mut self.flows.counts().map(|flow| flow.sent_frames));
+        let flows = || self.flows.counts().chain(self.workloads.sums());
+        let data = sum(&mut flows().map(|flow| flow.sent_frames));
         let copies = sum(&mut self.nodes.iter().map(|node| node.copies));
         let made = data + copies + self.checks.cnps_sent + self.checks.acks_sent;
         let made = made + self.checks.announcements_sent + self.checks.garbage_sent;
-        let received = sum(&mut self.flows.counts().map(|flow| flow.received_frames));
+        let received = sum(&mut flows().map(|flow| flow.received_frames));
         let foreign = sum(&mut self.hosts.iter().map(|host| host.outcome.foreign_frames));
         let arrived = received + foreign + self.checks.cnps_received + self.checks.acks_received;
         let arrived = arrived + self.checks.announcements_received;
         let arrived = arrived + self.checks.garbage_received + self.buried;
         let full = sum(&mut self.hosts.iter().map(|host| host.outcome.receive_dropped_frames));
-        let twice = sum(&mut self.flows.counts().map(|flow| flow.duplicate_frames + flow.discarded_frames));
+        let twice = sum(&mut flows().map(|flow| flow.duplicate_frames + flow.discarded_frames));
         let arrived = arrived + full + twice;
         let dropped = sum(&mut self.nodes.iter().map(all_drops));
         let missed = sum(&mut self.nodes.iter().flat_map(|node| &node.devices).map(|device| device.missed_data));

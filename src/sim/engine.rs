@@ -6,9 +6,12 @@ use super::flows::Flows;
 use super::frame::{FrameKind, Pool};
 use super::held::HeldFlow;
 use super::host::Host;
+use super::launch::Workloads;
 use super::load::PS;
+use super::monitor::Monitor;
 use super::node::{self, Node};
 use super::outcome::{Ending, Outcome, Violation};
+use super::queues::QueueLengths;
 use super::recording::{MOST_RECORDED, Recording};
 use super::rng::Rng;
 use super::sampler::Sampler;
@@ -43,6 +46,10 @@ pub struct Engine<'a> {
     pub(super) watch: Watch,
     pub(super) checks: Checks,
     pub(super) sampler: Sampler,
+    /// Lengths of queues; `None`: they are not sampled.
+    pub(super) queues: Option<QueueLengths>,
+    pub(super) monitor: Option<Monitor<'a>>,
+    pub(super) workloads: Workloads<'a>,
     pub(super) faults: Rng,
     /// State of each switch when hosts stopped sending.
     pub(super) at_stop: Vec<finish::AtStop>,
@@ -111,6 +118,9 @@ impl<'a> Engine<'a> {
             watch: Watch::new(scenario),
             checks: Checks::new(scenario),
             sampler: Sampler::new(scenario, scenario.sample.0.max(1) * PS),
+            queues: (scenario.queues.0 > 0).then(QueueLengths::default),
+            monitor: Monitor::new(scenario),
+            workloads: Workloads::new(scenario),
             faults: Rng::new(scenario.seed, FAULT_STREAM),
             at_stop: Vec::new(),
             waivers: waivers::waivers(scenario),
@@ -158,11 +168,17 @@ impl<'a> Engine<'a> {
         if self.scenario.sample.0 > 0 {
             self.events.at(0, Event::Sample);
         }
+        if self.queues.is_some() {
+            self.events.at(0, Event::SampleQueues);
+        }
+        self.pool.count_flows(self.scenario.flows.len());
         self.watch_backlogs();
         self.events.at(LOOK_PS, Event::Look);
         self.events.at(self.duration_ps, Event::Stop);
         self.events.at(self.deadline_ps.max(self.duration_ps + 1), Event::Deadline);
         (0..self.hosts.len()).for_each(|host| self.wake(host, 0));
+        self.begin_monitor();
+        self.begin_workloads();
     }
 
     /// Attaches each cable to both its ends.
@@ -254,6 +270,9 @@ impl<'a> Engine<'a> {
                 self.sampler.sample(&self.nodes, &mut self.flows);
                 self.events.at(self.now + self.scenario.sample.0 * PS, Event::Sample);
             }
+            Event::Monitor => self.monitor_queues(),
+            Event::SampleQueues => self.sample_queues(),
+            Event::Arrival(workload) => self.workload_arrival(workload as usize),
             Event::Look => {
                 self.watch.look(self.now);
                 self.events.at(self.now + LOOK_PS, Event::Look);

@@ -32,6 +32,12 @@ pub enum Event {
     RestEnd(u32),
     /// Time to sample the values that plots show.
     Sample,
+    /// Time to sample the lengths of queues.
+    SampleQueues,
+    /// Time to count the lengths of queues port by port.
+    Monitor,
+    /// A flow of a workload starts.
+    Arrival(u32),
     /// Time to check for expired pauses and, after hosts have stopped sending, whether every frame has arrived.
     Look,
     /// Hosts stop sending.
@@ -44,7 +50,7 @@ impl Event {
     /// Whether the event changes the simulated network. Events that only observe are not counted, so observing changes
     /// no output.
     pub fn is_counted(self) -> bool {
-        !matches!(self, Event::Sample | Event::FlowSpan(_) | Event::RestEnd(_))
+        !matches!(self, Event::Sample | Event::SampleQueues | Event::Monitor | Event::FlowSpan(_) | Event::RestEnd(_))
     }
 }
 

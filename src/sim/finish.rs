@@ -2,6 +2,7 @@
 
 use super::engine::Engine;
 use super::load::PS;
+use super::monitor::Monitor;
 use super::node::{EPOCH, Node};
 use super::outcome::{ClassOutcome, Ending, LinkOutcome, Outcome, PortOutcome, SwitchOutcome, Violation};
 use super::watch::Watch;
@@ -52,6 +53,8 @@ pub fn outcome(mut engine: Engine<'_>, ending: Ending, violation: Option<Violati
         lost_frames: [pair[1].lost[0] + pair[1].lost[1], pair[0].lost[0] + pair[0].lost[1]],
         lost_pfc_frames: [pair[1].lost[1], pair[0].lost[1]],
     };
+    let most_flows_at_once = engine.flows.most_added() as u64;
+    let (workloads, completions) = engine.finish_workloads();
     Outcome {
         end_ps: now,
         sending_ps: now.min(engine.scenario.duration.0 * PS),
@@ -61,6 +64,11 @@ pub fn outcome(mut engine: Engine<'_>, ending: Ending, violation: Option<Violati
         violation,
         waivers: std::mem::take(&mut engine.waivers).into_iter().map(|waiver| waiver.what).collect(),
         flows: engine.flows.finish(),
+        workloads,
+        completions,
+        most_flows_at_once,
+        queues: engine.queues.take(),
+        queue_dumps: engine.monitor.take().map(Monitor::finish).unwrap_or_default(),
         hosts: engine.hosts.iter_mut().map(|host| host.finish(now)).collect(),
         switches,
         links: engine.wires.chunks_exact(2).map(link).collect(),

@@ -4,6 +4,7 @@ use super::control::dcqcn::NotificationPoint;
 use super::control::{Ack, CongestionControl};
 use super::flows::Flows;
 use super::frame::{Cargo, FrameKind, Header, Note, Part, Station};
+use super::launch::Origin;
 use super::load::{Demand, PS};
 use super::outcome::FlowOutcome;
 use super::path::Paths;
@@ -57,8 +58,10 @@ pub struct Flow {
     /// PFC priority of the flow's CNPs and of its ACKs at the port of its receiver.
     pub cnp_priority: usize,
     pub ack_priority: usize,
-    /// CNPs and ACKs that its receiver has queued and that have not arrived. Lost ones stay counted.
-    pub replies_under_way: u32,
+    /// CNPs and ACKs that its receiver has queued.
+    pub waiting_replies: u32,
+    /// Place in a workload; `None`: the scenario lists the flow.
+    pub origin: Option<Origin>,
     /// Sequence numbers that the receiver has seen.
     window: SequenceWindow,
     /// Number of the message being received, and how many of its frames have arrived.
@@ -68,7 +71,8 @@ pub struct Flow {
     /// Bytes received since the last sample.
     pub sampled_bytes: u64,
     latency: Collector,
-    completion: Collector,
+    /// Completion times of messages at the receiver.
+    pub completion: Collector,
 }
 
 /// Both ends of a reliable flow.
@@ -84,7 +88,13 @@ impl Flow {
     /// Returns flow number `number` of `scenario`.
     #[must_use]
     pub fn new(number: usize, scenario: &Scenario, paths: &mut Paths<'_>) -> Self {
-        let spec = scenario.flows[number].clone();
+        Self::of(scenario.flows[number].clone(), (number, number as u64), scenario, paths)
+    }
+
+    /// Returns the flow of `spec` with this number. Its ports and its random numbers follow from `serial`, because a
+    /// number may be that of an earlier flow.
+    #[must_use]
+    pub fn of(spec: FlowNode, (number, serial): (usize, u64), scenario: &Scenario, paths: &mut Paths<'_>) -> Self {
         let station = |host: usize| Station { mac: scenario.hosts[host].mac, ip: scenario.hosts[host].ip };
         // A host sends to the MAC address of its gateway, and to the IP address of the other host.
         let via = |from, to| {
@@ -93,14 +103,14 @@ impl Flow {
         };
         let (from, to) = (spec.from, spec.to);
         let ecn = if spec.ecn { ECT_0 } else { 0 };
-        let header = Header::new(number as u16, spec.kind, station(from), via(from, to), spec.tag, spec.dscp, ecn);
-        let cnp_header = Header::new(number as u16, spec.kind, station(to), via(to, from), spec.tag, CNP_DSCP, 0);
+        let header = Header::new(serial as u16, spec.kind, station(from), via(from, to), spec.tag, spec.dscp, ecn);
+        let cnp_header = Header::new(serial as u16, spec.kind, station(to), via(to, from), spec.tag, CNP_DSCP, 0);
         let ack_dscp = spec.transport.and_then(|transport| transport.ack_dscp).unwrap_or(spec.dscp);
-        let ack_header = Header::new(number as u16, spec.kind, station(to), via(to, from), spec.tag, ack_dscp, 0);
+        let ack_header = Header::new(serial as u16, spec.kind, station(to), via(to, from), spec.tag, ack_dscp, 0);
         let has_telemetry = spec.control.is_some_and(|control| control.needs().telemetry);
         let header = if has_telemetry { header.with_telemetry() } else { header };
         let (begin, end) = Flows::span(&spec, scenario);
-        let mut rng = Rng::new(scenario.seed, FLOW_STREAM + number as u64);
+        let mut rng = Rng::new(scenario.seed, FLOW_STREAM + serial);
         // A walk through the fabric, which other flows do not need.
         let path = (spec.control.is_some() || spec.transport.is_some()).then(|| paths.of(&spec));
         Self {
@@ -126,7 +136,8 @@ impl Flow {
                 span_ps: end - begin,
                 ..FlowOutcome::default()
             },
-            replies_under_way: 0,
+            waiting_replies: 0,
+            origin: None,
             sampled_bytes: 0,
             latency: Collector::default(),
             completion: Collector::default(),
@@ -170,15 +181,17 @@ impl Flow {
             && self.transport.as_ref().is_none_or(|transport| transport.sender.has_failed() || self.is_settled())
     }
 
-    /// Whether the flow is over and nothing of it is under way at `now`. That is known only of reliable flows of which
-    /// no frame was lost.
+    /// Whether the flow is over at `now`, and each message that it has begun was delivered. No frame of it is under way.
     #[must_use]
     pub fn has_ended(&self, now: u64) -> bool {
+        self.waiting_replies == 0 && self.message_counts().is_none_or(Messages::are_equal) && self.is_over(now)
+    }
+
+    /// Whether the flow is reliable, has not failed, and no frame of it was lost.
+    #[must_use]
+    pub fn has_lost_nothing(&self) -> bool {
         let FlowOutcome { sent_frames, received_frames, discarded_frames, .. } = self.outcome;
-        self.message_counts().is_some_and(|counts| counts.are_equal())
-            && self.replies_under_way == 0
-            && sent_frames == received_frames + discarded_frames
-            && self.is_over(now)
+        self.message_counts().is_some() && sent_frames == received_frames + discarded_frames
     }
 
     /// Messages of a reliable flow that has not failed; `None` for others.
@@ -317,7 +330,10 @@ impl Flow {
         self.outcome.received_frames += 1;
         self.outcome.received_bytes += len as u64;
         self.outcome.last_arrival_ps = now;
-        self.latency.add(now - cargo.born_ps);
+        // The flows of workloads are too many for a collection of times each.
+        if self.origin.is_none() {
+            self.latency.add(now - cargo.born_ps);
+        }
     }
 
     /// Counts a frame that is marked CE. Returns whether a CNP is due.
@@ -366,6 +382,13 @@ impl Flow {
         }
     }
 
+    /// Returns the counters of the flow, and whether it failed.
+    #[must_use]
+    pub fn counters(&self) -> FlowOutcome {
+        let has_failed = self.transport.as_ref().is_some_and(|transport| transport.sender.has_failed());
+        FlowOutcome { messages: self.demand.made, failed_flows: has_failed.into(), ..self.outcome.clone() }
+    }
+
     /// Returns the results of the flow at the end of the run.
     #[must_use]
     pub fn finish(&self) -> FlowOutcome {
@@ -373,11 +396,9 @@ impl Flow {
             latency: self.latency.finish(),
             completion: self.completion.finish(),
             acknowledged: self.transport.as_ref().map(|transport| transport.acknowledged.finish()).unwrap_or_default(),
-            messages: self.demand.made,
             rate_at_end: self.rate(),
             is_settled: self.is_settled(),
-            failed_flows: self.transport.as_ref().is_some_and(|transport| transport.sender.has_failed()).into(),
-            ..self.outcome.clone()
+            ..self.counters()
         }
     }
 }

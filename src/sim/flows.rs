@@ -3,17 +3,22 @@
 use std::ops::{Index, IndexMut};
 
 use super::flow::Flow;
+use super::launch::Origin;
 use super::load::{Demand, PS};
 use super::outcome::{BacklogHold, FlowOutcome};
 use super::path::Paths;
 use super::spec::{FlowNode, Scenario};
 
-/// All flows, by number.
+/// All flows, by number: those that the scenario lists, then those of workloads. The numbers of the latter are reused.
 #[derive(Debug)]
 pub struct Flows<'a> {
     scenario: &'a Scenario,
     paths: Paths<'a>,
     slots: Vec<Slot>,
+    /// Numbers of flows of workloads that have ended.
+    free: Vec<usize>,
+    /// Flows that have ever been added.
+    added: u64,
     /// Whether flows live from the beginning to the end of the run, as samples need them.
     keeps_all: bool,
 }
@@ -21,7 +26,7 @@ pub struct Flows<'a> {
 /// A flow, by its age.
 #[derive(Debug)]
 enum Slot {
-    /// It has not begun.
+    /// It has not begun, or its number is free.
     Waiting,
     Live(Box<Flow>),
     /// Nothing of it is under way, and it never sends again.
@@ -34,7 +39,8 @@ impl<'a> Flows<'a> {
     #[must_use]
     pub fn new(scenario: &'a Scenario) -> Self {
         let slots = scenario.flows.iter().map(|_| Slot::Waiting).collect();
-        let mut flows = Self { scenario, paths: Paths::new(scenario), slots, keeps_all: scenario.sample.0 > 0 };
+        let (paths, keeps_all) = (Paths::new(scenario), scenario.sample.0 > 0);
+        let mut flows = Self { scenario, paths, slots, free: Vec::new(), added: 0, keeps_all };
         if flows.keeps_all {
             (0..flows.slots.len()).for_each(|number| flows.begin(number));
         }
@@ -56,15 +62,66 @@ impl<'a> Flows<'a> {
         }
     }
 
-    /// Keeps only the results of flow `number`, if it never sends again and nothing of it is under way at `now`.
+    /// Keeps only the results of flow `number`, of which no frame is under way, if it never sends again. Returns a flow
+    /// of a workload that has ended: its number is free.
     #[inline]
-    pub fn end(&mut self, number: usize, now: u64) {
-        if let Slot::Live(flow) = &self.slots[number]
-            && !self.keeps_all
-            && flow.has_ended(now)
-        {
+    pub fn end(&mut self, number: usize, now: u64) -> Option<Box<Flow>> {
+        let Slot::Live(flow) = &self.slots[number] else { return None };
+        if !flow.has_ended(now) {
+            return None;
+        }
+        if flow.origin.is_some() {
+            self.free.push(number);
+            let Slot::Live(flow) = std::mem::replace(&mut self.slots[number], Slot::Waiting) else { return None };
+            return Some(flow);
+        }
+        if !self.keeps_all && flow.has_lost_nothing() {
             self.slots[number] = Slot::Ended(Box::new(flow.finish()));
         }
+        None
+    }
+
+    /// Adds a flow of a workload, which lives from now on. Returns its number.
+    pub fn add(&mut self, spec: FlowNode, origin: Origin) -> usize {
+        let number = self.free.pop().unwrap_or(self.slots.len());
+        if number == self.slots.len() {
+            self.slots.push(Slot::Waiting);
+        }
+        let serial = self.scenario.flows.len() as u64 + self.added;
+        self.added += 1;
+        let mut flow = Flow::of(spec, (number, serial), self.scenario, &mut self.paths);
+        flow.origin = Some(origin);
+        self.slots[number] = Slot::Live(Box::new(flow));
+        number
+    }
+
+    /// Removes all flows of workloads.
+    pub fn take_added(&mut self) -> Vec<Box<Flow>> {
+        let added = self.slots.drain(self.scenario.flows.len()..);
+        added.filter_map(|slot| if let Slot::Live(flow) = slot { Some(flow) } else { None }).collect()
+    }
+
+    /// Number of flows of workloads that live.
+    #[must_use]
+    pub fn count_added(&self) -> usize {
+        self.slots.len() - self.scenario.flows.len() - self.free.len()
+    }
+
+    /// Numbers of flows of workloads, free ones too.
+    pub fn numbers_added(&self) -> std::ops::Range<usize> {
+        self.scenario.flows.len()..self.slots.len()
+    }
+
+    /// Most flows of workloads that have lived at once.
+    #[must_use]
+    pub fn most_added(&self) -> usize {
+        // A new number is used only if none is free.
+        self.slots.len() - self.scenario.flows.len()
+    }
+
+    /// Returns the paths of the scenario.
+    pub fn paths(&mut self) -> &mut Paths<'a> {
+        &mut self.paths
     }
 
     /// Returns flow `number`, if it lives.
@@ -73,6 +130,15 @@ impl<'a> Flows<'a> {
         match &mut self.slots[number] {
             Slot::Live(flow) => Some(flow),
             Slot::Waiting | Slot::Ended(_) => None,
+        }
+    }
+
+    /// Returns the name of flow `number`; empty for a flow of a workload that has ended.
+    #[must_use]
+    pub fn name(&self, number: usize) -> &str {
+        match (&self.slots[number], self.scenario.flows.get(number)) {
+            (Slot::Live(flow), _) => &flow.spec.name,
+            (_, node) => node.map_or("", |node| &node.name),
         }
     }
 
@@ -115,10 +181,12 @@ impl<'a> Flows<'a> {
 
     /// Whether no flow has anything under way or to be sent, but for those that `is_cut_off` says of.
     pub fn are_settled(&self, is_cut_off: impl Fn(&FlowNode) -> bool) -> bool {
-        self.slots.iter().zip(&self.scenario.flows).all(|(slot, node)| match slot {
+        self.slots.iter().enumerate().all(|(number, slot)| match slot {
             Slot::Ended(_) => true,
-            Slot::Live(flow) => flow.is_settled() || is_cut_off(node),
-            Slot::Waiting => !self.owes_messages(node) || is_cut_off(node),
+            Slot::Live(flow) => flow.is_settled() || is_cut_off(&flow.spec),
+            Slot::Waiting => {
+                self.scenario.flows.get(number).is_none_or(|node| !self.owes_messages(node) || is_cut_off(node))
+            }
         })
     }
 

@@ -138,6 +138,8 @@ impl SimPacket {
 pub struct Pool {
     free: [Vec<Box<[u8]>>; SIZES],
     taken: u64,
+    /// By flow, the frames that have not been returned.
+    under_way: Vec<u32>,
 }
 
 impl Pool {
@@ -145,6 +147,9 @@ impl Pool {
     #[inline]
     pub fn make(&mut self, head: &[u8], len: usize, cargo: Cargo) -> SimPacket {
         self.taken += 1;
+        if let Some(count) = self.under_way.get_mut(cargo.flow as usize) {
+            *count += 1;
+        }
         let class = class_of(FRONT + len);
         let mut buffer =
             self.free[class].pop().unwrap_or_else(|| vec![0; 1 << (class as u32 + SMALLEST)].into_boxed_slice());
@@ -156,8 +161,25 @@ impl Pool {
     #[inline]
     pub fn free(&mut self, packet: SimPacket) {
         self.taken -= 1;
+        if let Some(count) = self.under_way.get_mut(packet.cargo.flow as usize) {
+            *count -= 1;
+        }
         let buffer = packet.into_buffer();
         self.free[class_of(buffer.len())].push(buffer);
+    }
+
+    /// Counts the frames of flows below `flows` from now on.
+    pub fn count_flows(&mut self, flows: usize) {
+        if self.under_way.len() < flows {
+            self.under_way.resize(flows.next_power_of_two(), 0);
+        }
+    }
+
+    /// Returns the number of frames of `flow` that are under way.
+    #[inline]
+    #[must_use]
+    pub fn under_way(&self, flow: usize) -> u32 {
+        self.under_way.get(flow).copied().unwrap_or(0)
     }
 
     /// Counts the buffers that have not been returned.

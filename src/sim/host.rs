@@ -134,9 +134,21 @@ impl Host {
     #[inline]
     pub fn begin_flow(&mut self, now: u64) -> Option<u32> {
         let (_, number) = self.waiting.pop_if(|(start, _)| *start <= now)?;
+        self.add_flow(number);
+        Some(number)
+    }
+
+    /// Makes flow `number` active.
+    pub fn add_flow(&mut self, number: u32) {
         let place = self.active.partition_point(|active| *active < number);
         self.active.insert(place, number);
-        Some(number)
+    }
+
+    /// Removes flow `number`, which has ended.
+    pub fn remove_flow(&mut self, number: u32) {
+        if let Ok(place) = self.active.binary_search(&number) {
+            self.active.remove(place);
+        }
     }
 
     /// Whether no CNP and no ACK waits.

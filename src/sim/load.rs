@@ -7,23 +7,6 @@ use super::spec::{FrameSizes, Load, MessageSize};
 /// IMIX frame lengths without the frame check sequence, for a draw from twelve.
 const IMIX: [u16; 12] = [60, 60, 60, 60, 60, 60, 60, 572, 572, 572, 572, 1496];
 
-/// Size distribution of the web search workload of the DCTCP paper: thousandths of the distribution, and packets of
-/// 1460 B. Values in between are interpolated linearly. Simulators of the field share this table.
-const WEB_SEARCH: [(u64, u64); 12] = [
-    (0, 1),
-    (150, 6),
-    (200, 13),
-    (300, 19),
-    (400, 33),
-    (530, 53),
-    (600, 133),
-    (700, 667),
-    (800, 1333),
-    (900, 3333),
-    (970, 6667),
-    (1000, 20000),
-];
-
 /// Picoseconds in a nanosecond.
 pub const PS: u64 = 1_000;
 
@@ -46,13 +29,7 @@ impl MessageSize {
         match self {
             MessageSize::Fixed(bytes) => bytes.0.max(1),
             MessageSize::Uniform(low, high) => rng.between(low.0.max(1), high.0.max(1)),
-            MessageSize::WebSearch => {
-                let place = rng.below(1_000_000);
-                let above = WEB_SEARCH.iter().position(|(part, _)| part * 1000 > place).unwrap_or(WEB_SEARCH.len() - 1);
-                let ((low, from), (high, to)) = (WEB_SEARCH[above - 1], WEB_SEARCH[above]);
-                let packets = from * 1000 + (place - low * 1000) * (to - from) / (high - low);
-                (packets * 1460 / 1000).max(1)
-            }
+            MessageSize::Known(distribution) => distribution.cdf().draw(rng),
         }
     }
 }
@@ -220,17 +197,6 @@ mod tests {
         let ready = [1_000, 3_999, 4_000, 10_999, 11_000].map(|now| demand.ready(now, &mut rng));
         assert_eq!(ready, [Ok(()), Ok(()), Err(11_000), Err(11_000), Ok(())]);
         assert_eq!(demand.ready(50_000, &mut rng), Err(u64::MAX));
-    }
-
-    #[test]
-    fn the_web_search_sizes_have_their_median_and_their_mean() {
-        let mut rng = Rng::new(5, 0);
-        let mut sizes: Vec<u64> = (0..200_000).map(|_| MessageSize::WebSearch.draw(&mut rng)).collect();
-        sizes.sort_unstable();
-        // The median lies between 33 and 53 packets, at 400 and 530 thousandths: 48.4.
-        assert!(sizes[100_000].abs_diff(48_385 * 146 / 100) < 1_500, "{}", sizes[100_000]);
-        let mean = sizes.iter().sum::<u64>() / 200_000;
-        assert!((1_600_000..1_800_000).contains(&mean), "{mean}, the workload's mean is about 1.7 MB");
     }
 
     #[test]

@@ -36,11 +36,14 @@ pub mod headroom;
 mod held;
 mod host;
 pub mod hpcc;
+mod launch;
 mod load;
+mod monitor;
 mod node;
 pub mod outcome;
 mod path;
 pub mod plot;
+pub mod queues;
 pub mod random;
 pub mod recording;
 pub mod report;
@@ -56,11 +59,15 @@ pub mod scenario;
 pub mod shrink;
 pub mod spec;
 mod spread;
+mod tokens;
 mod traffic;
 pub mod transport;
 mod waivers;
 mod watch;
 mod wire;
+pub mod workload;
+#[cfg(test)]
+mod workload_tests;
 
 pub use engine::{run, run_recorded};
 

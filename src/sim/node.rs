@@ -348,6 +348,16 @@ impl Node {
         rings + self.fleet.iter().map(Pipeline::held_frames).sum::<usize>() + Pipeline::crossing_frames(&self.fleet)
     }
 
+    /// Passes number and bytes of the queue of each port with a cable to `sample`.
+    pub fn sample_queues(&self, sample: &mut dyn FnMut(usize, u64)) {
+        let is_empty = self.fleet.iter().all(|pipeline| pipeline.held_frames() == 0);
+        for (port, _) in self.devices.iter().enumerate().filter(|(_, device)| device.wires.is_some()) {
+            let senders = self.fleet.iter().filter(|pipeline| !is_empty && pipeline.sends_by(port));
+            let queues = senders.flat_map(|part| (0..CLASSES).map(move |class| part.view(port, class).queue_bytes.0));
+            sample(port, queues.sum());
+        }
+    }
+
     /// Counts discarded frames, whose buffers return at the end of the current poll.
     #[must_use]
     pub fn discarded_frames(&self) -> usize {

@@ -4,7 +4,10 @@
 use crate::dataplane::telemetry::drops::DropReason;
 use crate::sets::CLASSES;
 
+use super::queues::QueueLengths;
 use super::spec::PortRef;
+
+pub use super::workload::{Completion, Completions, WorkloadOutcome};
 
 /// Result of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,6 +28,16 @@ pub struct Outcome {
     pub waivers: Vec<String>,
     /// Results by flow.
     pub flows: Vec<FlowOutcome>,
+    /// Results by workload.
+    pub workloads: Vec<WorkloadOutcome>,
+    /// Completed flows of workloads, in order of completion.
+    pub completions: Completions,
+    /// Most flows of workloads that were in progress at once.
+    pub most_flows_at_once: u64,
+    /// Sampled lengths of the queues of all switch ports; `None`: they were not sampled.
+    pub queues: Option<QueueLengths>,
+    /// Counts of queue lengths, port by port, at each dump of the monitor.
+    pub queue_dumps: Vec<QueueDump>,
     /// Results by host.
     pub hosts: Vec<HostOutcome>,
     /// Results by switch.
@@ -133,6 +146,26 @@ pub struct BacklogHold {
 }
 
 impl FlowOutcome {
+    /// Adds the counters of `other`. Times of frames and messages are left out.
+    pub fn add(&mut self, other: &Self) {
+        self.sent_frames += other.sent_frames;
+        self.sent_bytes += other.sent_bytes;
+        self.received_frames += other.received_frames;
+        self.received_bytes += other.received_bytes;
+        self.marked_frames += other.marked_frames;
+        self.cnps += other.cnps;
+        self.late_frames += other.late_frames;
+        self.duplicate_frames += other.duplicate_frames;
+        self.discarded_frames += other.discarded_frames;
+        self.repeated_frames += other.repeated_frames;
+        self.naks += other.naks;
+        self.timeouts += other.timeouts;
+        self.failed_flows += other.failed_flows;
+        self.messages += other.messages;
+        self.rate_at_end += other.rate_at_end;
+        self.last_arrival_ps = self.last_arrival_ps.max(other.last_arrival_ps);
+    }
+
     /// Returns the number of frames that were sent and never arrived.
     #[must_use]
     pub fn lost_frames(&self) -> u64 {
@@ -168,6 +201,16 @@ impl Spread {
     pub fn mean_ps(&self) -> u64 {
         self.sum_ps.checked_div(self.count).unwrap_or(0)
     }
+}
+
+/// Counts of queue lengths until a dump.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueueDump {
+    /// Number of samples.
+    pub samples: u64,
+    /// By port that had a queue, in order of switches and ports: the samples of one kilobyte, of two, and so on. The
+    /// others had less.
+    pub counts: Vec<(PortRef, Vec<u64>)>,
 }
 
 /// Results of one host.

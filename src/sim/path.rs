@@ -6,11 +6,15 @@ use super::control::Path;
 use super::load::PS;
 use super::routes::Cables;
 use super::spec::{End, FlowNode, FrameSizes, LinkNode, PortRef, Scenario};
-use crate::units::Bytes;
+use crate::qos::shaper::WIRE_OVERHEAD;
+use crate::units::{BitRate, Bytes};
 use crate::wire::inband;
 
 use super::transport::ACK_LEN;
 use super::wire::Wire;
+
+/// Shortest frame without its frame check sequence.
+const SHORTEST: u64 = 60;
 
 /// The paths of a scenario.
 #[derive(Debug)]
@@ -55,11 +59,48 @@ impl<'a> Paths<'a> {
             FrameSizes::Imix => 1496,
         };
         let (there, switches) = self.one_way_ps(flow.from, flow.to, frame);
-        let notes = flow.control.filter(|control| control.needs().telemetry).map_or(0, |_| inband::LEN);
-        let (back, _) = self.one_way_ps(flow.to, flow.from, usize::from(ACK_LEN) + notes);
+        let back = self.reply_ps(flow);
         let line = self.hosts.get(&flow.from).map_or(flow.rate, |link| link.rate);
         let base_rtt_ps = flow.base_rtt.map_or(there + back, |rtt| rtt.0 * PS);
         Path { line, base_rtt_ps, frame: Bytes(frame as u64), switches }
+    }
+
+    /// Returns the time that `flow` takes for a message of `bytes` of frames on the empty path, until it is received or,
+    /// if it is reliable, acknowledged: all frames but the last at the slowest rate, and the last one across the path.
+    pub fn ideal_ps(&mut self, flow: &FlowNode, bytes: u64) -> u64 {
+        let FrameSizes::Fixed(frame) = flow.frames else { return self.of(flow).base_rtt_ps };
+        let before = bytes.saturating_sub(1) / u64::from(frame.max(1));
+        let last = (bytes - before * u64::from(frame)).max(SHORTEST) as usize;
+        let (there, _) = self.one_way_ps(flow.from, flow.to, last);
+        let rate = self.slowest(flow.from, flow.to).min(flow.rate);
+        let bits = u128::from(before * (u64::from(frame) + u64::from(WIRE_OVERHEAD)) * 8);
+        let sending = (bits * 1_000_000_000_000 / u128::from(rate.0.max(1))) as u64;
+        sending + there + if flow.transport.is_some() { self.reply_ps(flow) } else { 0 }
+    }
+
+    /// Returns the time of an ACK of `flow`, with the notes that it carries back.
+    fn reply_ps(&mut self, flow: &FlowNode) -> u64 {
+        let notes = flow.control.filter(|control| control.needs().telemetry).map_or(0, |_| inband::LEN);
+        self.one_way_ps(flow.to, flow.from, usize::from(ACK_LEN) + notes).0
+    }
+
+    /// Returns the lowest rate of the links from one host to another.
+    fn slowest(&mut self, from: usize, to: usize) -> BitRate {
+        let cables = &self.cables;
+        let toward = self.toward.entry(to).or_insert_with(|| cables.toward(to));
+        let mut rate = self.hosts.get(&from).map_or(BitRate(u64::MAX), |link| link.rate);
+        let (mut at, mut left) = (cables.port_of(from).map(|port| port.switch), toward.len());
+        while let Some(port) =
+            at.and_then(|switch| Some(PortRef { switch, port: toward[switch]? })).filter(|_| left > 0)
+        {
+            left -= 1;
+            rate = self.ports.get(&port).map_or(rate, |link| link.rate.min(rate));
+            at = match cables.peer(port) {
+                Some(End::Port(next)) => Some(next.switch),
+                _ => None,
+            };
+        }
+        rate
     }
 
     /// Returns the time that a frame of `len` bytes takes, and the number of switches on its way.

@@ -93,8 +93,7 @@ impl Cables {
 
 /// Returns the VLANs in which `host` sends or receives: those of tags, and the untagged VLAN of its port.
 fn vlans_of(host: usize, scenario: &Scenario, cables: &Cables) -> Vec<u16> {
-    let flows = scenario.flows.iter().filter(|flow| flow.from == host || flow.to == host);
-    let mut vlans: Vec<u16> = flows.filter_map(|flow| flow.tag.map(|(vlan, _)| vlan)).collect();
+    let mut vlans: Vec<u16> = scenario.tags_of(host).flatten().map(|(vlan, _)| vlan).collect();
     if let Some(port) = cables.port_of(host) {
         vlans.extend(scenario.switches[port.switch].config.switch.ports[port.port].vlan.untagged());
     }

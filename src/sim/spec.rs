@@ -8,10 +8,11 @@ use crate::config::Config;
 use crate::hosts::FlowKind;
 use crate::sets::ClassSet;
 use crate::units::{BitRate, Bytes, Length, Nanos};
-use crate::wire::MacAddr;
+use crate::wire::{MacAddr, inband};
 
 use super::control::ControlSpec;
 use super::transport::TransportSpec;
+use super::workload::{Distribution, WorkloadNode};
 
 /// A whole scenario.
 #[derive(Debug, Clone)]
@@ -32,6 +33,10 @@ pub struct Scenario {
     pub drain: Nanos,
     /// Network time between two samples for plots; zero: no samples.
     pub sample: Nanos,
+    /// Network time between two samples of the lengths of all queues; zero: no samples.
+    pub queues: Nanos,
+    /// Queues that are counted port by port; `None`: none are.
+    pub monitor: Option<QueueMonitor>,
     /// Number of events after which the run is given up.
     pub most_events: u64,
     /// Method by which switches learn the ports of hosts.
@@ -46,6 +51,8 @@ pub struct Scenario {
     pub links: Vec<LinkNode>,
     /// All flows, by index.
     pub flows: Vec<FlowNode>,
+    /// Workloads, which start flows while the run goes on.
+    pub workloads: Vec<WorkloadNode>,
     /// Deliberate faults.
     pub faults: Vec<Fault>,
     /// Switch ports that plots show; empty: those with any queued frames or pauses.
@@ -64,6 +71,44 @@ impl Scenario {
         let of = if self.variant.is_empty() { "" } else { ": " };
         format!("{}{of}{}, seed {}", self.name, self.variant, self.seed)
     }
+
+    /// Returns the settings of all flows: those that are listed, and those of each sender of workloads.
+    pub fn flow_settings(&self) -> impl Iterator<Item = &FlowNode> {
+        self.flows.iter().chain(self.workloads.iter().flat_map(|workload| &workload.senders))
+    }
+
+    /// Returns the tags of the frames that `host` sends or receives; `None`: untagged frames.
+    pub fn tags_of(&self, host: usize) -> impl Iterator<Item = Option<(u16, u8)>> {
+        let flows = self.flows.iter().filter(move |flow| flow.from == host || flow.to == host);
+        let workloads = self.workloads.iter().filter(move |workload| workload.involves(host));
+        flows.chain(workloads.flat_map(|workload| &workload.senders)).map(|flow| flow.tag)
+    }
+
+    /// Returns sender and receiver of each flow of a lossless class, and of each that a workload may start.
+    #[must_use]
+    pub fn lossless_pairs(&self) -> Vec<(usize, usize)> {
+        let flows = self.flows.iter().filter(|flow| flow.lossless).map(|flow| (flow.from, flow.to));
+        let workloads = self.workloads.iter().flat_map(|workload| {
+            let senders = workload.senders.iter().filter(|flow| flow.lossless);
+            senders.flat_map(|flow| workload.receivers().iter().map(move |&to| (flow.from, to)))
+        });
+        flows.chain(workloads.filter(|(from, to)| from != to)).collect()
+    }
+}
+
+/// Samples of the queues of all switch ports, counted by kilobytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueueMonitor {
+    /// Time of the first sample in the run.
+    pub first: Nanos,
+    /// Time from one sample to the next.
+    pub every: Nanos,
+    /// Samples before the run, when all queues are empty.
+    pub before: u64,
+    /// Number of all samples.
+    pub samples: u64,
+    /// Numbers of samples after which the counts are kept, in ascending order.
+    pub dumps: Vec<u64>,
 }
 
 /// Settings of a network whose switches route.
@@ -220,6 +265,17 @@ pub struct FlowNode {
     pub base_rtt: Option<Nanos>,
 }
 
+impl FlowNode {
+    /// Bytes of each frame that carry no data: Ethernet, IPv4, UDP and, of RoCE, BTH, invariant CRC and telemetry.
+    #[must_use]
+    pub fn header_bytes(&self) -> u64 {
+        let tag = if self.tag.is_some() { 4 } else { 0 };
+        let roce = if self.kind == FlowKind::Roce { 12 + 4 } else { 0 };
+        let telemetry = self.control.is_some_and(|control| control.needs().telemetry);
+        14 + tag + 20 + 8 + roce + if telemetry { inband::LEN as u64 } else { 0 }
+    }
+}
+
 /// Lengths of frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FrameSizes {
@@ -263,8 +319,8 @@ pub enum MessageSize {
     Fixed(Bytes),
     /// Each size drawn from this range, both ends included.
     Uniform(Bytes, Bytes),
-    /// Each size drawn from the web search distribution of the DCTCP paper (Alizadeh et al., SIGCOMM 2010, figure 4).
-    WebSearch,
+    /// Each size drawn from a published distribution.
+    Known(Distribution),
 }
 
 /// A deliberate fault.

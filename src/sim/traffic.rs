@@ -47,8 +47,7 @@ impl Engine<'_> {
         if !self.scenario.hosts[host].known {
             return;
         }
-        let mine = self.scenario.flows.iter().filter(|flow| flow.from == host || flow.to == host);
-        let mut vlans: Vec<Option<u16>> = mine.map(|flow| flow.tag.map(|(vlan, _)| vlan)).collect();
+        let mut vlans: Vec<Option<u16>> = self.scenario.tags_of(host).map(|tag| tag.map(|(vlan, _)| vlan)).collect();
         vlans.sort_unstable();
         vlans.dedup();
         vlans.into_iter().for_each(|vlan| self.hosts[host].announce_in(vlan));
@@ -80,7 +79,11 @@ impl Engine<'_> {
             } else {
                 self.arrive(host, &mut packet, pfc, at);
             }
+            let flow = packet.cargo.flow;
             self.pool.free(packet);
+            if flow != u32::MAX {
+                self.frame_ended(flow as usize, at);
+            }
         }
         self.expect(host);
     }
@@ -98,23 +101,18 @@ impl Engine<'_> {
                 self.checks.cnps_received += 1;
                 let number = packet.cargo.flow as usize;
                 let flow = &mut self.flows[number];
-                flow.replies_under_way -= 1;
                 if let Some(control) = &mut flow.control {
                     control.notified(at);
                 }
                 self.set_timer(number);
-                self.flows.end(number, at);
             }
             FrameKind::Ack if self.flows[packet.cargo.flow as usize].spec.from == host => {
                 self.checks.acks_received += 1;
                 let number = packet.cargo.flow as usize;
-                let flow = &mut self.flows[number];
-                flow.replies_under_way -= 1;
                 if let Note::Reply(reply) = &packet.cargo.note {
-                    flow.acknowledge(reply, packet.returned_notes(), at);
+                    self.flows[number].acknowledge(reply, packet.returned_notes(), at);
                 }
                 self.set_timer(number);
-                self.flows.end(number, at);
                 // It may have made room in the window.
                 self.wake(host, at);
             }
@@ -139,7 +137,7 @@ impl Engine<'_> {
         match flow.arrive(&packet.cargo, packet.len(), packet.is_ce(), at) {
             Ok(false) => {}
             Ok(true) => {
-                flow.replies_under_way += 1;
+                flow.waiting_replies += 1;
                 self.hosts[host].cnps.push_back(number);
                 self.wake(host, at);
             }
@@ -160,7 +158,7 @@ impl Engine<'_> {
     /// Queues the replies to a frame of `flow` at its receiver. An ACK carries its `notes` back.
     fn reply(&mut self, host: usize, (flow, notes): (usize, Option<[u8; inband::LEN]>), replies: Replies, at: u64) {
         let state = &mut self.hosts[host];
-        self.flows[flow].replies_under_way += u32::from(replies.ack.is_some()) + u32::from(replies.cnp);
+        self.flows[flow].waiting_replies += u32::from(replies.ack.is_some()) + u32::from(replies.cnp);
         state.acks.extend(replies.ack.map(|reply| PendingAck { flow, reply, notes }));
         if replies.cnp {
             state.cnps.push_back(flow);
@@ -244,6 +242,7 @@ impl Engine<'_> {
         {
             self.checks.cnps_sent += 1;
             let flow = &mut self.flows[number];
+            flow.waiting_replies -= 1;
             let cargo = Cargo { flow: number as u32, born_ps: now, ..Cargo::of(FrameKind::Cnp) };
             let len = flow.cnp_header.least_frame().max(CNP_LEN);
             return Ok(self.pool.make(flow.cnp_header.for_len(len), usize::from(len), cargo));
@@ -255,6 +254,7 @@ impl Engine<'_> {
         {
             self.checks.acks_sent += 1;
             let flow = &mut self.flows[ack.flow];
+            flow.waiting_replies -= 1;
             flow.ack_header.set_reply(&ack.reply);
             if let Some(notes) = &ack.notes {
                 flow.ack_header.copy_notes(notes);

@@ -90,7 +90,7 @@ fn of_fault(fault: &Fault, scenario: &Scenario) -> Option<Waiver> {
         }
         // A dead host receives no PFC frames, and may send before it receives the next refresh.
         FaultKind::Dead { host } if fault.until.is_some() => {
-            let sends = scenario.flows.iter().any(|flow| flow.from == host && flow.lossless);
+            let sends = scenario.flow_settings().any(|flow| flow.from == host && flow.lossless);
             let name = &scenario.hosts[host].name;
             sends.then(|| {
                 (of_host(host, scenario), format!("{name} restarts, and does not know which priorities are at XOFF"))
@@ -215,7 +215,7 @@ fn small_packets(port: PortRef, scenario: &Scenario) -> SmallPackets {
         };
         2 * shortest < largest_frame(mtu).0 || matches!(flow.load, Load::Messages { .. })
     };
-    let has_small = scenario.flows.iter().any(|flow| flow.lossless && is_small(flow));
+    let has_small = scenario.flow_settings().any(|flow| flow.lossless && is_small(flow));
     if has_small { SmallPackets::ALL } else { share }
 }
 

@@ -68,6 +68,14 @@ impl Watch {
         cargo.kind == FrameKind::Data && self.lossless_flows[cargo.flow as usize]
     }
 
+    /// Records whether data of flow `number` is lossless.
+    pub fn set_lossless(&mut self, number: usize, is_lossless: bool) {
+        if self.lossless_flows.len() <= number {
+            self.lossless_flows.resize(number + 1, false);
+        }
+        self.lossless_flows[number] = is_lossless;
+    }
+
     /// Records a violated invariant, if it is the first.
     pub fn broken(&mut self, invariant: &'static str, what: impl FnOnce() -> String) {
         if self.violation.is_none() {

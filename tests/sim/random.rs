@@ -10,6 +10,7 @@ use holdfast::sim::outcome::{Ending, Outcome};
 use holdfast::sim::random::{self, judge};
 use holdfast::sim::scenario::{self, Options};
 use holdfast::sim::spec::{Fault, FaultKind, FrameSizes, Load, Scenario};
+use holdfast::sim::workload::{AllReduceShape, Pattern};
 use holdfast::units::Nanos;
 
 fn read(yaml: &str) -> Scenario {
@@ -110,6 +111,13 @@ fn drawn(scenario: &Scenario) -> Vec<&'static str> {
         drawn.push(if flow.lossless { "lossless" } else { "lossy" });
         drawn.extend(flow.control.map(|control| control.name()));
     }
+    drawn.extend(scenario.workloads.iter().map(|workload| match &workload.pattern {
+        Pattern::Poisson(_) => "poisson workload",
+        Pattern::Incast(_) => "incast workload",
+        Pattern::AllToAll(_) => "all-to-all",
+        Pattern::AllReduce(spec) if spec.shape == AllReduceShape::Ring => "ring all-reduce",
+        Pattern::AllReduce(_) => "tree all-reduce",
+    }));
     drawn.extend(scenario.hosts.iter().any(|host| host.receiver.is_some()).then_some("slow receiver"));
     drawn.extend(scenario.hosts.iter().any(|host| !host.obeys_pfc).then_some("deaf host"));
     drawn.push(if scenario.switches.len() > 1 { "several switches" } else { "one switch" });
@@ -139,6 +147,8 @@ fn happened(outcome: &Outcome) -> Vec<&'static str> {
         ("marked", classes().any(|class| class.marked_frames > 0)),
         ("backlog", ports().any(|port| port.backlog_xoffs > 0)),
         ("ring full", ports().any(|port| port.missed_frames > 0)),
+        ("flows of workloads", outcome.workloads.iter().any(|workload| workload.completed > 10)),
+        ("rounds", outcome.workloads.iter().any(|workload| workload.rounds.is_some_and(|rounds| rounds > 0))),
         ("watchdog", ports().any(|port| port.watchdog.0 > 0)),
         ("handed over", outcome.switches.iter().any(|switch| switch.handed_off_frames > 0)),
         ("lost on wires", outcome.links.iter().any(|link| link.lost_frames != [0, 0])),
@@ -208,6 +218,13 @@ const EVERYTHING: &[&str] = &[
     "lossless",
     "lossy",
     "dcqcn",
+    "poisson workload",
+    "incast workload",
+    "all-to-all",
+    "ring all-reduce",
+    "tree all-reduce",
+    "flows of workloads",
+    "rounds",
     "slow receiver",
     "deaf host",
     "several switches",

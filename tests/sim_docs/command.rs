@@ -193,7 +193,12 @@ fn json_output_is_valid_json() {
 #[test]
 fn the_documentation_names_every_field_of_the_json() {
     let docs = include_str!("../../docs/json.md").split_once("# The JSON of `holdfast sim`").unwrap().1;
-    let runs = [fine(STAR, &["--format", "json", "--all"]), fine(&format!("{STAR}{VARIANTS}"), &["--format", "json"])];
+    let workload = format!("{STAR}workloads: [{{sizes: 1kB, load: 20%}}]\n");
+    let runs = [
+        fine(STAR, &["--format", "json", "--all"]),
+        fine(&workload, &["--format", "json"]),
+        fine(&format!("{STAR}{VARIANTS}"), &["--format", "json"]),
+    ];
     for run in runs {
         let mut names = Vec::new();
         collect(&serde_json::from_str(&run).unwrap(), &mut names);
@@ -239,6 +244,32 @@ fn columns_of_the_second_half_and_of_a_class_are_measured() {
     let row: Vec<&str> = rest.lines().next().unwrap().split("  ").filter(|cell| !cell.is_empty()).collect();
     assert!(row.len() == 5 && !row.iter().any(|cell| cell.trim() == "-"), "{row:?}");
     refuse(format!("{text}columns: [class 8 max]\n"), &[], "there is no column `class 8 max`");
+}
+
+/// Each file has the columns that docs/workloads.md lists, and a value for each in every line.
+#[test]
+fn tables_of_workloads_are_written_as_csv_and_plots() {
+    let docs = include_str!("../../docs/workloads.md");
+    let text = format!("{STAR}workloads: [{{name: web, sizes: fb-hadoop, load: 20%}}]\n");
+    let dir = scenario(format!("{text}{VARIANTS}"));
+    let args = ["x.yaml", "-q", "--csv", "tables", "--plots", "plots"];
+    let (code, _, stderr) = sim(dir.path(), &args);
+    assert_eq!(code, 0, "{stderr}");
+    for file in ["flows.csv", "slowdown.csv", "pfc.csv", "queues.csv"] {
+        let table = fs::read_to_string(dir.path().join("tables/a").join(file)).unwrap();
+        let header: Vec<&str> = table.lines().next().unwrap().split(',').collect();
+        let row = docs.lines().find(|line| line.starts_with(&format!("| `{file}` |"))).unwrap();
+        let named: Vec<&str> = row.split('`').skip(3).step_by(2).collect();
+        assert_eq!(header, named, "{file}");
+        assert!(
+            table.lines().count() > 1 && table.lines().all(|line| line.split(',').count() == header.len()),
+            "{table}"
+        );
+    }
+    for plot in ["slowdown-web.svg", "pfc.svg", "queues.svg"] {
+        let svg = fs::read_to_string(dir.path().join("plots/b-c-d").join(plot)).unwrap();
+        assert!(svg.starts_with("<svg ") && svg.contains("seed 7"), "{plot}");
+    }
 }
 
 #[test]

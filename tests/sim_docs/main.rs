@@ -77,6 +77,7 @@ pages! {
     storm "storm",
     timely "timely",
     victim "victim",
+    workloads "workloads",
 }
 
 /// Files of `conf/sim` that are no scenarios, but configurations that scenarios refer to.

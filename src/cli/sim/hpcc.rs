@@ -43,7 +43,7 @@ pub fn run(args: &Args, config: &Path) -> Result<(), Failure> {
         warnings::print(std::iter::once(warning.as_str()), true);
     }
     let outputs = prepared.outputs(&outcome);
-    for (path, text) in [&outputs.fct, &outputs.pfc] {
+    for (path, text) in [&outputs.fct, &outputs.pfc].into_iter().chain(&outputs.qlen) {
         files::write(path, text)?;
     }
     if !args.all {

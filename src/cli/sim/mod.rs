@@ -42,10 +42,10 @@ pub struct Args {
     scenario: Option<PathBuf>,
     /// Simulate random fabrics instead of a scenario until one violates an invariant: switches, hosts, cables, flows
     /// and faults are drawn from a seed, and every invariant is checked after each step
-    #[arg(long, conflicts_with_all = ["scenario", "variant", "format", "all", "plots", "samples", "fail_on_loss"])]
+    #[arg(long, conflicts_with_all = ["scenario", "variant", "format", "all", "plots", "samples", "csv", "fail_on_loss"])]
     random: bool,
     /// Run the configuration of HPCC's simulator, with its topology and flows, and write its output files: docs/hpcc.md
-    #[arg(long, value_name = "CONFIG", conflicts_with_all = ["scenario", "random", "variant", "trace", "out"])]
+    #[arg(long, value_name = "CONFIG", conflicts_with_all = ["scenario", "random", "variant", "trace", "csv", "out"])]
     hpcc: Option<PathBuf>,
     /// Number of random fabrics [default: 10000 without --for]
     #[arg(long, requires = "random", value_parser = clap::value_parser!(u64).range(1..))]
@@ -74,6 +74,9 @@ pub struct Args {
     /// Write the samples of the plots as CSV into this file; with several variants, one file each: FILE-VARIANT.csv
     #[arg(long, value_name = "FILE")]
     samples: Option<PathBuf>,
+    /// Write the tables of workloads as CSV into this directory: flows, slowdowns, PFC time, queues; docs/workloads.md
+    #[arg(long, value_name = "DIR")]
+    csv: Option<PathBuf>,
     /// Write a trace for `holdfast replay` into this file; with several variants, one file each, as with --samples
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
@@ -257,7 +260,7 @@ fn part(args: &Args, written: &Written, columns: &[String], runs: &[Run]) -> Par
 /// Runs the scenarios one after the other, and writes the files of each.
 fn run(args: &Args, scenarios: Vec<(String, Scenario)>, claims: &mut Claims) -> Result<Vec<Run>, Failure> {
     // A directory that cannot be created is reported before the long runs.
-    if let Some(dir) = &args.plots {
+    for dir in args.plots.iter().chain(&args.csv) {
         files::make_dir(dir)?;
     }
     let recorded =
@@ -336,6 +339,14 @@ fn write_files(
         files::make_dir(&dir)?;
         for (name, svg) in sim::plot::plots(&run.scenario, &run.outcome) {
             write_plot(&dir.join(name), &svg, claims)?;
+        }
+    }
+    if let Some(dir) = &args.csv {
+        let dir = if count > 1 { dir.join(&run.file) } else { dir.clone() };
+        files::make_dir(&dir)?;
+        for (name, text) in report::workload_files(&run.scenario, &run.outcome) {
+            claims.write(&dir.join(name), "--csv")?;
+            files::write(&dir.join(name), &text)?;
         }
     }
     if let Some(path) = &args.samples {

@@ -298,6 +298,8 @@ fn scenario(link: &Link, seed: u64, sources: usize) -> Scenario {
         duration: Nanos(0),
         drain: Nanos(0),
         sample: Nanos(1_000_000_000),
+        queues: Nanos(0),
+        monitor: None,
         most_events: 1 << 40,
         learning: Learning::Routes,
         routed: None,
@@ -310,6 +312,7 @@ fn scenario(link: &Link, seed: u64, sources: usize) -> Scenario {
         hosts: (0..ports).map(host).collect(),
         links: (0..ports).map(cable).collect(),
         flows: vec![],
+        workloads: Vec::new(),
         faults: vec![Fault {
             at: Nanos(0),
             until: None,

@@ -1,7 +1,7 @@
 //! The configuration: a line for each key.
 
-use super::tokens::Words;
 use crate::config::error::{ConfigErrors, Place};
+use crate::sim::tokens::Words;
 use crate::units::BitRate;
 
 /// ECN thresholds of ports of a rate.
@@ -19,6 +19,7 @@ const LARGEST_BUFFER_MIB: u64 = 16_384;
 /// Longest time in microseconds, and latest end in seconds.
 const LONGEST_US: f64 = 1e9;
 const LATEST_SECONDS: f64 = 1e4;
+const LATEST_NS: u64 = 10_000_000_000_000;
 /// Highest rate of an increase.
 const FASTEST: BitRate = BitRate(800_000_000_000);
 /// Most packets that one ACK acknowledges.
@@ -33,6 +34,10 @@ pub struct Settings {
     pub flows: String,
     pub fct: String,
     pub pfc: String,
+    /// File of queue lengths; empty: none is written.
+    pub qlen: String,
+    pub qlen_start_ns: u64,
+    pub qlen_end_ns: u64,
     pub stop_seconds: f64,
     pub cc_mode: u64,
     pub alpha_interval: f64,
@@ -69,6 +74,9 @@ impl Default for Settings {
             flows: String::new(),
             fct: "fct.txt".to_owned(),
             pfc: "pfc.txt".to_owned(),
+            qlen: String::new(),
+            qlen_start_ns: 2_000_000_000,
+            qlen_end_ns: 2_100_000_000,
             stop_seconds: 3.01,
             cc_mode: 1,
             alpha_interval: 55.0,
@@ -124,9 +132,6 @@ const IGNORED: &[(&str, Ignored)] = &[
     ("PINT_LOG_BASE", Ignored::Silently),
     ("PINT_PROB", Ignored::Silently),
     ("RATE_BOUND", Ignored::RunsAs("1")),
-    ("QLEN_MON_FILE", Ignored::WithWarning),
-    ("QLEN_MON_START", Ignored::WithWarning),
-    ("QLEN_MON_END", Ignored::WithWarning),
 ];
 
 /// Reads a configuration. Returns warnings about keys whose value has no effect.
@@ -204,6 +209,9 @@ fn read_key(
         "FLOW_FILE" => settings.flows = path(words)?,
         "FCT_OUTPUT_FILE" => settings.fct = path(words)?,
         "PFC_OUTPUT_FILE" => settings.pfc = path(words)?,
+        "QLEN_MON_FILE" => settings.qlen = path(words)?,
+        "QLEN_MON_START" => settings.qlen_start_ns = words.within("a time in nanoseconds", 0..=LATEST_NS)?,
+        "QLEN_MON_END" => settings.qlen_end_ns = words.within("a time in nanoseconds", 0..=LATEST_NS)?,
         "SIMULATOR_STOP_TIME" => settings.stop_seconds = words.decimal("a time in seconds", 0.0..=LATEST_SECONDS)?,
         "CC_MODE" => settings.cc_mode = words.take("a number")?,
         "ALPHA_RESUME_INTERVAL" => settings.alpha_interval = time(words)?,

@@ -10,7 +10,7 @@ use super::config::{Ecn, Settings};
 use super::flows::FlowLine;
 use super::path::BaseTimes;
 use super::topology::Topology;
-use super::{Inputs, Prepared};
+use super::{Inputs, Prepared, qlen};
 use crate::config::error::{ConfigError, ConfigErrors};
 use crate::hosts::FlowKind;
 use crate::sets::MAX_PORTS;
@@ -54,9 +54,11 @@ pub fn prepare(inputs: Inputs, seed: Option<u64>) -> Result<Prepared, ConfigErro
     scenario.most_events = u64::MAX;
     scenario.warnings.splice(0..0, warnings.into_iter().chain(plan.warnings.clone()).chain(too_long));
     add_flows(&mut scenario, &plan, epoch_ns)?;
+    scenario.monitor = (!settings.qlen.is_empty()).then(|| qlen::monitor(&settings, epoch_ns));
     Ok(Prepared {
         fct: base.join(&settings.fct),
         pfc: base.join(&settings.pfc),
+        qlen: (!settings.qlen.is_empty()).then(|| base.join(&settings.qlen)),
         payload_bytes: settings.payload_bytes,
         hosts: plan.hosts.clone(),
         switches: plan.switches.clone(),

@@ -1,8 +1,8 @@
 //! The flows: their number, then `src dst pg dport bytes start` for each, ordered by start.
 
-use super::tokens::Words;
 use super::topology::Topology;
 use crate::config::error::ConfigErrors;
+use crate::sim::tokens::Words;
 
 /// A flow.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -31,7 +31,7 @@ pub fn parse(source: &str, text: &str, topology: &Topology) -> Result<Vec<FlowLi
     let mut flows: Vec<FlowLine> = Vec::new();
     for _ in 0..count {
         let place = words.word("a flow")?;
-        let host = |word: super::tokens::Word<'_>, words: &Words<'_>| {
+        let host = |word: crate::sim::tokens::Word<'_>, words: &Words<'_>| {
             let node = word.text.parse().ok().filter(|&node: &usize| topology.is_switch.get(node) == Some(&false));
             node.ok_or_else(|| words.error(word.place, format!("`{}` is not a host of the topology", word.text)))
         };

@@ -7,14 +7,13 @@ mod config;
 mod convert;
 mod flows;
 mod path;
+mod qlen;
 mod slowdown;
 #[cfg(test)]
 mod tests;
-mod tokens;
 mod topology;
 mod write;
 
-pub use self::slowdown::Bucket;
 pub use self::write::Outputs;
 
 use std::path::{Path, PathBuf};
@@ -59,6 +58,8 @@ pub struct Prepared {
     epoch_ns: u64,
     fct: PathBuf,
     pfc: PathBuf,
+    /// File of queue lengths, if it is written.
+    qlen: Option<PathBuf>,
 }
 
 impl Inputs {

@@ -105,6 +105,27 @@ fn completion_times_have_hpccs_columns() {
 }
 
 #[test]
+fn queue_lengths_are_counted_by_kilobytes_until_each_dump() {
+    let flows = "2\n1 3 3 100 3000000 2.0999\n2 3 3 100 3000000 2.0999\n";
+    let monitor = "QLEN_MON_FILE mix/q.txt\nQLEN_MON_START 2099900000\nQLEN_MON_END 2100200000\n";
+    let config = CONFIG.replace("CC_MODE 3", "CC_MODE 1").replace("HAS_WIN 1", "HAS_WIN 0");
+    let config = config.replace("TIME 2.1 ", "TIME 2.2 ") + monitor;
+    let prepared = inputs(&config, &TOPOLOGY.replace("0.01\n", "0\n"), flows).unwrap().prepare(None).unwrap();
+    let outcome = crate::sim::run(&prepared.scenario, &mut |_| ());
+    let (path, text) = prepared.outputs(&outcome).qlen.expect("the configuration asks for it");
+    assert_eq!(path, Path::new("dir/mix/q.txt"));
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines[0], "time: 2100000000");
+    let ports: Vec<Vec<u64>> =
+        lines[1..].iter().map(|line| line.split(' ').map(|word| word.parse().unwrap()).collect()).collect();
+    let ends: Vec<[u64; 2]> = ports.iter().map(|port| [port[0], port[1]]).collect();
+    assert_eq!(ends, [[0, 1], [0, 2], [0, 3], [0, 4], [4, 1], [4, 2], [6, 1], [6, 2]]);
+    assert!(ports.iter().all(|port| port[2..].iter().sum::<u64>() == 1001), "{text}");
+    // 100 us of twice the rate: the queue of port 3 grows, until DCQCN slows the senders down.
+    assert!(ports[2].len() > 100 && ports.iter().enumerate().all(|(at, port)| at == 2 || port.len() == 3), "{text}");
+}
+
+#[test]
 fn pauses_have_time_node_type_interface_and_event() {
     // Without congestion control and windows, two hosts overload a third.
     let flows = "2\n1 3 3 100 3000000 2\n2 3 3 100 3000000 2\n";
@@ -215,11 +236,11 @@ fn flows_that_start_in_one_nanosecond_are_in_order() {
 
 #[test]
 fn keys_without_effect_are_named() {
-    let config = format!("{CONFIG}FAST_REACT 0\nRATE_BOUND 1\nQLEN_MON_FILE mix/q.txt\nINT_MULTI 4\n");
+    let config = format!("{CONFIG}FAST_REACT 0\nRATE_BOUND 1\nTRACE_FILE mix/q.txt\nINT_MULTI 4\n");
     let (_, warnings) = config::parse("c.txt", &config).unwrap();
     assert_eq!(
         warnings,
-        ["c.txt:18: FAST_REACT has no effect here; the run is as with 1", "c.txt:20: QLEN_MON_FILE has no effect here"]
+        ["c.txt:18: FAST_REACT has no effect here; the run is as with 1", "c.txt:20: TRACE_FILE has no effect here"]
     );
 }
 

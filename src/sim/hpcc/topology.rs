@@ -1,7 +1,7 @@
 //! The topology: `nodes switches links`, the numbers of the switches, then `src dst rate delay loss` for each link.
 
-use super::tokens::Words;
 use crate::config::error::ConfigErrors;
+use crate::sim::tokens::Words;
 use crate::units::{BitRate, Nanos};
 
 /// A link between two nodes.

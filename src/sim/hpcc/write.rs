@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::Prepared;
 use super::flows::FlowLine;
@@ -33,19 +33,25 @@ pub struct Outputs<'a> {
     pub fct: (&'a Path, String),
     /// Path and content of the pauses.
     pub pfc: (&'a Path, String),
+    /// Path and content of the queue lengths, if they were asked for.
+    pub qlen: Option<(&'a Path, String)>,
 }
 
 impl Prepared {
     /// Paths of the output files.
     #[must_use]
-    pub fn output_paths(&self) -> [&Path; 2] {
-        [&self.fct, &self.pfc]
+    pub fn output_paths(&self) -> impl Iterator<Item = &Path> {
+        [&self.fct, &self.pfc].into_iter().chain(&self.qlen).map(PathBuf::as_path)
     }
 
     /// Returns the output files of the run with this `outcome`.
     #[must_use]
     pub fn outputs(&self, outcome: &Outcome) -> Outputs<'_> {
-        Outputs { fct: (&self.fct, self.fct_lines(outcome)), pfc: (&self.pfc, self.pfc_lines(outcome)) }
+        Outputs {
+            fct: (&self.fct, self.fct_lines(outcome)),
+            pfc: (&self.pfc, self.pfc_lines(outcome)),
+            qlen: self.qlen.as_deref().map(|path| (path, self.qlen_lines(outcome))),
+        }
     }
 
     /// Returns the completed flows, in the order of the inputs. A flow is complete when its sender has the last ACK.

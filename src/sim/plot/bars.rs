@@ -24,7 +24,14 @@ pub fn bars(title: &str, unit: &str, labels: &[String], series: &[(String, Vec<f
     draw(title, "", unit, labels, series)
 }
 
-fn draw(title: &str, subtitle: &str, unit: &str, labels: &[String], series: &[(String, Vec<f64>)]) -> String {
+/// Draws [`bars`] with a subtitle.
+pub(super) fn draw(
+    title: &str,
+    subtitle: &str,
+    unit: &str,
+    labels: &[String],
+    series: &[(String, Vec<f64>)],
+) -> String {
     let widest = labels.iter().map(|label| text_width(label)).fold(0.0, f64::max);
     let left = (widest + 24.0).clamp(84.0, WIDTH / 2.0);
     let mut svg = Svg::new(WIDTH);

@@ -1,4 +1,4 @@
-//! A figure: panels below each other that share the time axis.
+//! A figure: panels below each other that share the horizontal axis, which is time but for distributions.
 
 use super::axis::{Unit, join, thin, ticks, time_unit};
 use super::svg::{Anchor, Rect, Svg, text_width};
@@ -16,14 +16,28 @@ const LINE: f64 = 18.0;
 const ROW: f64 = 22.0;
 const GAP: f64 = 14.0;
 
-/// Points: time in picoseconds, and value in the panel's unit.
+/// Points: time in picoseconds or place on another axis, and value in the panel's unit.
 pub type Points = Vec<(f64, f64)>;
 
 pub struct Figure {
     pub title: String,
     pub subtitle: String,
-    pub end_ps: u64,
+    pub across: Across,
     pub panels: Vec<Panel>,
+}
+
+/// The horizontal axis, from zero to `most`, shown in `unit`.
+pub struct Across {
+    pub name: &'static str,
+    pub unit: Unit,
+    pub most: f64,
+}
+
+impl Across {
+    /// Returns the time axis of a run that ends at `end_ps`.
+    pub fn time(end_ps: u64) -> Self {
+        Self { name: "time", unit: time_unit(end_ps), most: end_ps as f64 }
+    }
 }
 
 pub struct Panel {
@@ -95,20 +109,20 @@ impl Figure {
         svg.bold(LEFT, 22.0, 15, &self.title);
         svg.faint(LEFT, 39.0, Anchor::Start, &self.subtitle);
         let mut top = HEAD;
-        let unit = time_unit(self.end_ps);
+        let Across { name, unit, most: end } = self.across;
         for (index, panel) in self.panels.iter().enumerate() {
             let body = head(&mut svg, panel, top);
             let rect = Rect { x: LEFT, y: body, width: WIDTH - LEFT - RIGHT, height: panel.height() };
             let most = if let Scale::Values { most, .. } = panel.scale { most.max(1e-9) } else { 1.0 };
-            let frame = Frame { rect, end: (self.end_ps as f64).max(1.0), most };
+            let frame = Frame { rect, end: end.max(1.0), most };
             let is_last = index + 1 == self.panels.len();
-            time_axis(&mut svg, &frame, unit, is_last);
+            across(&mut svg, &frame, unit, is_last);
             panel.axis(&mut svg, &frame);
             panel.layers.iter().for_each(|layer| layer.draw(&mut svg, &frame));
             svg.frame(rect);
             top = body + rect.height + GAP;
         }
-        svg.text(LEFT + (WIDTH - LEFT - RIGHT) / 2.0, top + 22.0, Anchor::Middle, &format!("time ({})", unit.1));
+        svg.text(LEFT + (WIDTH - LEFT - RIGHT) / 2.0, top + 22.0, Anchor::Middle, &format!("{name} ({})", unit.1));
         svg.finish(top + 32.0)
     }
 }
@@ -165,7 +179,7 @@ fn head(svg: &mut Svg, panel: &Panel, top: f64) -> f64 {
     y + LINE + 2.0
 }
 
-fn time_axis(svg: &mut Svg, frame: &Frame, unit: Unit, has_labels: bool) {
+fn across(svg: &mut Svg, frame: &Frame, unit: Unit, has_labels: bool) {
     let bottom = frame.rect.y + frame.rect.height;
     for (value, label) in ticks(frame.end / unit.0, 10) {
         let x = frame.x(value * unit.0);

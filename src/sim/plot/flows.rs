@@ -1,6 +1,6 @@
 //! Throughput over time, by flow or by receiver and class.
 
-use super::figure::{Figure, Layer, Panel, Points, Scale, Shape};
+use super::figure::{Across, Figure, Layer, Panel, Points, Scale, Shape};
 use super::subtitle;
 use super::svg::PALETTE;
 use crate::sim::outcome::Outcome;
@@ -44,7 +44,12 @@ pub fn figure(scenario: &Scenario, outcome: &Outcome) -> Option<Figure> {
     let height = 300.0;
     let scale = Scale::Values { title: "rate (Gb/s)".to_owned(), unit: (1e9, "Gb/s"), most: most * 1.08, height };
     let panels = vec![Panel { title, scale, layers }];
-    Some(Figure { title: "throughput".to_owned(), subtitle: subtitle(scenario), end_ps: outcome.end_ps, panels })
+    Some(Figure {
+        title: "throughput".to_owned(),
+        subtitle: subtitle(scenario),
+        across: Across::time(outcome.end_ps),
+        panels,
+    })
 }
 
 fn layers(groups: &[Group], lines: Vec<Points>, rates: Vec<Points>) -> Vec<Layer> {

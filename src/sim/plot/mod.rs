@@ -9,6 +9,7 @@ mod figure;
 mod flows;
 mod port;
 mod svg;
+mod workloads;
 
 use std::collections::HashSet;
 
@@ -18,7 +19,8 @@ use super::outcome::Outcome;
 use super::spec::Scenario;
 
 /// Draws all plots of a run, each with a unique file name. There is one for each class of a switch port, one for the
-/// throughput of flows, and one for message completion times. Plots without content are left out.
+/// throughput of flows, and one for message completion times. Workloads add slowdowns, PFC time and queue lengths.
+/// Plots without content are left out.
 #[must_use]
 pub fn plots(scenario: &Scenario, outcome: &Outcome) -> Vec<(String, String)> {
     let mut plots = Vec::new();
@@ -28,6 +30,7 @@ pub fn plots(scenario: &Scenario, outcome: &Outcome) -> Vec<(String, String)> {
     }
     plots.extend(flows::figure(scenario, outcome).map(|figure| ("throughput".to_owned(), figure.draw())));
     plots.extend(bars::completion(scenario, outcome).map(|picture| ("completion".to_owned(), picture)));
+    plots.extend(workloads::plots(scenario, outcome));
     name_files(&mut plots);
     plots
 }

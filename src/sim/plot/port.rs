@@ -1,7 +1,7 @@
 //! A class of a switch port over time: its queue and marks, its group and headroom, and its pauses.
 
 use super::axis::size_unit;
-use super::figure::{Figure, Layer, Panel, Points, Scale, Shape};
+use super::figure::{Across, Figure, Layer, Panel, Points, Scale, Shape};
 use super::subtitle;
 use super::svg::{BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION};
 use crate::dataplane::{PortSpec, SwitchSpec};
@@ -37,7 +37,7 @@ pub fn figure(
     .collect();
     let name = format!("{}.{}-class{}", switch.name, port_spec.name, class.class);
     let title = format!("{} {}, class {}", switch.name, port_spec.name, class.class);
-    let figure = Figure { title, subtitle: subtitle(scenario), end_ps: outcome.end_ps, panels };
+    let figure = Figure { title, subtitle: subtitle(scenario), across: Across::time(outcome.end_ps), panels };
     (!figure.panels.is_empty()).then_some((name, figure))
 }
 

@@ -29,9 +29,9 @@ type Waits = BTreeMap<PortRef, BTreeSet<PortRef>>;
 /// Pairs of ports that bridged lossless frames take one after the other.
 fn bridged_pairs(scenario: &Scenario) -> Vec<(PortRef, PortRef)> {
     let (cables, mut pairs) = (Cables::new(scenario), Vec::new());
-    for flow in scenario.flows.iter().filter(|flow| flow.lossless) {
-        let toward = cables.toward(flow.to);
-        let (mut at, mut before) = (cables.port_of(flow.from).map(|port| port.switch), None);
+    for (from, to) in scenario.lossless_pairs() {
+        let toward = cables.toward(to);
+        let (mut at, mut before) = (cables.port_of(from).map(|port| port.switch), None);
         while let Some(port) = at.and_then(|switch| Some(PortRef { switch, port: toward[switch]? })) {
             at = match cables.peer(port) {
                 Some(End::Port(next)) => Some(next.switch),
@@ -46,8 +46,8 @@ fn bridged_pairs(scenario: &Scenario) -> Vec<(PortRef, PortRef)> {
 /// Pairs of ports that routed lossless frames may take one after the other.
 fn routed_pairs(scenario: &Scenario) -> Vec<(PortRef, PortRef)> {
     let (cables, fabric) = (Cables::new(scenario), Fabric::new(scenario));
-    let flows = scenario.flows.iter().filter(|flow| flow.lossless);
-    let ends = flows.filter_map(|flow| Some((cables.port_of(flow.from)?, cables.port_of(flow.to)?)));
+    let ends = scenario.lossless_pairs().into_iter();
+    let ends = ends.filter_map(|(from, to)| Some((cables.port_of(from)?, cables.port_of(to)?)));
     ends.flat_map(|(from, to)| fabric.egress_pairs(from, to)).collect()
 }
 

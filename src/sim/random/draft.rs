@@ -28,6 +28,7 @@ pub struct Draft {
     pub hosts: Vec<HostDraft>,
     pub links: Vec<LinkDraft>,
     pub flows: Vec<FlowDraft>,
+    pub workloads: Vec<WorkloadDraft>,
     pub faults: Vec<FaultDraft>,
 }
 
@@ -189,6 +190,32 @@ pub enum LoadDraft {
     Messages(u64, u64, u64),
 }
 
+/// A workload among hosts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkloadDraft {
+    pub pattern: PatternDraft,
+    /// Numbers of the hosts, which send and receive. Without two of them there is no workload.
+    pub hosts: Vec<usize>,
+    pub class: u8,
+    pub frame: u16,
+    pub ecn: bool,
+    pub start: u64,
+    pub control: Option<&'static str>,
+    pub transport: Option<TransportDraft>,
+}
+
+/// Pattern of a workload. Sizes are bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PatternDraft {
+    /// Name of the sizes, and load in millionths.
+    Poisson(&'static str, u64),
+    /// Size, and time from one incast to the next.
+    Incast(u64, u64),
+    AllToAll(u64),
+    /// Whether it is a tree, size, and rounds.
+    AllReduce(bool, u64, u64),
+}
+
 /// A cable: of a host, or between switches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cable {
@@ -248,6 +275,8 @@ impl Draft {
     pub fn remove_host(&mut self, id: usize) {
         self.hosts.retain(|host| host.id != id);
         self.flows.retain(|flow| flow.from != id && flow.to != id);
+        self.workloads.iter_mut().for_each(|workload| workload.hosts.retain(|host| *host != id));
+        self.workloads.retain(|workload| workload.hosts.len() > 1);
         self.faults.retain(|fault| {
             let (host, cable, _) = fault.kind.touches();
             host != Some(id) && cable != Some(Cable::Host(id))

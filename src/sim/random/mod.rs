@@ -121,7 +121,12 @@ fn summary(scenario: &Scenario, outcome: &Outcome) -> RunSummary {
     debug_assert_eq!(scenario.flows.len(), outcome.flows.len());
     RunSummary {
         events: outcome.events,
-        frames: outcome.flows.iter().map(|flow| flow.sent_frames).sum(),
+        frames: outcome
+            .flows
+            .iter()
+            .chain(outcome.workloads.iter().map(|workload| &workload.sum))
+            .map(|flow| flow.sent_frames)
+            .sum(),
         checks: outcome.checks,
         waived: !outcome.waivers.is_empty(),
         ending: outcome.ending,

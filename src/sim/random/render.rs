@@ -4,7 +4,8 @@ use std::fmt::Write;
 
 use super::draft::{
     Cable, ClassDraft, CrossingDraft, Draft, FaultDraft, FaultKindDraft, FlowDraft, FrameDraft, HeadroomDraft,
-    HostDraft, LimitDraft, LoadDraft, PortDraft, SlowReceiver, SwitchDraft, TransportDraft,
+    HostDraft, LimitDraft, LoadDraft, PatternDraft, PortDraft, SlowReceiver, SwitchDraft, TransportDraft,
+    WorkloadDraft,
 };
 use crate::sets::ClassSet;
 
@@ -24,6 +25,7 @@ pub fn yaml(draft: &Draft) -> String {
     out += "hosts:\n";
     draft.hosts.iter().for_each(|host| write_host(&mut out, host));
     write_list(&mut out, "flows", draft.flows.iter().map(flow));
+    write_list(&mut out, "workloads", draft.workloads.iter().map(workload));
     let links = draft.links.iter().map(|link| {
         let ([a, b], id) = (link.ends, link.id);
         format!("a: s{a}.u{id}, b: s{b}.u{id}, length: {}m", link.length)
@@ -186,6 +188,33 @@ fn flow(flow: &FlowDraft) -> String {
         flow.dcqcn.then(|| "dcqcn: true".to_owned()),
         flow.control.map(|control| format!("cc: {control}")),
         flow.transport.map(transport),
+    ];
+    parts.into_iter().flatten().collect::<Vec<String>>().join(", ")
+}
+
+fn workload(workload: &WorkloadDraft) -> String {
+    let hosts = workload.hosts.iter().map(|host| format!("h{host}")).collect::<Vec<String>>().join(", ");
+    let pattern = match workload.pattern {
+        PatternDraft::Poisson(sizes, load) => {
+            format!("sizes: {sizes}, load: {}.{:04}%, from: [{hosts}], to: [{hosts}]", load / 10_000, load % 10_000)
+        }
+        PatternDraft::Incast(size, every) => format!(
+            "incast: {{senders: {}, size: {size}B, every: {}, poisson: true}}, from: [{hosts}], to: [{hosts}]",
+            workload.hosts.len() - 1,
+            time(every)
+        ),
+        PatternDraft::AllToAll(size) => format!("all_to_all: {size}B, hosts: [{hosts}]"),
+        PatternDraft::AllReduce(is_tree, size, times) => {
+            let shape = if is_tree { "tree" } else { "ring" };
+            format!("all_reduce: {shape}, size: {size}B, times: {times}, hosts: [{hosts}]")
+        }
+    };
+    let parts = [
+        Some(pattern),
+        Some(format!("dscp: {}, frame: {}, ecn: {}", workload.class * 8, workload.frame, workload.ecn)),
+        Some(format!("start: {}", time(workload.start))),
+        workload.control.map(|control| format!("cc: {control}")),
+        workload.transport.map(transport),
     ];
     parts.into_iter().flatten().collect::<Vec<String>>().join(", ")
 }

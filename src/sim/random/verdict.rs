@@ -2,7 +2,7 @@
 
 use super::deadlock::can_deadlock;
 use super::draft::LEAST_DRAIN;
-use crate::sim::outcome::{Ending, FlowOutcome, Outcome, Violation};
+use crate::sim::outcome::{Ending, FlowOutcome, Outcome, Violation, WorkloadOutcome};
 use crate::sim::spec::{FaultKind, Scenario};
 
 /// Returns the failure of a run: a violated invariant, a run that does not end, or one that does not drain for no known
@@ -17,6 +17,7 @@ pub fn judge(scenario: &Scenario, outcome: &Outcome) -> Option<Violation> {
         Ending::Undrained { .. } if scenario.drain < LEAST_DRAIN => None,
         Ending::Undrained { .. } if holds_for_good(scenario) || can_deadlock(scenario) => None,
         Ending::Undrained { .. } if outcome.flows.iter().any(repeats) => None,
+        Ending::Undrained { .. } if outcome.workloads.iter().any(is_open) => None,
         Ending::Undrained { frames } => {
             let what = format!(
                 "{frames} frames never arrived, without a fault that blocks them for good and without a loop of links"
@@ -31,6 +32,12 @@ pub fn judge(scenario: &Scenario, outcome: &Outcome) -> Option<Violation> {
 fn repeats(flow: &FlowOutcome) -> bool {
     let is_open = !flow.is_settled || flow.failed_flows > 0;
     flow.is_reliable && is_open && (flow.repeated_frames > 0 || flow.lost_frames() > 0)
+}
+
+/// Whether reliable flows of a workload may still send lost frames again, or have given up.
+fn is_open(workload: &WorkloadOutcome) -> bool {
+    let sum = &workload.sum;
+    sum.is_reliable && workload.completed < workload.started && (sum.repeated_frames > 0 || sum.lost_frames() > 0)
 }
 
 /// Whether a fault pauses, stops or slows a part of the fabric to the end of the run, or loses frames.

@@ -4,8 +4,9 @@ use std::borrow::Cow;
 
 use super::class_time::ClassTime;
 use super::csv::whole;
-use super::group::{groups, sum, together};
+use super::group::{all, groups, together};
 use super::verdict::sent_and_lost;
+use super::workloads::{self, slowdown};
 use super::{late, show};
 use crate::dataplane::DropReason;
 use crate::headroom::WIRE_OVERHEAD;
@@ -57,10 +58,10 @@ pub const COLUMNS: &[Column] = &[
     column("pauses", "pauses_sent", |_, o| Measure::Count(classes(o, |class| class.pauses_tx))),
     column("held", "peers_held_ps", |_, o| Measure::Time(classes(o, |class| class.held_ps))),
     column("marked", "marked_per_million", |_, o| {
-        let all = sum(o.flows.iter());
+        let all = all(o);
         Measure::Share(all.marked_frames, all.received_frames)
     }),
-    column("CNPs", "cnps", |_, o| Measure::Count(sum(o.flows.iter()).cnps)),
+    column("CNPs", "cnps", |_, o| Measure::Count(all(o).cnps)),
     column("headroom", "headroom_highest_bytes", |s, o| Measure::Bytes(switches(s, o, headroom))),
     column("lossless pool", "lossless_shared_highest_bytes", |s, o| {
         Measure::Bytes(switches(s, o, |switch| switch.shared_highest_cells[1]))
@@ -68,13 +69,13 @@ pub const COLUMNS: &[Column] = &[
     column("lossy pool", "lossy_shared_highest_bytes", |s, o| {
         Measure::Bytes(switches(s, o, |switch| switch.shared_highest_cells[0]))
     }),
-    column("message p50", "completion_p50_ps", |_, o| Measure::Time(sum(o.flows.iter()).completion.p50_ps)),
-    column("p99", "completion_p99_ps", |_, o| Measure::Time(sum(o.flows.iter()).completion.p99_ps)),
-    column("max", "completion_max_ps", |_, o| Measure::Time(sum(o.flows.iter()).completion.most_ps)),
-    column("repeated", "repeated_frames", |_, o| Measure::Count(sum(o.flows.iter()).repeated_frames)),
-    column("timeouts", "timeouts", |_, o| Measure::Count(sum(o.flows.iter()).timeouts)),
-    column("failed flows", "failed_flows", |_, o| Measure::Count(sum(o.flows.iter()).failed_flows)),
-    column("messages", "completions", |_, o| Measure::Count(sum(o.flows.iter()).completion.count)),
+    column("message p50", "completion_p50_ps", |_, o| Measure::Time(all(o).completion.p50_ps)),
+    column("p99", "completion_p99_ps", |_, o| Measure::Time(all(o).completion.p99_ps)),
+    column("max", "completion_max_ps", |_, o| Measure::Time(all(o).completion.most_ps)),
+    column("repeated", "repeated_frames", |_, o| Measure::Count(all(o).repeated_frames)),
+    column("timeouts", "timeouts", |_, o| Measure::Count(all(o).timeouts)),
+    column("failed flows", "failed_flows", |_, o| Measure::Count(all(o).failed_flows)),
+    column("messages", "completions", |_, o| Measure::Count(all(o).completion.count)),
     column("slowest", "lossless_slowest_bits_per_second", |s, o| {
         Measure::Rate(rates(s, o).into_iter().reduce(f64::min).unwrap_or(0.0))
     }),
@@ -129,6 +130,9 @@ pub const COLUMNS: &[Column] = &[
     sampled("late fairness", "late_fairness_per_million", late::fair),
     sampled("late queue p50", "late_queue_p50_bytes", late::median_depth),
     sampled("late queue p99", "late_queue_p99_bytes", late::high_depth),
+    column("slowdown p50", "slowdown_p50_per_million", |_, o| Measure::Part(slowdown(o)[0])),
+    column("slowdown p95", "slowdown_p95_per_million", |_, o| Measure::Part(slowdown(o)[1])),
+    column("slowdown p99", "slowdown_p99_per_million", |_, o| Measure::Part(slowdown(o)[2])),
 ];
 
 /// Whether `title` is the title of a column. The `columns` of a scenario may also name a flow, which stands for its
@@ -245,7 +249,7 @@ fn wire_rate(port: PortRef, outcome: &Outcome) -> f64 {
     let classes = outcome.switches.get(port.switch).and_then(|switch| switch.ports.get(port.port));
     let bytes = |class: &ClassOutcome| class.tx_bytes + WIRE_OVERHEAD * class.tx_frames;
     let bytes: u64 = classes.into_iter().flat_map(|port| &port.classes).map(bytes).sum();
-    let time = outcome.flows.iter().map(|flow| flow.last_arrival_ps).max().unwrap_or(0);
+    let time = all(outcome).last_arrival_ps;
     bytes as f64 * 8e12 / time.max(1) as f64
 }
 
@@ -256,7 +260,9 @@ fn ports(outcome: &Outcome) -> impl Iterator<Item = &PortOutcome> {
 /// Returns the total rate that lossless or lossy flows received, in bits per second.
 fn rate(scenario: &Scenario, outcome: &Outcome, lossless: bool) -> f64 {
     let groups = groups(scenario, outcome, usize::MAX);
-    groups.iter().filter(|group| group.lossless == lossless).map(|group| group.rate).sum()
+    let flows: f64 = groups.iter().filter(|group| group.lossless == lossless).map(|group| group.rate).sum();
+    let workloads = (0..outcome.workloads.len()).filter(|&of| scenario.workloads[of].is_lossless() == lossless);
+    flows + workloads.map(|number| workloads::rate(scenario, outcome, number)).sum::<f64>()
 }
 
 /// Sums a count over all classes of all ports.

@@ -10,8 +10,8 @@ use crate::sets::CLASSES;
 use crate::sim::control::ControlSpec;
 use crate::sim::control::dcqcn::DcqcnSpec;
 use crate::sim::outcome::{
-    ClassOutcome, ClassSeries, Ending, FlowOutcome, HostOutcome, LinkOutcome, Outcome, Pause, PortOutcome, PortSeries,
-    Samples, Spread, SwitchOutcome,
+    ClassOutcome, ClassSeries, Completions, Ending, FlowOutcome, HostOutcome, LinkOutcome, Outcome, Pause, PortOutcome,
+    PortSeries, Samples, Spread, SwitchOutcome,
 };
 use crate::sim::spec::{
     End, FlowNode, FrameSizes, HostNode, Learning, LinkNode, Load, MessageSize, PollSpec, PortRef, Scenario, SwitchNode,
@@ -91,6 +91,8 @@ pub(in crate::sim) fn scenario() -> Scenario {
         duration: Nanos(2_000_000),
         drain: Nanos(1_000_000),
         sample: Nanos(1_000),
+        queues: Nanos(0),
+        monitor: None,
         most_events: 1_000_000,
         learning: Learning::Routes,
         routed: None,
@@ -103,6 +105,7 @@ pub(in crate::sim) fn scenario() -> Scenario {
         hosts: (0..3).map(host).collect(),
         links: (0..3).map(link).collect(),
         flows: vec![first, flow("h2-h3", 1, 3), flow("h2-h3.2", 1, 0)],
+        workloads: Vec::new(),
         faults: Vec::new(),
         watch: Vec::new(),
         columns: Vec::new(),
@@ -277,6 +280,11 @@ pub(in crate::sim) fn run() -> (Scenario, Outcome) {
         links: vec![LinkOutcome::default(); 3],
         pauses: pauses(),
         pauses_left_out: 0,
+        workloads: Vec::new(),
+        completions: Completions::default(),
+        most_flows_at_once: 0,
+        queues: None,
+        queue_dumps: Vec::new(),
         samples: samples(2_150),
     };
     (scenario(), outcome)

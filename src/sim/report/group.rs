@@ -66,24 +66,16 @@ pub(in crate::sim) fn sum<'a>(flows: impl Iterator<Item = &'a FlowOutcome> + Clo
         acknowledged: together(flows.clone().map(|flow| &flow.acknowledged)),
         ..FlowOutcome::default()
     };
-    for flow in flows {
-        all.sent_frames += flow.sent_frames;
-        all.sent_bytes += flow.sent_bytes;
-        all.received_frames += flow.received_frames;
-        all.received_bytes += flow.received_bytes;
-        all.marked_frames += flow.marked_frames;
-        all.cnps += flow.cnps;
-        all.late_frames += flow.late_frames;
-        all.duplicate_frames += flow.duplicate_frames;
-        all.discarded_frames += flow.discarded_frames;
-        all.repeated_frames += flow.repeated_frames;
-        all.naks += flow.naks;
-        all.timeouts += flow.timeouts;
-        all.failed_flows += flow.failed_flows;
-        all.messages += flow.messages;
-        all.rate_at_end += flow.rate_at_end;
-        all.last_arrival_ps = all.last_arrival_ps.max(flow.last_arrival_ps);
-    }
+    flows.for_each(|flow| all.add(flow));
+    all
+}
+
+/// Returns the results of all flows and workloads together.
+pub(in crate::sim) fn all(outcome: &Outcome) -> FlowOutcome {
+    let mut all = sum(outcome.flows.iter());
+    outcome.workloads.iter().for_each(|workload| all.add(&workload.sum));
+    let times = outcome.workloads.iter().map(|workload| &workload.time);
+    all.completion = together(outcome.flows.iter().map(|flow| &flow.completion).chain(times));
     all
 }
 

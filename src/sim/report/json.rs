@@ -9,6 +9,7 @@ use super::csv::whole;
 use super::group::{Group, groups};
 use super::table::end_name;
 use super::verdict::verdict;
+use super::workloads_json;
 use crate::dataplane::DropReason;
 use crate::sim::outcome::{
     ClassOutcome, ClassSeries, Ending, HopOutcome, HostOutcome, LinkOutcome, Outcome, Pause, PortOutcome, PortSeries,
@@ -58,6 +59,12 @@ pub fn json(scenario: &Scenario, outcome: &Outcome, samples: bool) -> Value {
         "links": links(scenario, outcome),
         "pauses": outcome.pauses.len() as u64 + outcome.pauses_left_out,
     });
+    if let Some(object) = value.as_object_mut().filter(|_| !scenario.workloads.is_empty()) {
+        object.insert("workloads".to_owned(), workloads_json::workloads(scenario, outcome));
+        object.insert("most_flows_at_once".to_owned(), outcome.most_flows_at_once.into());
+        object.insert("pfc_tiers".to_owned(), workloads_json::pfc_tiers(scenario, outcome));
+        object.insert("queues".to_owned(), outcome.queues.as_ref().map(workloads_json::queues).into());
+    }
     if samples && let Some(object) = value.as_object_mut() {
         object.insert("pause_list".to_owned(), pauses(scenario, outcome));
         object.insert("pauses_left_out".to_owned(), outcome.pauses_left_out.into());
@@ -76,7 +83,7 @@ pub(super) fn ending(ending: Ending) -> &'static str {
     }
 }
 
-fn spread(spread: &Spread) -> Value {
+pub(super) fn spread(spread: &Spread) -> Value {
     json!({
         "count": spread.count,
         "mean_ps": spread.mean_ps(),

@@ -9,9 +9,13 @@ pub(in crate::sim) mod group;
 mod json;
 mod late;
 mod show;
+pub mod slowdown;
 mod starved;
 mod table;
+pub mod tiers;
 mod verdict;
+pub mod workloads;
+mod workloads_json;
 
 pub use columns::needs_samples;
 pub(in crate::sim) use columns::{column_titles, is_column};
@@ -22,6 +26,7 @@ pub use csv::{csv, samples_csv};
 pub use json::json;
 pub use table::table;
 pub use verdict::{FlowVerdict, verdict};
+pub use workloads_json::files as workload_files;
 
 #[cfg(test)]
 pub(in crate::sim) mod fixture;

@@ -16,8 +16,6 @@ const NAMED: usize = 4;
 const JUDGED_PART: u64 = 10;
 /// Shortest frame on the wire, in bytes without the frame check sequence.
 const SHORTEST: u64 = 60;
-/// Mean size of a message of the web search workload, in bytes.
-const WEB_SEARCH_MEAN: u64 = 1_700_000;
 /// Picoseconds in a second.
 const SECOND_PS: u128 = 1_000_000_000_000;
 
@@ -79,7 +77,7 @@ fn wanted_frames(flow: &FlowNode, span_ps: u64) -> u64 {
             let bytes = match size {
                 MessageSize::Fixed(bytes) => bytes.0,
                 MessageSize::Uniform(low, high) => low.0.midpoint(high.0),
-                MessageSize::WebSearch => WEB_SEARCH_MEAN,
+                MessageSize::Known(distribution) => distribution.cdf().mean(),
             };
             let messages = (span_ps / ps(every).max(1) + 1).min(count.map_or(u64::MAX, u64::from));
             by_rate(span_ps).min(messages.saturating_mul(bytes.div_ceil(len).max(1)))

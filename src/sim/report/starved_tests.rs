@@ -3,6 +3,7 @@ use super::super::{table, verdict};
 use super::*;
 use crate::sim::outcome::BacklogHold;
 use crate::sim::scenario::{self, Options};
+use crate::sim::workload::Distribution;
 use crate::units::{Bytes, Nanos};
 
 const US: u64 = 1_000_000;
@@ -82,7 +83,11 @@ fn wanted_frames_follow_the_load() {
     let messages = |size, count| Load::Messages { size, every: Nanos(100_000), poisson: false, count };
     assert_eq!(wanted(messages(MessageSize::Fixed(Bytes(2_500)), None), fixed), 63);
     assert_eq!(wanted(messages(MessageSize::Fixed(Bytes(2_500)), Some(2)), fixed), 6);
-    assert_eq!(wanted(messages(MessageSize::WebSearch, None), fixed), 2_441, "no more than the rate allows");
+    assert_eq!(
+        wanted(messages(MessageSize::Known(Distribution::WebSearch), None), fixed),
+        2_441,
+        "no more than the rate allows"
+    );
 }
 
 /// Runs `conf/sim/isolation.yaml` for one millisecond on a core for which shedding a frame takes as long as receiving

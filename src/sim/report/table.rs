@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::group::{Group, groups};
 use super::show::{NOTHING, cells, class, picoseconds, quantiles, share, span};
-use super::verdict;
+use super::{verdict, workloads};
 use crate::dataplane::DropReason;
 use crate::sim::outcome::{ClassOutcome, Outcome, PortOutcome};
 use crate::sim::spec::{End, PortRef, Scenario};
@@ -24,7 +24,9 @@ pub fn table(scenario: &Scenario, outcome: &Outcome, all: bool) -> String {
     let most = if all { usize::MAX } else { MOST_FLOWS };
     let groups = groups(scenario, outcome, most);
     let mut text = head(scenario, outcome);
-    let _ = write!(text, "\n{}", flows(&groups));
+    if !scenario.flows.is_empty() || scenario.workloads.is_empty() {
+        let _ = write!(text, "\n{}", flows(&groups));
+    }
     if scenario.flows.len() > most {
         let count = grouped(scenario.flows.len() as u64);
         let _ = writeln!(text, "({count} flows by receiver and class: p50 of the median flow, p99 of the worst flow;");
@@ -38,6 +40,7 @@ pub fn table(scenario: &Scenario, outcome: &Outcome, all: bool) -> String {
             let _ = write!(text, "\n{table}");
         }
     }
+    text += &workloads::tables(scenario, outcome);
     text.push('\n');
     for waiver in &outcome.waivers {
         let _ = writeln!(text, "not promised: {waiver}");

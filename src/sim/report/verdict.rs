@@ -32,7 +32,10 @@ pub fn verdict(scenario: &Scenario, outcome: &Outcome) -> FlowVerdict {
 /// Returns the frames of lossless or of lossy flows that were sent, and how many of them never arrived.
 pub fn sent_and_lost(scenario: &Scenario, outcome: &Outcome, lossless: bool) -> (u64, u64) {
     let flows = scenario.flows.iter().zip(&outcome.flows).filter(|(flow, _)| flow.lossless == lossless);
-    flows.fold((0, 0), |(sent, lost), (_, flow)| (sent + flow.sent_frames, lost + flow.lost_frames()))
+    let workloads = scenario.workloads.iter().zip(&outcome.workloads);
+    let workloads = workloads.filter(|(node, _)| node.is_lossless() == lossless).map(|(_, workload)| &workload.sum);
+    let flows = flows.map(|(_, flow)| flow).chain(workloads);
+    flows.fold((0, 0), |(sent, lost), flow| (sent + flow.sent_frames, lost + flow.lost_frames()))
 }
 
 /// Cause of frames that are not lost yet.

@@ -8,6 +8,7 @@ use super::cables::Cables;
 use super::flows::read_rate;
 use super::hosts::{LONGEST_RESPONSE, read_receiver};
 use super::net::Net;
+use super::share::per_million;
 use super::timing::Timing;
 use crate::config::yaml::read::{Fields, Item, one_of};
 use crate::sets::ClassSet;
@@ -210,16 +211,6 @@ impl fmt::Display for ChanceError {
 impl FromStr for Chance {
     type Err = ChanceError;
     fn from_str(text: &str) -> Result<Self, ChanceError> {
-        let parse = || {
-            let number = text.trim().strip_suffix('%')?.trim_end();
-            let (whole, decimals) = number.split_once('.').unwrap_or((number, ""));
-            let is_number = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
-            if whole.is_empty() || decimals.len() > 4 || !is_number(whole) || !is_number(decimals) {
-                return None;
-            }
-            let parts: u32 = format!("{whole}{decimals:0<4}").parse().ok()?;
-            (1..=PER_MILLION).contains(&parts).then_some(Chance(parts))
-        };
-        parse().ok_or_else(|| ChanceError(text.to_owned()))
+        per_million(text).map(Chance).ok_or_else(|| ChanceError(text.to_owned()))
     }
 }

@@ -61,9 +61,9 @@ struct Flows<'a, 'b> {
 }
 
 /// Hosts at one end of flows, and whether they were written as a list or as `all`.
-struct Hosts {
-    hosts: Vec<usize>,
-    is_list: bool,
+pub struct Hosts {
+    pub hosts: Vec<usize>,
+    pub is_list: bool,
 }
 
 /// Reads all flows: first those of hosts, in the order of hosts.
@@ -86,7 +86,7 @@ pub fn read(item: Option<Item<'_>>, net: &Net<'_>, cables: &Cables, timing: &Tim
 impl Flows<'_, '_> {
     fn read_here(&mut self, item: &Item<'_>) {
         let Some(fields) = item.fields(KEYS) else { return };
-        let from = fields.required("from", "from: h1").and_then(|item| self.hosts(&item));
+        let from = fields.required("from", "from: h1").and_then(|item| read_hosts(&item, self.net));
         self.read(&fields, from);
     }
 
@@ -96,7 +96,7 @@ impl Flows<'_, '_> {
     }
 
     fn read(&mut self, fields: &Fields<'_>, from: Option<Hosts>) {
-        let to = fields.required("to", "to: h2").and_then(|item| self.hosts(&item));
+        let to = fields.required("to", "to: h2").and_then(|item| read_hosts(&item, self.net));
         let (Some(from), Some(to)) = (from, to) else { return };
         let is_list = from.is_list || to.is_list;
         let pairs = fields.get("queue_pairs").and_then(|item| item.number("a number of queue pairs", 1..=MOST_PAIRS));
@@ -120,93 +120,12 @@ impl Flows<'_, '_> {
         }
     }
 
-    /// Reads one host, a list of hosts, or `all`.
-    fn hosts(&self, item: &Item<'_>) -> Option<Hosts> {
-        if item.is(ALL) {
-            return Some(Hosts { hosts: (0..self.net.hosts.len()).collect(), is_list: true });
-        }
-        if !item.is_list() {
-            return self.net.host(item).map(|host| Hosts { hosts: vec![host], is_list: false });
-        }
-        let mut hosts = Vec::new();
-        for item in item.list("e.g. [h1, h2]")? {
-            match self.net.host(&item) {
-                Some(host) if hosts.contains(&host) => {
-                    item.fail(format!("`{}` is listed twice; remove one", item.shown()));
-                }
-                host => hosts.extend(host),
-            }
-        }
-        Some(Hosts { hosts, is_list: true })
-    }
-
     /// Reads a flow except for its receiver.
     fn read_from(&self, fields: &Fields<'_>, from: usize) -> Option<FlowNode> {
-        let at = self.net.hosts[from].at?;
-        let marks = marks::read(fields, self.net, at)?;
-        let link = self.net.spec(at)?.rate;
-        let control = read_control(fields, marks.ecn);
-        self.check_telemetry(fields, control, (at, marks.class));
-        let transport = read_transport(fields, control, marks.kind);
+        let flow = read_sender(fields, self.net, self.timing, from)?;
         let load = fields.get("load").and_then(|item| load::read(&item)).unwrap_or(Load::Steady);
-        check_messages(fields, transport, load);
-        let (start, stop) = self.read_times(fields);
-        Some(FlowNode {
-            name: String::new(),
-            from,
-            to: from,
-            kind: marks.kind,
-            frames: marks.frames,
-            dscp: marks.dscp,
-            tag: marks.tag,
-            class: marks.class,
-            priority: marks.priority,
-            lossless: marks.lossless,
-            ecn: marks.ecn,
-            rate: fields.get("rate").and_then(|item| read_rate(&item, link)).unwrap_or(link),
-            start,
-            stop,
-            load,
-            transport,
-            control,
-            base_rtt: bounds::get(fields, "base_rtt", SHORTEST_RTT..=LATEST),
-        })
-    }
-
-    /// Warns of a congestion control by telemetry in a `class` whose first switch has none.
-    fn check_telemetry(&self, fields: &Fields<'_>, control: Option<ControlSpec>, (at, class): (PortRef, u8)) {
-        let Some(control) = control.filter(|control| control.needs().telemetry) else { return };
-        let Some(switch) = self.net.switches.get(at.switch).and_then(|switch| switch.config.as_ref()) else { return };
-        let spec = &switch.switch;
-        if let (Some(item), false) = (
-            fields.get("cc"),
-            spec.telemetry_queues.contains(usize::from(spec.classes.tc_to_queue[usize::from(class & 7)])),
-        ) {
-            item.warn(format!(
-                "the first switch notes nothing in frames of class {class}, so {} never slows the flow down; write \
-                 `classes: {{{class}: {{telemetry: hpcc}}}}` in its configuration",
-                control.name()
-            ));
-        }
-    }
-
-    fn read_times(&self, fields: &Fields<'_>) -> (Nanos, Option<Nanos>) {
-        let start = bounds::get(fields, "start", Nanos(0)..=LATEST).unwrap_or(DEFAULT_START);
-        let stop = bounds::get(fields, "stop", Nanos(0)..=LATEST);
-        let duration = self.timing.duration;
-        if let (Some(item), Some(stop)) = (fields.get("stop"), stop)
-            && stop <= start
-        {
-            item.fail(format!("`{}` is not after the start, {start}; write a later time", item.shown()));
-        }
-        if start >= duration {
-            let item = fields.get("start").unwrap_or_else(|| fields.owner().clone());
-            item.warn(format!(
-                "the flow starts at {start}, after hosts stop sending: the duration is {duration}; write an earlier \
-                 time"
-            ));
-        }
-        (start, stop)
+        check_messages(fields, flow.transport, load);
+        Some(FlowNode { load, ..flow })
     }
 
     /// Names the flow and adds it.
@@ -290,6 +209,92 @@ impl Flows<'_, '_> {
             base_rtt: None,
         })
     }
+}
+
+/// Reads one host, a list of hosts, or `all`.
+pub fn read_hosts(item: &Item<'_>, net: &Net<'_>) -> Option<Hosts> {
+    if item.is(ALL) {
+        return Some(Hosts { hosts: (0..net.hosts.len()).collect(), is_list: true });
+    }
+    if !item.is_list() {
+        return net.host(item).map(|host| Hosts { hosts: vec![host], is_list: false });
+    }
+    let mut hosts = Vec::new();
+    for item in item.list("e.g. [h1, h2]")? {
+        match net.host(&item) {
+            Some(host) if hosts.contains(&host) => {
+                item.fail(format!("`{}` is listed twice; remove one", item.shown()));
+            }
+            host => hosts.extend(host),
+        }
+    }
+    Some(Hosts { hosts, is_list: true })
+}
+
+/// Reads the settings of the flows of host `from`, which always have data and no receiver yet.
+pub fn read_sender(fields: &Fields<'_>, net: &Net<'_>, timing: &Timing, from: usize) -> Option<FlowNode> {
+    let at = net.hosts[from].at?;
+    let marks = marks::read(fields, net, at)?;
+    let link = net.spec(at)?.rate;
+    let control = read_control(fields, marks.ecn);
+    check_telemetry(fields, net, control, (at, marks.class));
+    let (start, stop) = read_times(fields, timing);
+    Some(FlowNode {
+        name: String::new(),
+        from,
+        to: from,
+        kind: marks.kind,
+        frames: marks.frames,
+        dscp: marks.dscp,
+        tag: marks.tag,
+        class: marks.class,
+        priority: marks.priority,
+        lossless: marks.lossless,
+        ecn: marks.ecn,
+        rate: fields.get("rate").and_then(|item| read_rate(&item, link)).unwrap_or(link),
+        start,
+        stop,
+        load: Load::Steady,
+        transport: read_transport(fields, control, marks.kind),
+        control,
+        base_rtt: bounds::get(fields, "base_rtt", SHORTEST_RTT..=LATEST),
+    })
+}
+
+/// Warns of a congestion control by telemetry in a `class` whose first switch has none.
+fn check_telemetry(fields: &Fields<'_>, net: &Net<'_>, control: Option<ControlSpec>, (at, class): (PortRef, u8)) {
+    let Some(control) = control.filter(|control| control.needs().telemetry) else { return };
+    let Some(switch) = net.switches.get(at.switch).and_then(|switch| switch.config.as_ref()) else { return };
+    let spec = &switch.switch;
+    if let (Some(item), false) = (
+        fields.get("cc"),
+        spec.telemetry_queues.contains(usize::from(spec.classes.tc_to_queue[usize::from(class & 7)])),
+    ) {
+        item.warn(format!(
+            "the first switch notes nothing in frames of class {class}, so {} never slows the flow down; write \
+             `classes: {{{class}: {{telemetry: hpcc}}}}` in its configuration",
+            control.name()
+        ));
+    }
+}
+
+fn read_times(fields: &Fields<'_>, timing: &Timing) -> (Nanos, Option<Nanos>) {
+    let start = bounds::get(fields, "start", Nanos(0)..=LATEST).unwrap_or(DEFAULT_START);
+    let stop = bounds::get(fields, "stop", Nanos(0)..=LATEST);
+    let duration = timing.duration;
+    if let (Some(item), Some(stop)) = (fields.get("stop"), stop)
+        && stop <= start
+    {
+        item.fail(format!("`{}` is not after the start, {start}; write a later time", item.shown()));
+    }
+    if start >= duration {
+        let item = fields.get("start").unwrap_or_else(|| fields.owner().clone());
+        item.warn(format!(
+            "the flow starts at {start}, after hosts stop sending: the duration is {duration}; write an earlier \
+             time"
+        ));
+    }
+    (start, stop)
 }
 
 /// Reads the congestion control of a flow, whose packets are ECN-capable or not.

@@ -3,6 +3,7 @@
 use super::bounds;
 use crate::config::yaml::read::{Fields, Item};
 use crate::sim::spec::{Load, MessageSize};
+use crate::sim::workload::Distribution;
 use crate::units::{Bytes, Nanos};
 
 const SHORTEST: Nanos = Nanos(100);
@@ -48,8 +49,12 @@ fn read_messages(fields: &Fields<'_>) -> Option<Load> {
 }
 
 fn read_size(item: &Item<'_>) -> Option<MessageSize> {
+    if let Some((_, distribution)) = Distribution::NAMES.iter().find(|(name, _)| item.is(name)) {
+        return Some(MessageSize::Known(*distribution));
+    }
+    // The name from before there were several.
     if item.is("websearch") {
-        return Some(MessageSize::WebSearch);
+        return Some(MessageSize::Known(Distribution::WebSearch));
     }
     if !item.is_map() {
         return bounds::within(item, Bytes(1)..=LARGEST).map(MessageSize::Fixed);

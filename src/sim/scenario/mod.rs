@@ -13,13 +13,16 @@ mod hosts;
 mod load;
 mod marks;
 mod net;
+mod patterns;
 mod routed;
+mod share;
 mod switches;
 #[cfg(test)]
 mod tests;
 mod timing;
 mod transport;
 mod variants;
+mod workloads;
 mod written;
 
 use std::collections::{HashMap, HashSet};
@@ -38,6 +41,7 @@ use crate::config::yaml::Shape;
 use crate::config::yaml::names::{self, Unique};
 use crate::config::yaml::read::{Item, Report};
 use crate::config::{self};
+use crate::units::Nanos;
 
 const KEYS: &[&str] = &[
     "name",
@@ -54,6 +58,7 @@ const KEYS: &[&str] = &[
     "switches",
     "hosts",
     "flows",
+    "workloads",
     "links",
     "faults",
     "columns",
@@ -145,10 +150,12 @@ fn refuse_configuration(root: &Item<'_>) {
     }
 }
 
-/// Estimates the memory of a scenario, in flows: a port takes about as much as four flows.
+/// Estimates the memory of a scenario, in flows: a port takes about as much as four flows, the sender of a workload as
+/// much as one.
 fn parts_of(scenario: &Scenario) -> usize {
     let ports: usize = scenario.switches.iter().map(|switch| switch.config.switch.ports.len()).sum();
-    scenario.flows.len() + 4 * ports
+    let senders: usize = scenario.workloads.iter().map(|workload| workload.senders.len()).sum();
+    scenario.flows.len() + senders + 4 * ports
 }
 
 /// Removes duplicate warnings: two switches may share one file.
@@ -204,6 +211,8 @@ fn read(root: &Item<'_>, report: &Report, dir: Option<&Path>, options: &Options)
         let net = hosts::read(top.get("hosts"), switches, &mut names);
         let cables = Cables::read(&net, top.get("links"));
         let flows = flows::read(top.get("flows"), &net, &cables, &timing, report);
+        let context = workloads::Context { net: &net, cables: &cables, timing: &timing, dir };
+        let workloads = workloads::read(top.get("workloads"), &context, report);
         let faults = faults::read(top.get("faults"), &net, &cables, &timing);
         let watch = top.get("watch").map(|item| net.ports(&item)).unwrap_or_default();
         let choices = [("routes", Learning::Routes), ("frames", Learning::Frames)];
@@ -216,22 +225,27 @@ fn read(root: &Item<'_>, report: &Report, dir: Option<&Path>, options: &Options)
         let seed = options.seed.or(seed).unwrap_or(DEFAULT_SEED);
         let routed = routed::read(&top, seed);
         if let (Some(item), Some(_)) = (top.get("forwarding"), routed) {
-            routed::check(&item, &net, &cables, &flows, learning);
+            routed::check(&item, &net, &cables, (&flows, &workloads), learning);
         }
         Scenario {
             source: report.source().to_owned(),
-            files: documents.iter().flatten().map(|document| document.report.source().into()).collect(),
+            files: (documents.iter().flatten().map(|document| document.report.source().into()))
+                .chain(workloads::files(top.get("workloads"), dir))
+                .collect(),
             name: top.get("name").map_or(stem(report.source()), |item| read_name(&item).unwrap_or_default()),
             variant: String::new(),
             seed,
             duration: timing.duration,
             drain: timing.drain,
             sample: timing.sample,
+            queues: if workloads.is_empty() { Nanos(0) } else { timing.sample },
+            monitor: None,
             most_events: timing.most_events,
             learning,
             routed,
             links: cables.links,
             flows,
+            workloads,
             faults,
             watch,
             columns,

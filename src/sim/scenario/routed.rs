@@ -7,6 +7,7 @@ use crate::config::yaml::read::{Fields, Item};
 use crate::route::ROUTER_PORT;
 use crate::sim::routing::HIGHEST_VLAN;
 use crate::sim::spec::{End, FlowNode, Learning, PortRef, RoutedSpec};
+use crate::sim::workload::WorkloadNode;
 use crate::units::Nanos;
 
 /// Time from a change of a link until routers follow it. The control plane of a real switch sleeps for 1 ms between two
@@ -27,7 +28,13 @@ pub fn read(top: &Fields<'_>, seed: u64) -> Option<RoutedSpec> {
 }
 
 /// Reports the parts of the scenario with which its switches cannot route, at `item`: `forwarding: routed`.
-pub fn check(item: &Item<'_>, net: &Net<'_>, cables: &Cables, flows: &[FlowNode], learning: Learning) {
+pub fn check(
+    item: &Item<'_>,
+    net: &Net<'_>,
+    cables: &Cables,
+    (flows, workloads): (&[FlowNode], &[WorkloadNode]),
+    learning: Learning,
+) {
     if learning == Learning::Frames {
         item.fail("routers do not learn routes from frames; remove `learning: frames`");
     }
@@ -36,6 +43,10 @@ pub fn check(item: &Item<'_>, net: &Net<'_>, cables: &Cables, flows: &[FlowNode]
     }
     if let Some(flow) = flows.iter().find(|flow| flow.tag.is_some()) {
         item.fail(format!("flow {} has tags, and hosts send untagged frames to a router; remove `vlan`", flow.name));
+    }
+    if let Some(workload) = workloads.iter().find(|workload| workload.senders.iter().any(|flow| flow.tag.is_some())) {
+        let name = &workload.name;
+        item.fail(format!("flows of {name} have tags, and hosts send untagged frames to a router; remove `vlan`"));
     }
     (0..net.switches.len()).for_each(|switch| check_switch(item, net, cables, switch));
 }

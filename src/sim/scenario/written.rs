@@ -44,8 +44,7 @@ impl Written {
         parse(&self.source, &self.text, self.dir.as_deref(), options)
     }
 
-    /// Returns the tree of a variant, with counted items written out and the files of switches replaced by their
-    /// content.
+    /// Returns the tree of a variant, with counted items written out and files replaced by their content.
     pub(in crate::sim) fn whole(&self, variant: &str) -> Option<Node> {
         let root = config::tree(&self.source, &self.text).ok()?;
         let report = Report::new(&self.source);
@@ -53,6 +52,11 @@ impl Written {
         let (_, mut tree) = variants.iter().find(|(name, _)| name == variant)?;
         for switch in entry(&mut tree, "switches").map(items).unwrap_or_default() {
             inline(switch, self.dir.as_deref())?;
+        }
+        for workload in entry(&mut tree, "workloads").map(items).unwrap_or_default() {
+            if let Some(sizes) = entry(workload, "sizes") {
+                inline_table(sizes, self.dir.as_deref())?;
+            }
         }
         Some(tree)
     }
@@ -67,6 +71,21 @@ fn inline(switch: &mut Node, dir: Option<&Path>) -> Option<()> {
         {
             let (_, root) = switches::read_file(&dir?.join(path)).ok()?;
             (*name, *value) = ("config".to_owned(), root);
+        }
+    }
+    Some(())
+}
+
+/// Replaces `file:` by `table:` with the content of the file.
+fn inline_table(sizes: &mut Node, dir: Option<&Path>) -> Option<()> {
+    let Shape::Map(entries) = &mut sizes.shape else { return Some(()) };
+    for (key, value) in entries {
+        if let (Shape::Scalar(name), Shape::Scalar(path)) = (&mut key.shape, &mut value.shape)
+            && name == "file"
+        {
+            let text = read_text(&dir?.join(&*path)).ok()?;
+            let words: Vec<&str> = text.split_whitespace().collect();
+            (*name, *path) = ("table".to_owned(), words.join(" "));
         }
     }
     Some(())

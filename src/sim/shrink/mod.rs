@@ -115,7 +115,7 @@ impl<T: Shrinks> Search<'_, T> {
         (self.progress)(self.found.runs);
         let Some((yaml, mut scenario)) = candidate.settle() else { return false };
         // Nothing plots the run, and a sample may cost as much as a poll.
-        scenario.sample.0 = 0;
+        (scenario.sample.0, scenario.queues.0) = (0, 0);
         let left = self.bounds.events.saturating_sub(self.events);
         scenario.most_events = scenario.most_events.min(self.most_events).min(left);
         self.found.runs += 1;

@@ -2,7 +2,7 @@
 //! their own, so everything else that a seed draws stays unchanged.
 
 use super::super::draft::{Draft, FaultDraft, FaultKindDraft, FlowDraft, FrameDraft, LoadDraft, TransportDraft};
-use super::{DrawRng, Mood};
+use super::{DrawRng, Mood, workloads};
 use crate::sim::rng::Rng;
 
 /// Stream of random numbers. It is the first one after the generator's own from which no seed named in
@@ -12,7 +12,12 @@ const STREAM: u64 = super::STREAM + 7;
 /// Stream of random numbers of transports, chosen in the same way.
 const TRANSPORT_STREAM: u64 = STREAM + 5;
 
-const CONTROLS: &[&str] = &["dcqcn", "dcqcn-nic", "dctcp", "timely", "swift", "theta-powertcp", "hpcc", "powertcp"];
+/// Stream of random numbers of workloads, chosen in the same way.
+const WORKLOAD_STREAM: u64 = TRANSPORT_STREAM + 13;
+
+/// Congestion controls, by name.
+pub(super) const CONTROLS: &[&str] =
+    &["dcqcn", "dcqcn-nic", "dctcp", "timely", "swift", "theta-powertcp", "hpcc", "powertcp"];
 
 /// Adds the later draws to `draft`. New draws must be added at the end of this function.
 pub fn draw(mood: &Mood, draft: &mut Draft) {
@@ -31,6 +36,24 @@ pub fn draw(mood: &Mood, draft: &mut Draft) {
     if rng.percent(30) {
         transports(&mut rng, draft);
     }
+    let mut rng = DrawRng(Rng::new(draft.seed, WORKLOAD_STREAM));
+    if rng.percent(25) {
+        workloads::draw(&mut rng, draft);
+    }
+}
+
+/// Draws a reliable transport of a flow with messages or without.
+pub(super) fn transport(rng: &mut DrawRng, has_messages: bool) -> TransportDraft {
+    TransportDraft {
+        recovery: match rng.between(0, 3) {
+            0 if has_messages => "go-back-0",
+            1 => "selective-repeat",
+            _ => "go-back-n",
+        },
+        ack_every: if rng.percent(60) { 1 } else { rng.between(2, 32) },
+        window: rng.maybe(50, |rng| rng.spread(2_000, 1 << 20)),
+        timeout: rng.spread(20_000, 2_000_000),
+    }
 }
 
 /// Gives some flows reliable transport and congestion control.
@@ -39,16 +62,7 @@ fn transports(rng: &mut DrawRng, draft: &mut Draft) {
         if !rng.percent(60) {
             continue;
         }
-        flow.transport = Some(TransportDraft {
-            recovery: match rng.between(0, 3) {
-                0 if matches!(flow.load, LoadDraft::Messages(..)) => "go-back-0",
-                1 => "selective-repeat",
-                _ => "go-back-n",
-            },
-            ack_every: if rng.percent(60) { 1 } else { rng.between(2, 32) },
-            window: rng.maybe(50, |rng| rng.spread(2_000, 1 << 20)),
-            timeout: rng.spread(20_000, 2_000_000),
-        });
+        flow.transport = Some(transport(rng, matches!(flow.load, LoadDraft::Messages(..))));
         if rng.percent(60) {
             (flow.control, flow.dcqcn) = (Some(rng.pick(CONTROLS)), false);
         }
@@ -129,6 +143,7 @@ mod tests {
             };
             assert!(draft.drain.is_none() && !draft.faults.iter().any(is_later), "seed {seed}");
             assert!(draft.flows.iter().all(|flow| flow.transport.is_none()), "seed {seed}");
+            assert!(draft.workloads.is_empty(), "seed {seed}");
         }
     }
 }

@@ -8,6 +8,7 @@ mod later;
 mod net;
 mod switch;
 mod traffic;
+mod workloads;
 
 use super::draft::Draft;
 use crate::sim::rng::Rng;

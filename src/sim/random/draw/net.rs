@@ -34,7 +34,19 @@ pub fn draw(rng: &mut DrawRng, mood: &Mood, seed: u64) -> Draft {
         let silent = rng.between(0, hosts.len() as u64 - 1) as usize;
         hosts[silent].known = false;
     }
-    Draft { seed, duration: 0, drain: None, learns, lossless, switches, hosts, links, flows: vec![], faults: vec![] }
+    Draft {
+        seed,
+        duration: 0,
+        drain: None,
+        learns,
+        lossless,
+        switches,
+        hosts,
+        links,
+        flows: vec![],
+        workloads: vec![],
+        faults: vec![],
+    }
 }
 
 /// Draws the links of a shape.

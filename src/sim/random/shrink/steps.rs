@@ -2,7 +2,7 @@
 
 use super::super::draft::{
     ClassDraft, CrossingDraft, Draft, FlowDraft, FrameDraft, HeadroomDraft, HostDraft, LoadDraft, PortDraft,
-    SwitchDraft, TransportDraft,
+    SwitchDraft, TransportDraft, WorkloadDraft,
 };
 use crate::sim::shrink::Step;
 
@@ -14,6 +14,7 @@ pub const STEPS: &[Step<Draft>] = &[
     links,
     hosts,
     flows,
+    workloads,
     faults,
     duration,
     whole,
@@ -22,6 +23,7 @@ pub const STEPS: &[Step<Draft>] = &[
     simple_hosts,
     simple_links,
     simple_flows,
+    simple_workloads,
     simple_faults,
     round,
 ];
@@ -71,6 +73,13 @@ fn flows(draft: &Draft, place: usize, _: u64) -> Option<Draft> {
     })
 }
 
+fn workloads(draft: &Draft, place: usize, _: u64) -> Option<Draft> {
+    draft.workloads.get(place)?;
+    changed(draft, |draft| {
+        draft.workloads.remove(place);
+    })
+}
+
 fn faults(draft: &Draft, place: usize, _: u64) -> Option<Draft> {
     draft.faults.get(place)?;
     changed(draft, |draft| {
@@ -89,7 +98,8 @@ fn whole(draft: &Draft, place: usize, _: u64) -> Option<Draft> {
         1 => changed(draft, |draft| draft.seed = 1),
         2 => changed(draft, |draft| {
             // Removes the classes that no flow uses.
-            let used: Vec<u8> = draft.flows.iter().map(|flow| flow.class).collect();
+            let workloads = draft.workloads.iter().map(|workload| workload.class);
+            let used: Vec<u8> = draft.flows.iter().map(|flow| flow.class).chain(workloads).collect();
             draft.lossless.retain(|class| used.contains(class));
             draft.switches.iter_mut().for_each(|switch| switch.classes.retain(|class| used.contains(&class.class)));
         }),
@@ -194,6 +204,19 @@ fn simple_flows(draft: &Draft, place: usize, _: u64) -> Option<Draft> {
     ];
     let (number, kind) = of_each(place, draft.flows.len(), SIMPLER.len())?;
     changed(draft, |draft| SIMPLER[kind](&mut draft.flows[number]))
+}
+
+fn simple_workloads(draft: &Draft, place: usize, _: u64) -> Option<Draft> {
+    const SIMPLER: [fn(&mut WorkloadDraft); 6] = [
+        |workload| workload.control = None,
+        |workload| workload.transport = None,
+        |workload| workload.ecn = false,
+        |workload| workload.frame = 1078,
+        |workload| workload.start = 10_000,
+        |workload| workload.hosts.truncate((workload.hosts.len() / 2).max(2)),
+    ];
+    let (number, kind) = of_each(place, draft.workloads.len(), SIMPLER.len())?;
+    changed(draft, |draft| SIMPLER[kind](&mut draft.workloads[number]))
 }
 
 fn simple_faults(draft: &Draft, place: usize, _: u64) -> Option<Draft> {

@@ -3,6 +3,7 @@
 mod garbage;
 mod refused;
 mod variants;
+mod workloads;
 
 use std::net::Ipv4Addr;
 
@@ -15,6 +16,7 @@ use crate::sim::control::dcqcn::DcqcnSpec;
 use crate::sim::spec::{
     End, FaultKind, FrameSizes, HostNode, Load, Lost, MessageSize, PollSpec, PortRef, ReceiverSpec, Way,
 };
+use crate::sim::workload::Distribution;
 use crate::units::{BitRate, Bytes, Cells, Length, Nanos};
 use crate::wire::MacAddr;
 
@@ -149,7 +151,7 @@ fn every_key_of_a_flow_is_read() {
     assert_eq!((flow.start, flow.stop), (Nanos(100_000), Some(Nanos(2_000_000))));
     assert_eq!(flows[4].frames, FrameSizes::Imix);
     let messages = |size, every, poisson, count| Load::Messages { size, every: Nanos(every), poisson, count };
-    assert_eq!(flows[4].load, messages(MessageSize::WebSearch, 1_000_000, true, None));
+    assert_eq!(flows[4].load, messages(MessageSize::Known(Distribution::WebSearch), 1_000_000, true, None));
     assert_eq!(flows[6].load, messages(MessageSize::Uniform(Bytes(1_000), Bytes(1_000_000)), 50_000, false, Some(9)));
     assert_eq!(flows[4].control, Some(ControlSpec::Dcqcn(DcqcnSpec::default())));
     assert_eq!(
