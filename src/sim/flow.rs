@@ -181,7 +181,8 @@ impl Flow {
             && self.transport.as_ref().is_none_or(|transport| transport.sender.has_failed() || self.is_settled())
     }
 
-    /// Whether the flow is over at `now`, and each message that it has begun was delivered. No frame of it is under way.
+    /// Whether the flow is over at `now`, and each message that it has begun was delivered. The caller knows that no
+    /// frame of it is under way.
     #[must_use]
     pub fn has_ended(&self, now: u64) -> bool {
         self.waiting_replies == 0 && self.message_counts().is_none_or(Messages::are_equal) && self.is_over(now)

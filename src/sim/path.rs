@@ -65,17 +65,23 @@ impl<'a> Paths<'a> {
         Path { line, base_rtt_ps, frame: Bytes(frame as u64), switches }
     }
 
-    /// Returns the time that `flow` takes for a message of `bytes` of frames on the empty path, until it is received or,
-    /// if it is reliable, acknowledged: all frames but the last at the slowest rate, and the last one across the path.
+    /// Returns the time that `flow` takes for `bytes` of frames on the empty path, until they are received or, if it is
+    /// reliable, acknowledged. The last frame may be short: it follows all others at the slowest rate, and the one
+    /// before it on each link.
     pub fn ideal_ps(&mut self, flow: &FlowNode, bytes: u64) -> u64 {
         let FrameSizes::Fixed(frame) = flow.frames else { return self.of(flow).base_rtt_ps };
         let before = bytes.saturating_sub(1) / u64::from(frame.max(1));
-        let last = (bytes - before * u64::from(frame)).max(SHORTEST) as usize;
-        let (there, _) = self.one_way_ps(flow.from, flow.to, last);
-        let rate = self.slowest(flow.from, flow.to).min(flow.rate);
-        let bits = u128::from(before * (u64::from(frame) + u64::from(WIRE_OVERHEAD)) * 8);
-        let sending = (bits * 1_000_000_000_000 / u128::from(rate.0.max(1))) as u64;
-        sending + there + if flow.transport.is_some() { self.reply_ps(flow) } else { 0 }
+        let last = (bytes - before * u64::from(frame)).max(SHORTEST);
+        let rate = u128::from(self.slowest(flow.from, flow.to).min(flow.rate).0.max(1));
+        let sending = |frames: u64, len: u64| {
+            let bits = u128::from(frames * (len + u64::from(WIRE_OVERHEAD)) * 8);
+            (bits * 1_000_000_000_000 / rate) as u64
+        };
+        let alone = sending(before, frame.into()) + self.one_way_ps(flow.from, flow.to, last as usize).0;
+        let behind = before.checked_sub(1).map_or(0, |full| {
+            sending(full, frame.into()) + self.one_way_ps(flow.from, flow.to, frame.into()).0 + sending(1, last)
+        });
+        alone.max(behind) + if flow.transport.is_some() { self.reply_ps(flow) } else { 0 }
     }
 
     /// Returns the time of an ACK of `flow`, with the notes that it carries back.

@@ -1,5 +1,5 @@
-//! Distributions of flow sizes: tables of bytes and cumulative shares, drawn with integers only, so that draws are equal
-//! on every machine.
+//! Distributions of flow sizes: tables of bytes and cumulative shares. They are drawn with integers only, so that draws
+//! are equal on every machine.
 
 use std::borrow::Cow;
 

@@ -59,7 +59,7 @@ const FB_HADOOP: [Point; 20] = [
     (10_000_000, 10_000),
 ];
 
-/// Distributed storage of Alibaba, collected in 2019 and published with HPCC (Li et al., SIGCOMM 2019): in parts of 10^4.
+/// Distributed storage of Alibaba, collected in 2019, published with HPCC (Li et al., SIGCOMM 2019): in parts of 10^4.
 const ALI_STORAGE: [Point; 9] = [
     (0, 0),
     (4000, 2293),
