@@ -76,6 +76,20 @@ pub fn soak(
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Totals, Box<Failure>> {
     let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
+    search(threads, first_seed, count, &try_seed, progress)
+}
+
+/// Result of a fabric.
+type Tried = Result<RunSummary, Box<Failure>>;
+
+/// Runs the fabrics as [`soak`] does, on this number of threads and by `try_seed`.
+fn search(
+    threads: usize,
+    first_seed: u64,
+    count: Option<u64>,
+    try_seed: &(dyn Fn(u64) -> Tried + Sync),
+    progress: &mut dyn FnMut(Progress) -> bool,
+) -> Result<Totals, Box<Failure>> {
     let (next, stop) = (AtomicU64::new(0), AtomicBool::new(false));
     let (sender, receiver) = sync_channel(2 * threads);
     std::thread::scope(|scope| {
@@ -103,7 +117,7 @@ pub fn soak(
 }
 
 fn collect(
-    results: &Receiver<Result<RunSummary, Box<Failure>>>,
+    results: &Receiver<Tried>,
     first_seed: u64,
     count: Option<u64>,
     stop: &AtomicBool,
@@ -126,5 +140,53 @@ fn collect(
         if !progress(Progress { totals, count, elapsed: began.elapsed() }) {
             stop.store(true, Ordering::Relaxed);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sim::outcome::Violation;
+
+    /// Runs made-up fabrics of which these seeds fail. Later seeds take less time than earlier ones, so that failures
+    /// come out of order.
+    fn search_with(threads: usize, first_seed: u64, count: u64, failing: &[u64]) -> Result<Totals, u64> {
+        let try_seed = |seed: u64| {
+            let number = seed.wrapping_sub(first_seed);
+            std::thread::sleep(Duration::from_micros(200 * (7 - number % 8)));
+            let violation = Violation { invariant: "idle", at_ps: 0, event: 0, what: String::new() };
+            let (yaml, shrunk_yaml) = Default::default();
+            let shrunk_violation = violation.clone();
+            let failure = Failure { seed, yaml, violation, shrunk_yaml, shrunk_violation, runs: 0 };
+            let run =
+                RunSummary { events: 5, frames: 2, checks: 3, waived: seed.is_multiple_of(2), ending: Ending::Drained };
+            if failing.contains(&seed) { Err(Box::new(failure)) } else { Ok(run) }
+        };
+        search(threads, first_seed, Some(count), &try_seed, &mut |_| true).map_err(|failure| failure.seed)
+    }
+
+    #[test]
+    fn first_failing_seed_is_reported_with_any_number_of_threads_and_shards() {
+        for threads in [1, 2, 5] {
+            let whole = search_with(threads, 10, 100, &[61, 62, 63, 95]);
+            assert_eq!(whole, Err(61), "{threads} threads");
+            let shards = [(10, 40), (50, 30), (80, 30)];
+            let failed = shards
+                .into_iter()
+                .find_map(|(first, count)| search_with(threads, first, count, &[61, 62, 63, 95]).err());
+            assert_eq!(failed, whole.err(), "{threads} threads");
+            assert_eq!(search_with(threads, u64::MAX - 2, 8, &[0, u64::MAX]), Err(u64::MAX), "seeds go on with 0");
+        }
+    }
+
+    #[test]
+    fn totals_of_shards_add_up_to_those_of_the_undivided_run() {
+        let mut merged = Totals::default();
+        for (first, count) in [(10, 3), (13, 0), (13, 7)] {
+            merged.merge(&search_with(2, first, count, &[]).unwrap());
+        }
+        assert_eq!(search_with(2, 10, 10, &[]), Ok(merged));
+        let all = Totals { fabrics: 10, promised: 5, undrained: 0, events: 50, frames: 20, checks: 30 };
+        assert_eq!(merged, all);
     }
 }
