@@ -69,6 +69,41 @@ time_ns,event,port,class,bytes,egress,ecn,result,reason,cells,reserve,port_reser
 }
 
 #[test]
+fn rules_of_hpcc_are_named_and_documented() {
+    let docs = include_str!("../../docs/mmu-rules.md");
+    let file = |name: &str| conf_dir().join(name).to_str().unwrap().to_owned();
+    let (config, trace) = (file("replay-hpcc.yaml"), file("replay-hpcc.csv"));
+    let args = ["--config", &config, &trace, "--beside", "hpcc"];
+    let (code, table, stderr) = replay(&args, b"");
+    assert_eq!((code, stderr.as_str()), (0, ""));
+    let shown =
+        "$ holdfast replay --config conf/replay-hpcc.yaml --beside hpcc conf/replay-hpcc.csv\n".to_owned() + &table;
+    assert!(docs.contains(&shown), "docs/mmu-rules.md has not what the program prints:\n{shown}");
+    let rules =
+        ["xoff-at-threshold", "xon-own-departure", "xon-empty-share", "shared-beside-headroom", "reserve-refused"];
+    let (_, csv, _) = replay(&[&args[..], &["--format", "csv"]].concat(), b"");
+    assert!(csv.lines().next().is_some_and(|head| head.ends_with(",pause,hpcc")), "{csv}");
+    for rule in rules {
+        assert!(docs.contains(&format!("\n| `{rule}` |")), "{rule}");
+        assert!(csv.contains(&format!(",{rule}\n")), "{rule}: {csv}");
+    }
+    let (_, json, _) = replay(&[&args[..], &["--format", "json"]].concat(), b"");
+    assert!(json.lines().all(|line| serde_json::from_str::<serde_json::Value>(line).is_ok()), "{json}");
+    assert!(json.contains(r#""hpcc":["xoff-at-threshold"]"#), "{json}");
+}
+
+#[test]
+fn comparison_with_hpcc_refuses_other_headroom_policies() {
+    let file = |name: &str| conf_dir().join(name).to_str().unwrap().to_owned();
+    let args = ["--config", &file("replay-dynamic.yaml"), &file("replay-dynamic.csv"), "--beside", "hpcc"];
+    let (code, stdout, stderr) = replay(&args, b"");
+    assert_eq!((code, stdout.as_str()), (2, ""));
+    let expected = "error: `--beside hpcc` cannot compare this configuration: its groups have headroom of their own; write \
+                    `buffer: {headroom: independent}`\n";
+    assert_eq!(stderr, expected);
+}
+
+#[test]
 fn replay_documentation_matches_printed_output() {
     let docs = include_str!("../../docs/replay.md");
     for name in EXAMPLES {

@@ -98,7 +98,7 @@ impl Replay {
     pub fn why_not_hpcc(&self) -> Option<&'static str> {
         let mut profiles = self.ports.iter().map(|port| *port.ledger.profile());
         if profiles.clone().any(|profile| profile.policy != HeadroomPolicy::Independent) {
-            return Some("its groups have headroom of their own; write `headroom: {policy: independent}`");
+            return Some("its groups have headroom of their own; write `buffer: {headroom: independent}`");
         }
         profiles
             .any(|profile| profile.reserve[1] > Cells(0))
