@@ -68,7 +68,7 @@ enum Command {
     /// Replays a trace of arrivals and departures, and shows each decision
     Replay(replay::Args),
     /// Simulates a scenario: switches, hosts, cables and faults
-    Sim(sim::Args),
+    Sim(Box<sim::Args>),
     /// Checks the machine: hugepages, CPUs, NICs, privileges; names each problem and its remedy
     Doctor(doctor::Args),
     /// Checks two ports that are connected by a cable: data, PFC of each priority, PAUSE, response; prints a report

@@ -25,8 +25,6 @@ use crate::verify::record::Tape;
 
 /// Stream of random numbers of faults on wires.
 const FAULT_STREAM: u64 = 1;
-/// A time shorter than half the life of a pause at any supported speed.
-const SHORTEST_HALF_LIFE_PS: u64 = 20_000 * PS;
 /// Time between two checks for expired pauses.
 const LOOK_PS: u64 = 10_000 * PS;
 
@@ -218,12 +216,15 @@ impl<'a> Engine<'a> {
             debug_assert!(at >= self.now, "time does not go back");
             self.now = at;
             self.handled += u64::from(event.is_counted());
-            if self.handled >= self.scenario.most_events {
-                return (Ending::TooManyEvents, None);
-            }
             if event == Event::Look || event == Event::Deadline {
                 self.settle();
                 self.count_all_polls();
+            }
+            if self.handled >= self.scenario.most_events {
+                self.count_all_polls();
+                return (Ending::TooManyEvents, None);
+            }
+            if event == Event::Look || event == Event::Deadline {
                 progress((at.min(self.duration_ps) * 1000).checked_div(self.duration_ps).unwrap_or(1000));
                 if at > self.duration_ps && self.is_over() {
                     return self.end(Ending::Drained);
@@ -311,7 +312,7 @@ impl<'a> Engine<'a> {
     /// Records that the next poll comes `gap` after the last one, if that exceeds half the life of a pause. No pause
     /// can then be refreshed in time. The waivers state whether the switch guarantees anything with such gaps.
     fn watch_gap(&mut self, switch: usize, gap: u64) {
-        if gap > SHORTEST_HALF_LIFE_PS {
+        if gap > node::SHORTEST_HALF_LIFE_PS {
             let wires = self.nodes[switch].devices.iter().filter_map(|device| device.wires);
             wires.for_each(|(out, _)| self.watch.polled_late(out, gap));
         }

@@ -190,3 +190,44 @@ fn acknowledged_frame_that_was_discarded_breaks_messages_delivered() {
     let outcome = mutant::with(Mutant::AcknowledgesDiscarded, || run(&scenario));
     assert_eq!(outcome.violation.map(|violation| violation.invariant), Some("messages_delivered"));
 }
+
+/// Runs the fabrics of many seeds, with faults, reliable flows and workloads, with and without rests of switches.
+#[test]
+fn rests_of_switches_change_no_result() {
+    let mut compared = 0;
+    for seed in 1..=60 {
+        let Ok(yaml) = super::random::yaml(seed) else { continue };
+        let scenario = super::scenario::parse("random.yaml", &yaml, None, &super::scenario::Options::default());
+        let scenario = scenario.unwrap_or_else(|errors| panic!("seed {seed}: {errors}")).remove(0).1;
+        if scenario.drain.0 > 20_000_000 {
+            // It takes seconds to run.
+            continue;
+        }
+        let with = super::run(&scenario, &mut |_| {});
+        let never = |engine: &mut super::engine::Engine<'_>| {
+            engine.nodes.iter_mut().for_each(|node| node.rests = false);
+        };
+        let without = super::engine::run_prepared(&scenario, never, &mut |_| {});
+        assert_eq!(with, without, "seed {seed}:\n{yaml}");
+        compared += 1;
+    }
+    assert!(compared > 10, "{compared} runs");
+}
+
+/// Ten million polls without a frame take no time.
+#[test]
+fn polls_of_a_switch_at_rest_are_counted() {
+    let text = "
+duration: 100ms
+switches: [{name: a, config: {preset: roce, ports: [{name: p*, count: 2, speed: 10G}]}, poll: {every: 10ns}}]
+hosts: [{name: h*, count: 2, at: a.p*}]
+flows: [{from: h1, to: h2, load: {message: 1kB, every: 50ms}}]
+";
+    let scenario = super::scenario::parse("rest.yaml", text, None, &super::scenario::Options::default());
+    let scenario = scenario.unwrap_or_else(|errors| panic!("{errors}")).remove(0).1;
+    let outcome = super::run(&scenario, &mut |_| {});
+    assert_eq!((outcome.ending, outcome.flows[0].received_frames), (Ending::Drained, 2));
+    let (polls, events) = (outcome.switches[0].polls, outcome.events);
+    assert!((10_000_000..10_010_000).contains(&polls), "{polls} polls");
+    assert!(events > polls && outcome.checks == polls, "{events} events, {} checks", outcome.checks);
+}

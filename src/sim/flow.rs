@@ -62,6 +62,8 @@ pub struct Flow {
     pub waiting_replies: u32,
     /// Place in a workload; `None`: the scenario lists the flow.
     pub origin: Option<Origin>,
+    /// Whether its timers have stopped for good.
+    is_resting: bool,
     /// Sequence numbers that the receiver has seen.
     window: SequenceWindow,
     /// Number of the message being received, and how many of its frames have arrived.
@@ -129,6 +131,7 @@ impl Flow {
             cnp_priority: reply_priority(&spec, CNP_DSCP, scenario, paths.cables()),
             ack_priority: reply_priority(&spec, ack_dscp, scenario, paths.cables()),
             ack_header: ack_header.for_acks(),
+            is_resting: false,
             window: SequenceWindow::new(),
             incoming: (0, 0),
             outcome: FlowOutcome {
@@ -248,13 +251,24 @@ impl Flow {
     #[inline]
     #[must_use]
     pub fn next_timer(&self) -> Option<u64> {
+        if self.is_resting {
+            return None;
+        }
         let control = self.control.as_ref().and_then(|control| control.next_timer());
         let transport = self.transport.as_ref().and_then(|transport| transport.sender.next_timer());
         control.into_iter().chain(transport).min()
     }
 
+    /// Stops the timers of a flow that has ended and is kept for samples: its results are those of an ended flow.
+    pub fn rest(&mut self) {
+        self.is_resting = true;
+    }
+
     /// Runs the timers of the sender that are due.
     pub fn timer(&mut self, now: u64) {
+        if self.is_resting {
+            return;
+        }
         let loss = self.transport.as_mut().and_then(|transport| transport.sender.timer(now));
         self.outcome.timeouts += u64::from(loss.is_some());
         if let Some(control) = &mut self.control {

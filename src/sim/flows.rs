@@ -66,7 +66,7 @@ impl<'a> Flows<'a> {
     /// of a workload that has ended: its number is free.
     #[inline]
     pub fn end(&mut self, number: usize, now: u64) -> Option<Box<Flow>> {
-        let Slot::Live(flow) = &self.slots[number] else { return None };
+        let Slot::Live(flow) = &mut self.slots[number] else { return None };
         if !flow.has_ended(now) {
             return None;
         }
@@ -75,8 +75,12 @@ impl<'a> Flows<'a> {
             let Slot::Live(flow) = std::mem::replace(&mut self.slots[number], Slot::Waiting) else { return None };
             return Some(flow);
         }
-        if !self.keeps_all && flow.has_lost_nothing() {
-            self.slots[number] = Slot::Ended(Box::new(flow.finish()));
+        if flow.has_lost_nothing() {
+            if self.keeps_all {
+                flow.rest();
+            } else {
+                self.slots[number] = Slot::Ended(Box::new(flow.finish()));
+            }
         }
         None
     }
@@ -96,9 +100,9 @@ impl<'a> Flows<'a> {
     }
 
     /// Removes all flows of workloads.
-    pub fn take_added(&mut self) -> Vec<Box<Flow>> {
+    pub fn take_added(&mut self) -> Vec<Flow> {
         let added = self.slots.drain(self.scenario.flows.len()..);
-        added.filter_map(|slot| if let Slot::Live(flow) = slot { Some(flow) } else { None }).collect()
+        added.filter_map(|slot| if let Slot::Live(flow) = slot { Some(*flow) } else { None }).collect()
     }
 
     /// Number of flows of workloads that live.

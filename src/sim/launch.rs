@@ -130,7 +130,9 @@ impl Engine<'_> {
     }
 
     fn launch(&mut self, number: usize, arrival: Arrival) {
-        if self.flows.count_added() >= self.workloads.search_at {
+        let (alive, left_out) = (self.flows.count_added(), self.workloads.list[number].outcome.left_out);
+        // A search takes as long as many flows, so not every flow that is left out causes one.
+        if alive >= self.workloads.search_at && left_out.is_multiple_of(FEWEST as u64) {
             self.search_ended();
         }
         let workload = &mut self.workloads.list[number];
@@ -188,7 +190,7 @@ impl Engine<'_> {
     /// Ends the flows of workloads that are over. A flow whose last frame a switch drops has no event at its end.
     fn search_ended(&mut self) {
         self.flows.numbers_added().for_each(|number| self.end_flow(number, self.now));
-        self.workloads.search_at = FEWEST.max(2 * self.flows.count_added());
+        self.workloads.search_at = FEWEST.max(2 * self.flows.count_added()).min(MOST);
     }
 
     /// Starts the flows that depend on one that was received whole.

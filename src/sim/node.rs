@@ -23,6 +23,8 @@ use crate::verify::record::{Recorder, Tape};
 
 /// Stream of random numbers of the first switch; each further switch uses the next one.
 const SWITCH_STREAM: u64 = 1 << 40;
+/// A time shorter than half the life of a pause at any supported speed.
+pub const SHORTEST_HALF_LIFE_PS: u64 = 20_000 * PS;
 /// Tick at which the simulation begins: the pipeline reserves zero for "never".
 pub const EPOCH: u64 = HZ;
 
@@ -84,6 +86,9 @@ pub struct Node {
     pub(super) rng: Rng,
     /// Rest of the switch; `None`: an event for its next poll is scheduled.
     pub(super) rest: Option<Rest>,
+    /// Whether it may rest. Only of a switch with one lcore is it known that no other gives it work, and each poll that
+    /// may be late must be examined.
+    pub rests: bool,
     /// Polls during rests.
     pub rested_polls: u64,
     /// Its router; `None`: it only bridges.
@@ -167,6 +172,7 @@ impl Node {
             counters,
             rng,
             rest: None,
+            rests: spec.lcores == 1 && longest_gap_ps(switch.poll) <= SHORTEST_HALF_LIFE_PS.min(spec.poll_gap.0 * PS),
             rested_polls: 0,
             copies: 0,
             spec,
@@ -277,11 +283,7 @@ impl Node {
             }
         };
         let has_work = has_work || moved > 0;
-        // Only of a switch with one lcore is it known that no other gives it work.
-        let rests = !has_work
-            && self.lcores.len() == 1
-            && (self.tape.is_none(), self.hurry.is_none(), self.sends_after_ps.is_none()) == (true, true, true)
-            && self.fleet[lcore].may_rest(&mut io, at);
+        let rests = !has_work && self.rests && self.fleet[lcore].may_rest(&mut io, at);
         let (sent, received) = (moved - self.lcores[lcore].received, self.lcores[lcore].worked_for_ps);
         self.disobeyed = self.disobeyed.or_else(|| self.broken_silence(&silent));
         let busy = self.every_ps(lcore) + received + self.poll.frame.0 * PS * sent as u64;
@@ -293,7 +295,11 @@ impl Node {
         self.hurry = self.hurry.filter(|hurry| state.began_ps < hurry.from_ps);
         let late = if self.poll.jitter.0 == 0 { 0 } else { self.rng.between(0, self.poll.jitter.0 * PS) };
         let next = (state.began_ps + busy + late).max(leaves + 1).max(state.stalled_until);
-        (next, rests && state.link_changes.is_empty() && state.stalled_until <= leaves)
+        let rests = rests && state.link_changes.is_empty() && state.stalled_until <= leaves;
+        (
+            next,
+            rests && (self.tape.is_none(), self.hurry.is_none(), self.sends_after_ps.is_none()) == (true, true, true),
+        )
     }
 
     /// Returns the queues that peers have paused beyond `leaves`, when the frames of this poll leave, of the ports by
@@ -377,6 +383,11 @@ impl Node {
     pub fn is_idle(&self) -> bool {
         self.held_frames() == 0 && self.auditor.check_idle(&self.fleet).is_ok()
     }
+}
+
+/// Returns the longest time between two polls that move no frames.
+fn longest_gap_ps(poll: PollSpec) -> u64 {
+    (poll.every.0 + poll.jitter.0).saturating_mul(PS)
 }
 
 /// Returns the random numbers of switch `number`, and the seed of its pipeline's. The pipeline uses xorshift, for which

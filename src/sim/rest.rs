@@ -1,9 +1,9 @@
 //! Rest of switches: polls that can change nothing are counted, and not simulated.
 //!
-//! A switch with one lcore rests after a poll that found no frame, if the dataplane has no pending work either
+//! A switch with one lcore, whose polls are never late, rests after a poll without frames, if no work is pending
 //! ([`crate::dataplane::Pipeline::may_rest`]). Its polls go on in time: each has its jitter, and counts as an event, a
 //! check and a poll. A frame that arrives ends the rest, and the next poll comes when it would have come without. All
-//! outputs are those of a run without rests.
+//! outputs are those of a run without rests, but for the number of events at which a run is given up.
 
 use super::engine::Engine;
 use super::events::Event;

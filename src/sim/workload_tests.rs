@@ -29,8 +29,10 @@ fn run(workloads: &str) -> (Scenario, Outcome) {
 
 #[test]
 fn flow_alone_completes_in_its_ideal_time() {
-    for keys in ["", ", transport: go-back-n", ", cc: hpcc", ", kind: udp", ", rate: 1G", ", frame: 300"] {
-        for size in ["1B", "1020B", "64kB", "1MB"] {
+    let slow = ", rate: 1G, transport: go-back-n";
+    for keys in ["", ", transport: go-back-n", ", cc: hpcc", ", kind: udp", slow, ", frame: 300"] {
+        // Flows without transport must complete within the millisecond.
+        for size in ["1B", "1020B", "64kB", "500kB"] {
             let text = format!("[{{incast: {{senders: 1, size: {size}, times: 1}}, from: h1, to: h2{keys}}}]");
             let (_, outcome) = run(&text);
             let [flow] = outcome.completions.list[..] else { panic!("one flow") };

@@ -250,7 +250,7 @@ fn columns_of_the_second_half_and_of_a_class_are_measured() {
 #[test]
 fn tables_of_workloads_are_written_as_csv_and_plots() {
     let docs = include_str!("../../docs/workloads.md");
-    let text = format!("{STAR}workloads: [{{name: web, sizes: fb-hadoop, load: 20%}}]\n");
+    let text = format!("{STAR}workloads: [{{name: web, sizes: 2kB, load: 20%}}]\n");
     let dir = scenario(format!("{text}{VARIANTS}"));
     let args = ["x.yaml", "-q", "--csv", "tables", "--plots", "plots"];
     let (code, _, stderr) = sim(dir.path(), &args);

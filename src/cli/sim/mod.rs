@@ -100,7 +100,7 @@ pub struct Args {
 
 /// Options that a shard does not have: a search that ends by time differs from run to run, and each file would be that
 /// of one shard.
-const ALONE: [&str; 6] = ["hpcc", "time", "out", "plots", "samples", "trace"];
+const ALONE: [&str; 7] = ["hpcc", "time", "out", "plots", "samples", "csv", "trace"];
 
 #[derive(Debug, clap::Subcommand)]
 enum Task {

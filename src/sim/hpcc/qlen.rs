@@ -33,8 +33,8 @@ pub fn monitor(settings: &Settings, epoch_ns: u64) -> QueueMonitor {
 }
 
 impl Prepared {
-    /// For each dump `time: t` in nanoseconds, then `switch port count...` for each port: the number of samples with a
-    /// queue of less than a kilobyte, of less than two, and so on.
+    /// For each dump `time: t` in nanoseconds, then `switch port count...` for each port. The counts are samples by the
+    /// length of the queue, in steps of a kilobyte.
     pub(super) fn qlen_lines(&self, outcome: &Outcome) -> String {
         let (mut text, cables) = (String::new(), Cables::new(&self.scenario));
         let Some(monitor) = &self.scenario.monitor else { return text };

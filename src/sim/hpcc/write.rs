@@ -39,7 +39,6 @@ pub struct Outputs<'a> {
 
 impl Prepared {
     /// Paths of the output files.
-    #[must_use]
     pub fn output_paths(&self) -> impl Iterator<Item = &Path> {
         [&self.fct, &self.pfc].into_iter().chain(&self.qlen).map(PathBuf::as_path)
     }

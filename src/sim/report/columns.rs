@@ -83,8 +83,8 @@ pub const COLUMNS: &[Column] = &[
         Measure::Rate(rates(s, o).into_iter().fold(0.0, f64::max))
     }),
     column("fairness", "lossless_fairness_per_million", |s, o| Measure::Part(fairness(&rates(s, o)))),
-    sampled("latency p50", "lossless_latency_p50_ps", |s, o| Measure::Time(latency(s, o).p50_ps)),
-    sampled("latency p99", "lossless_latency_p99_ps", |s, o| Measure::Time(latency(s, o).p99_ps)),
+    column("latency p50", "lossless_latency_p50_ps", |s, o| Measure::Time(latency(s, o).p50_ps)),
+    column("latency p99", "lossless_latency_p99_ps", |s, o| Measure::Time(latency(s, o).p99_ps)),
     column("queue", "lossless_queue_highest_bytes", |s, o| Measure::Bytes(queue(s, o))),
     column("XOFFs", "xoffs_sent", |_, o| Measure::Count(classes(o, |class| class.xoff_tx))),
     column("hosts held", "hosts_held_ps", |_, o| Measure::Time(o.hosts.iter().flat_map(|host| host.paused_ps).sum())),

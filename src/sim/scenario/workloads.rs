@@ -105,6 +105,7 @@ fn read_one(fields: &Fields<'_>, context: &Context<'_, '_>, number: usize, is_wh
     let senders = senders?;
     let first = senders.first()?;
     check_frames(fields, first)?;
+    check_class(fields, &senders)?;
     if is_whole {
         check_paths(fields, context, &ends)?;
     }
@@ -148,6 +149,15 @@ fn check_frames(fields: &Fields<'_>, flow: &FlowNode) -> Option<()> {
         return Some(());
     }
     item.refuse(format!("a frame of {len} B has no room behind {headers} B of headers; write at least {}", headers + 1))
+}
+
+/// Checks that the class of the frames is lossless for all senders or for none, so that the sums have one verdict.
+fn check_class(fields: &Fields<'_>, senders: &[FlowNode]) -> Option<()> {
+    if senders.iter().all(|flow| flow.lossless == senders[0].lossless) {
+        return Some(());
+    }
+    let item = fields.get("dscp").unwrap_or_else(|| fields.owner().clone());
+    item.refuse("the class is lossless for some senders and lossy for others; write a workload for each kind")
 }
 
 /// Checks that cables lead from each sender to each receiver.

@@ -22,7 +22,8 @@ pub(super) struct Incasts<'a> {
 
 impl<'a> Incasts<'a> {
     pub fn new(spec: &'a Incast, mut rng: Rng, start_ps: u64) -> Self {
-        let at_ps = if spec.poisson { start_ps + rng.exponential(spec.every_ps) } else { start_ps };
+        let wait_ps = if spec.poisson { rng.exponential(spec.every_ps) } else { 0 };
+        let at_ps = start_ps.saturating_add(wait_ps);
         Self { spec, rng, at_ps, begun: 0, to: 0, order: spec.senders.clone(), started: spec.count }
     }
 

@@ -17,7 +17,9 @@ pub(super) struct PoissonFlows<'a> {
 
 impl<'a> PoissonFlows<'a> {
     pub fn new(spec: &'a Poisson, mut rng: Rng, start_ps: u64) -> Self {
-        let first = |(place, (_, gap)): (usize, &(usize, u64))| Reverse((start_ps + rng.exponential(*gap), place));
+        let first = |(place, (_, gap)): (usize, &(usize, u64))| {
+            Reverse((start_ps.saturating_add(rng.exponential(*gap)), place))
+        };
         let next = spec.senders.iter().enumerate().map(first).collect();
         Self { spec, rng, next }
     }
