@@ -63,7 +63,7 @@ pub struct Flow {
     /// Place in a workload; `None`: the scenario lists the flow.
     pub origin: Option<Origin>,
     /// Whether its timers have stopped for good.
-    is_resting: bool,
+    has_stopped_timers: bool,
     /// Sequence numbers that the receiver has seen.
     window: SequenceWindow,
     /// Number of the message being received, and how many of its frames have arrived.
@@ -131,7 +131,7 @@ impl Flow {
             cnp_priority: reply_priority(&spec, CNP_DSCP, scenario, paths.cables()),
             ack_priority: reply_priority(&spec, ack_dscp, scenario, paths.cables()),
             ack_header: ack_header.for_acks(),
-            is_resting: false,
+            has_stopped_timers: false,
             window: SequenceWindow::new(),
             incoming: (0, 0),
             outcome: FlowOutcome {
@@ -251,7 +251,7 @@ impl Flow {
     #[inline]
     #[must_use]
     pub fn next_timer(&self) -> Option<u64> {
-        if self.is_resting {
+        if self.has_stopped_timers {
             return None;
         }
         let control = self.control.as_ref().and_then(|control| control.next_timer());
@@ -260,13 +260,13 @@ impl Flow {
     }
 
     /// Stops the timers of a flow that has ended and is kept for samples: its results are those of an ended flow.
-    pub fn rest(&mut self) {
-        self.is_resting = true;
+    pub fn stop_timers(&mut self) {
+        self.has_stopped_timers = true;
     }
 
     /// Runs the timers of the sender that are due.
     pub fn timer(&mut self, now: u64) {
-        if self.is_resting {
+        if self.has_stopped_timers {
             return;
         }
         let loss = self.transport.as_mut().and_then(|transport| transport.sender.timer(now));

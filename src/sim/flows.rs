@@ -77,7 +77,7 @@ impl<'a> Flows<'a> {
         }
         if flow.has_lost_nothing() {
             if self.keeps_all {
-                flow.rest();
+                flow.stop_timers();
             } else {
                 self.slots[number] = Slot::Ended(Box::new(flow.finish()));
             }

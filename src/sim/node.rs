@@ -130,7 +130,7 @@ pub struct Lcore {
     /// End of the last poll that had any work.
     worked_ps: u64,
     /// Links that changed since the last poll: port, up.
-    link_changes: Vec<(usize, bool)>,
+    pub(super) link_changes: Vec<(usize, bool)>,
     /// Longest time between two polls.
     pub gap_highest_ps: u64,
 }
@@ -263,6 +263,7 @@ impl Node {
     /// Returns when the next poll is due, and whether the switch rests until a frame arrives.
     pub fn poll_out(&mut self, lcore: usize, leaves: u64, world: &mut World<'_>) -> (u64, bool) {
         let silent = self.silent(lcore, leaves, world);
+        let is_free = self.is_free_to_rest(leaves);
         let state = &mut self.lcores[lcore];
         let has_work = state.received + self.fleet[lcore].held_frames() > 0;
         let mut io = End {
@@ -283,7 +284,7 @@ impl Node {
             }
         };
         let has_work = has_work || moved > 0;
-        let rests = !has_work && self.rests && self.fleet[lcore].may_rest(&mut io, at);
+        let rests = !has_work && is_free && self.fleet[lcore].may_rest(&mut io, at);
         let (sent, received) = (moved - self.lcores[lcore].received, self.lcores[lcore].worked_for_ps);
         self.disobeyed = self.disobeyed.or_else(|| self.broken_silence(&silent));
         let busy = self.every_ps(lcore) + received + self.poll.frame.0 * PS * sent as u64;
@@ -295,11 +296,7 @@ impl Node {
         self.hurry = self.hurry.filter(|hurry| state.began_ps < hurry.from_ps);
         let late = if self.poll.jitter.0 == 0 { 0 } else { self.rng.between(0, self.poll.jitter.0 * PS) };
         let next = (state.began_ps + busy + late).max(leaves + 1).max(state.stalled_until);
-        let rests = rests && state.link_changes.is_empty() && state.stalled_until <= leaves;
-        (
-            next,
-            rests && (self.tape.is_none(), self.hurry.is_none(), self.sends_after_ps.is_none()) == (true, true, true),
-        )
+        (next, rests)
     }
 
     /// Returns the queues that peers have paused beyond `leaves`, when the frames of this poll leave, of the ports by

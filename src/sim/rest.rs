@@ -8,7 +8,7 @@
 use super::engine::Engine;
 use super::events::Event;
 use super::load::PS;
-use super::node::Node;
+use super::node::{Lcore, Node};
 use super::spec::End;
 
 /// The rest of a switch.
@@ -84,6 +84,13 @@ impl Engine<'_> {
 }
 
 impl Node {
+    /// Whether nothing outside the dataplane gives the switch work, and nothing depends on each of its polls, at `now`.
+    pub(super) fn is_free_to_rest(&self, now: u64) -> bool {
+        let depends_on_polls = self.tape.is_some() || self.hurry.is_some() || self.sends_after_ps.is_some();
+        let has_orders = |lcore: &Lcore| !lcore.link_changes.is_empty() || lcore.stalled_until > now;
+        self.rests && !depends_on_polls && !self.lcores.iter().any(has_orders)
+    }
+
     /// Passes the polls before `now` of a switch that rests. Returns their number.
     fn rest_until(&mut self, now: u64) -> u64 {
         let Some(mut rest) = self.rest else { return 0 };
