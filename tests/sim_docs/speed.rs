@@ -85,7 +85,7 @@ fn event_ns(scenario: &Scenario) -> f64 {
     let outcome = &outcomes[0];
     let frames: u64 = outcome.flows.iter().map(|flow| flow.received_frames).sum();
     // The speed depends mostly on these two: two events a frame.
-    assert_eq!((outcome.events, frames, outcome.violation.clone()), (1_419_992, 701_824, None));
+    assert_eq!((outcome.events, frames, outcome.violation.clone()), (1_416_088, 701_824, None));
     taken as f64 / outcome.events as f64
 }
 
