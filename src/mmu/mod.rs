@@ -31,6 +31,7 @@
 //! ```
 
 mod admission;
+mod hpcc;
 mod ledger;
 mod pool;
 #[cfg(test)]
@@ -42,6 +43,7 @@ mod tally;
 mod tally_tests;
 
 pub use admission::{Admission, Refusal};
+pub use hpcc::{HpccGroup, HpccPlace, HpccRule, HpccRules};
 pub use ledger::{GroupState, Pools, PortLedger};
 pub use pool::{ExactPool, Lease, MAX_LEASE, SharedPool};
 pub use profile::{BufferPlan, GroupProfile, HeadroomPolicy, PortProfile, QueueLimit, Threshold};

@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use holdfast::dataplane::SwitchSpec;
-use holdfast::verify::replay::{Decision, EventResult, HpccRule, Transition};
+use holdfast::mmu::HpccRule;
+use holdfast::verify::replay::{Decision, EventResult, Transition};
 
 use super::column::{COLUMNS, Column, Value, values};
 

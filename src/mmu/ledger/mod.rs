@@ -4,6 +4,7 @@
 //! then the port's reserve, then the group's. Rules, formulas and examples: docs/buffer.md.
 
 mod burst;
+mod hpcc;
 mod port_threshold;
 
 use std::sync::Arc;
@@ -13,6 +14,7 @@ use super::{ExactPool, GroupProfile, HeadroomPolicy, Lease, PortProfile};
 use crate::mutant::{self, Mutant};
 use crate::sets::{CLASSES, ClassSet};
 use crate::units::Cells;
+use hpcc::Emulation;
 use port_threshold::PortThreshold;
 
 /// Index of the lossless entry in arrays that are indexed by `lossless as usize`.
@@ -138,6 +140,8 @@ pub struct PortLedger {
     insurance_used: Cells,
     insurance_highest: Cells,
     port_threshold: PortThreshold,
+    /// Rules of another simulator; `None` in the product.
+    emulation: Option<Box<Emulation>>,
     /// The port's settings. [`Group`] has a second copy of each group's profile, beside its counts.
     profile: PortProfile,
 }
@@ -156,6 +160,7 @@ impl PortLedger {
             insurance_used: Cells(0),
             insurance_highest: Cells(0),
             port_threshold: PortThreshold::new(profile),
+            emulation: None,
             profile: *profile,
         }
     }
@@ -484,6 +489,9 @@ impl PortLedger {
 
     #[cold]
     fn resume_paused(&mut self, pools: &Pools) -> bool {
+        if self.emulation.is_some() {
+            return self.resume_as_hpcc(pools);
+        }
         let before = self.xoff();
         let free = pools.shared[LOSSLESS].free();
         if self.port_off && self.insurance_used == Cells(0) && self.may_resume(free) {

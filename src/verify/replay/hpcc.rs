@@ -1,5 +1,5 @@
-//! The rules of the shared buffer in HPCC's simulator (class `SwitchMmu`; Li et al., SIGCOMM 2019), to see where they
-//! decide otherwise. docs/mmu-rules.md explains each difference.
+//! Comparison with the rules of HPCC's simulator ([`crate::mmu::HpccGroup`]), to see where they decide otherwise.
+//! docs/mmu-rules.md explains each difference.
 //!
 //! Each event is judged from the state of this switch, so a difference comes from one rule and not from its history.
 //! Cells are counted as here, although that simulator counts bytes. Headroom holds at least one frame, as the
@@ -7,90 +7,8 @@
 
 use super::decision::{Decision, EventResult, Frame};
 use super::{Replay, Way};
-use crate::mmu::{GroupProfile, GroupState, HeadroomPolicy};
+use crate::mmu::{HeadroomPolicy, HpccGroup, HpccPlace, HpccRule};
 use crate::units::Cells;
-
-/// A rule by which HPCC's simulator decides otherwise.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum HpccRule {
-    /// It drops a frame that the group's reserve holds, because neither T nor the headroom holds the frame.
-    ReserveRefused,
-    /// It admits a frame to the shared pool while frames of the group are in headroom.
-    SharedBesideHeadroom,
-    /// It sends XOFF when the share has reached T, before a frame goes to headroom.
-    XoffAtThreshold,
-    /// It judges XON only when a frame of the group departs.
-    XonOwnDeparture,
-    /// It sends XON when the share is empty, even if T has no room.
-    XonEmptyShare,
-}
-
-impl HpccRule {
-    /// Returns the name in outputs and in docs/mmu-rules.md.
-    #[must_use]
-    pub fn label(self) -> &'static str {
-        match self {
-            HpccRule::ReserveRefused => "reserve-refused",
-            HpccRule::SharedBesideHeadroom => "shared-beside-headroom",
-            HpccRule::XoffAtThreshold => "xoff-at-threshold",
-            HpccRule::XonOwnDeparture => "xon-own-departure",
-            HpccRule::XonEmptyShare => "xon-empty-share",
-        }
-    }
-}
-
-/// Place that HPCC's rules give an arriving frame.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
-    /// Reserve or shared pool.
-    Buffer,
-    Headroom,
-    Dropped,
-}
-
-/// A lossless group before an event.
-#[derive(Debug, Clone, Copy)]
-pub struct HpccGroup {
-    profile: GroupProfile,
-    state: GroupState,
-    is_xoff: bool,
-    /// Free cells of the lossless pool.
-    free: Cells,
-}
-
-impl HpccGroup {
-    fn threshold(&self) -> Cells {
-        self.profile.threshold.limit(self.free)
-    }
-
-    /// Decides on a frame of `cells`.
-    fn admit(&self, cells: Cells) -> Place {
-        let (profile, state, limit) = (self.profile, self.state, self.threshold());
-        if cells + state.headroom > profile.headroom && cells + state.shared > limit {
-            return Place::Dropped;
-        }
-        let held = state.reserve + state.shared + cells;
-        if held.saturating_sub(profile.reserve) <= limit { Place::Buffer } else { Place::Headroom }
-    }
-
-    /// Whether the group is at XOFF after an arriving frame went to `place`, of whose `cells` its share took `shared`.
-    fn is_xoff_after(&self, place: Place, shared: Cells) -> bool {
-        match place {
-            Place::Dropped => self.is_xoff,
-            Place::Headroom => true,
-            Place::Buffer => {
-                let limit = self.profile.threshold.limit(self.free.saturating_sub(shared));
-                self.is_xoff || self.state.headroom > Cells(0) || self.state.shared + shared >= limit
-            }
-        }
-    }
-
-    /// Whether a paused group resumes in this state, after one of its frames has departed.
-    fn resumes(&self) -> bool {
-        let share = self.state.shared;
-        self.state.headroom == Cells(0) && (share == Cells(0) || share + self.profile.xon_offset <= self.threshold())
-    }
-}
 
 impl Replay {
     /// Returns the reason why decisions of this switch cannot be compared; `None`: they can.
@@ -130,6 +48,10 @@ impl Replay {
             rules.push(HpccRule::XonOwnDeparture);
         }
         if decision.outcome == EventResult::Released {
+            let depth = decision.at_queue.bytes;
+            let marking = self.admission.wred(decision.queue).map(|wred| wred.probability(depth));
+            let differs = decision.marking.is_some_and(|own| Some(own) != marking);
+            rules.extend(differs.then_some(HpccRule::EcnAfterDeparture));
             let after = self.hpcc_group(&decision.frame).filter(|_| before.is_xoff);
             let resumes = after.is_some_and(|after| after.resumes()) && !resumed(true);
             rules.extend(resumes.then_some(HpccRule::XonEmptyShare));
@@ -147,8 +69,8 @@ impl Replay {
 fn arrival_rules(before: &HpccGroup, decision: &Decision, after: Option<HpccGroup>) -> Vec<HpccRule> {
     let theirs = before.admit(decision.cells);
     let place = match (decision.outcome, theirs) {
-        (EventResult::Reserve, Place::Dropped) => Some(HpccRule::ReserveRefused),
-        (EventResult::Headroom | EventResult::Dropped(_), Place::Buffer) => Some(HpccRule::SharedBesideHeadroom),
+        (EventResult::Reserve, HpccPlace::Dropped) => Some(HpccRule::ReserveRefused),
+        (EventResult::Headroom | EventResult::Dropped(_), HpccPlace::Buffer) => Some(HpccRule::SharedBesideHeadroom),
         _ => None,
     };
     let held = before.state.reserve + before.state.shared + decision.cells;

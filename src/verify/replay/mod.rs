@@ -26,7 +26,6 @@ use crate::units::{Bytes, CellSize, Cells};
 pub use self::decision::{
     Decision, DynamicLimits, Ecn, EventResult, Frame, Limits, PortUse, QueueUse, Split, Transition,
 };
-pub use self::hpcc::{HpccGroup, HpccRule};
 
 /// A queued frame, and its position in the order of all arrivals.
 #[derive(Debug, Clone, Copy)]
