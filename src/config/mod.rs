@@ -179,6 +179,7 @@ pub(crate) fn build(root: &Item<'_>, overrides: &Overrides) -> Option<Config> {
         poll_gap,
         lcores: lcores.count,
         floods_lossless: false,
+        hpcc: crate::mmu::HpccRules::NONE,
         telemetry_queues: (0..CLASSES).filter(|&class| classes[class].settings.telemetry).collect(),
         routing,
     };

@@ -86,7 +86,7 @@ impl Port {
             classifier: PortClassifier::new(number, spec, &switch.classes),
             lossless,
             pfc: PortPfc::new(&pfc, hz),
-            ledger: PortLedger::new(&spec.buffer),
+            ledger: PortLedger::new(&spec.buffer).with_hpcc(switch.hpcc),
             admitted: [0; CLASSES],
             released: [0; CLASSES],
             holding: ClassSet::EMPTY,

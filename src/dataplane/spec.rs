@@ -1,7 +1,7 @@
 //! The specification of a switch: the validated plan from which a [`super::Pipeline`] is built.
 
 use crate::forward::{FdbSpec, StaticEntry, VlanMode};
-use crate::mmu::{BufferPlan, GroupProfile, PortProfile, QueueLimit, QueueProfile, QueueReserves};
+use crate::mmu::{BufferPlan, GroupProfile, HpccRules, PortProfile, QueueLimit, QueueProfile, QueueReserves};
 use crate::pfc::{PfcMode, WatchdogSpec};
 use crate::qos::{ClassMap, MarkMap, QueueDiscipline, Rewrite, Trust, WredProfile};
 use crate::route::{ROUTER_PORT, RoutingSpec};
@@ -130,6 +130,9 @@ pub struct SwitchSpec {
     /// Whether lossless frames to unknown stations and groups are flooded and not dropped. No configuration sets it: it
     /// is for the simulator, which shows the resulting deadlock (Guo et al. 2016).
     pub floods_lossless: bool,
+    /// Rules of HPCC's simulator by which the buffer decides. No configuration sets them: they are for the simulator,
+    /// to explain published results.
+    pub hpcc: HpccRules,
     /// Queues whose marked packets get notes of in-band telemetry ([`crate::wire::inband`]).
     pub telemetry_queues: ClassSet,
     /// The router; `None`: the switch only bridges.

@@ -52,6 +52,8 @@ impl<C> MemPacket<C> {
 }
 
 impl<C: Send> Packet for MemPacket<C> {
+    const EMULATES: bool = true;
+
     #[inline]
     fn bytes(&self) -> &[u8] {
         &self.buffer[self.start as usize..self.end as usize]

@@ -32,6 +32,9 @@ pub type Burst<P> = ArrayVec<P, BURST>;
 /// Dropping a packet does not return its buffer, because a guard per packet costs time on the fast path. Buffers return
 /// with [`Ports::free`] or leave with [`Ports::tx`]; tests count them.
 pub trait Packet: Send {
+    /// Whether a switch of such packets may decide by rules of another simulator
+    /// ([`SwitchSpec::hpcc`](crate::dataplane::SwitchSpec::hpcc)). With false, its packet path has no branch for them.
+    const EMULATES: bool = false;
     /// Returns the bytes of the frame.
     fn bytes(&self) -> &[u8];
     /// Returns the bytes of the frame, to rewrite fields in place.

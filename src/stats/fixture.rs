@@ -72,6 +72,7 @@ pub fn slow(rate: BitRate) -> SwitchView {
         poll_gap: crate::units::Nanos(20_000),
         lcores: 1,
         floods_lossless: false,
+        hpcc: crate::mmu::HpccRules::NONE,
         telemetry_queues: ClassSet::EMPTY,
         routing: None,
         ports: vec![port(0), port(1)],

@@ -81,6 +81,7 @@ pub fn spec(ports: usize) -> SwitchSpec {
         poll_gap: Nanos(1000),
         lcores: LCORES,
         floods_lossless: false,
+        hpcc: holdfast::mmu::HpccRules::NONE,
         telemetry_queues: ClassSet::EMPTY,
         routing: None,
     }

@@ -14,6 +14,7 @@ use crate::dataplane::frame::desc::FrameDesc;
 use crate::dataplane::frame::fast_path::{self, FastPath};
 use crate::dataplane::frame::meta::Meta;
 use crate::dataplane::ingress::rewrite::BurstDemand;
+use crate::io::Packet;
 use crate::mmu::{
     Admission, BurstRequest, ExactPool, GroupState, Lease, LossyPool, Pools, QueueAdmission, QueueReserves, SharedPool,
     Tallies, TallyWriter,
@@ -98,7 +99,7 @@ impl Buffer {
     ///
     /// Always inline, at two calls: a call of its own costs 145 instructions a burst.
     #[inline(always)]
-    pub fn admit_burst(
+    pub fn admit_burst<P: Packet>(
         &mut self,
         (ports, port): (&mut [Port], usize),
         sends: PortSet,
@@ -109,7 +110,7 @@ impl Buffer {
         let groups = demand.groups();
         let lossy = groups - ports[port].lossless;
         if !lossy.is_empty() && !self.queues_take((ports, port), sends, rule, metas, demand, lossy)
-            || !self.admit_groups((port, &mut ports[port]), &demand.cells, groups)
+            || !self.admit_groups::<P>((port, &mut ports[port]), &demand.cells, groups)
         {
             return false;
         }
@@ -122,12 +123,16 @@ impl Buffer {
     /// Admits `cells` of each of the `groups` of a port, in any frames, if [`Buffer::admit`] would accept each of them
     /// and no group would become XOFF. Otherwise admits none. Returns whether they are admitted.
     #[inline(always)]
-    pub fn admit_groups(
+    pub fn admit_groups<P: Packet>(
         &mut self,
         (port, state): (usize, &mut Port),
         cells: &[Cells; CLASSES],
         groups: ClassSet,
     ) -> bool {
+        // The short path knows the switch's own rules only.
+        if P::EMULATES && state.ledger.emulates() {
+            return false;
+        }
         if !state.ledger.admit_burst(cells, groups, &mut self.pools) {
             return false;
         }
@@ -181,10 +186,14 @@ impl Buffer {
     /// Charges a frame from ingress port `port` to `egress` to its priority group. A lossy frame that its group refuses
     /// is still admitted within the reserve of its queue.
     #[inline]
-    pub fn admit(&mut self, (port, state): (usize, &mut Port), egress: usize, meta: &Meta) -> Admission {
+    pub fn admit<P: Packet>(&mut self, (port, state): (usize, &mut Port), egress: usize, meta: &Meta) -> Admission {
         let (group, queue) = (usize::from(meta.desc.group()), meta.desc.queue());
         let cells = meta.desc.cells();
-        let mut admission = state.ledger.admit(group, cells, &mut self.pools);
+        let mut admission = if P::EMULATES && state.ledger.emulates() {
+            state.ledger.admit_as_hpcc(group, cells, &mut self.pools)
+        } else {
+            state.ledger.admit(group, cells, &mut self.pools)
+        };
         if let Admission::Refused(_) = admission {
             if meta.is_lossless() || !self.reserves.covers(egress, queue, cells) {
                 return admission;

@@ -118,7 +118,9 @@ impl<P: Packet> Egress<P> {
             if let Some(wred) = wred.filter(|_| sums.has_markable()) {
                 // The depth before the last frame is the lowest of the run.
                 let lowest = descs.last().map_or(depth, |last| depth - run.bytes() + Bytes(last.frame_len().into()));
-                let congested = if sums.is_all_markable()
+                let congested = if P::EMULATES && self.marks_after {
+                    judge_after(descs, wred, depth, || self.rng.roll())
+                } else if sums.is_all_markable()
                     && wred.probability(lowest) == CERTAIN
                     && !fast_path::is_off(FastPath::AllMarked)
                 {
@@ -207,6 +209,19 @@ fn judge_run(descs: &[FrameDesc], wred: &WredProfile, depth: Bytes, mut draw: im
             congested.insert(index);
         }
         before = before.and(desc);
+    }
+    congested
+}
+
+/// Judges a run as [`judge_run`] does, but by the depth without the departing frame, as HPCC's simulator does.
+#[cold]
+fn judge_after(descs: &[FrameDesc], wred: &WredProfile, depth: Bytes, mut draw: impl FnMut() -> u32) -> FrameSet {
+    let (mut congested, mut gone) = (FrameSet::EMPTY, Run::default());
+    for (index, &desc) in descs.iter().enumerate() {
+        gone = gone.and(desc);
+        if desc.is_markable() && wred.judge(depth - gone.bytes(), &mut draw) == WredVerdict::Congested {
+            congested.insert(index);
+        }
     }
     congested
 }

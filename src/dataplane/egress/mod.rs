@@ -28,7 +28,7 @@ use crate::dataplane::frame::run::Run;
 use crate::dataplane::telemetry::counters::PortCounters;
 use crate::dataplane::telemetry::drops::DropReason;
 use crate::io::{Burst, Packet, Ports};
-use crate::mmu::{QueueAdmission, QueueReserves};
+use crate::mmu::{HpccRule, QueueAdmission, QueueReserves};
 use crate::mutant::{self, Mutant};
 use crate::qos::Shaper;
 use crate::qos::wred::XorShift;
@@ -51,6 +51,8 @@ pub(crate) struct Egress<P> {
     pub burst: usize,
     /// In-band telemetry of the packets that leave.
     stamper: Stamper,
+    /// Whether marks depend on the depth without the departing frame, by [`HpccRule::EcnAfterDeparture`].
+    marks_after: bool,
 }
 
 impl<P> Egress<P> {
@@ -64,6 +66,7 @@ impl<P> Egress<P> {
             charges: Descs::new(),
             burst: LEAST_BURST,
             stamper: Stamper::new(spec, hz),
+            marks_after: spec.hpcc.contains(HpccRule::EcnAfterDeparture),
         }
     }
 }

@@ -32,7 +32,7 @@ impl<P: Packet> Pipeline<P> {
         // The watchdog drops a priority in both directions: frames that leave by a port, and those that came by it.
         let is_special = demand.floods || !((demand.egresses | PortSet::only(port)) & self.links.refusing).is_empty();
         let is_admitted = !is_special
-            && self.buffer.admit_burst((&mut self.ports, port), self.sends, &self.queue_rule, metas, demand);
+            && self.buffer.admit_burst::<P>((&mut self.ports, port), self.sends, &self.queue_rule, metas, demand);
         // At once, unless some frame is dropped or consumed, or the use of a queue's reserve must be published.
         if demand.sent.len() == burst.len() && self.buffer.reserves.is_empty() {
             if is_admitted {
@@ -181,7 +181,7 @@ impl<P: Packet> Pipeline<P> {
         if self.ports[port].pfc.dropping().contains(meta.desc.queue()) {
             return Err(DropReason::Watchdog);
         }
-        let admission = self.buffer.admit((port, &mut self.ports[port]), egress, meta);
+        let admission = self.buffer.admit::<P>((port, &mut self.ports[port]), egress, meta);
         // A refused frame can make a group XOFF too.
         if meta.is_lossless() && !self.ports[port].ledger.xoff().is_empty() {
             self.update_pfc(port);

@@ -103,6 +103,6 @@ impl<P: Packet> Pipeline<P> {
             cells[group % CLASSES] += of_frame;
             groups.insert(group);
         }
-        self.buffer.admit_groups((port, &mut self.ports[port]), &cells, groups)
+        self.buffer.admit_groups::<P>((port, &mut self.ports[port]), &cells, groups)
     }
 }

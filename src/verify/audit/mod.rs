@@ -17,7 +17,7 @@ use crate::dataplane::pipeline::Pipeline;
 use crate::dataplane::port::Port;
 use crate::dataplane::spec::SwitchSpec;
 use crate::io::Packet;
-use crate::mmu::{GroupState, HeadroomPolicy, PortProfile, QueueLimit};
+use crate::mmu::{GroupState, HeadroomPolicy, HpccRules, PortProfile, QueueLimit};
 use crate::sets::{CLASSES, ClassSet, PortSet};
 use crate::units::Cells;
 
@@ -75,6 +75,8 @@ struct Audited {
     name: String,
     owner: usize,
     profile: PortProfile,
+    /// Rules of HPCC's simulator, whose exceptions from invariants are waived.
+    hpcc: HpccRules,
     seen: Seen,
     /// The groups at the last check, less the releases that the ledger has collected since. The poll made its decisions
     /// from this state.
@@ -137,6 +139,7 @@ impl Auditor {
                 name: port.name.clone(),
                 owner: usize::from(port.lcore),
                 profile: port.buffer,
+                hpcc: spec.hpcc,
                 seen: Seen::default(),
                 collected: [GroupState::default(); CLASSES],
                 counters: [0; 5],

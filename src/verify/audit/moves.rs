@@ -3,7 +3,7 @@
 use super::{Check, Look, ensure};
 use crate::dataplane::pipeline::Pipeline;
 use crate::io::Packet;
-use crate::mmu::{GroupState, HeadroomPolicy};
+use crate::mmu::{GroupState, HeadroomPolicy, HpccRule};
 use crate::sets::{CLASSES, ClassSet};
 use crate::units::Cells;
 
@@ -97,7 +97,11 @@ impl Look<'_> {
             HeadroomPolicy::Dynamic => {
                 (self.port.ledger.shared()[1], self.port.ledger.port_limit(self.free_then), true)
             }
-            _ => (now.shared, profile.groups[group].threshold.limit(self.free_then), then.headroom == Cells(0)),
+            _ => {
+                let may_be_beside = self.audited.hpcc.contains(HpccRule::SharedBesideHeadroom);
+                let empty = then.headroom == Cells(0) || may_be_beside;
+                (now.shared, profile.groups[group].threshold.limit(self.free_then), empty)
+            }
         };
         ensure(share <= limit && empty, "share_within_threshold", || {
             format!(
@@ -128,6 +132,7 @@ impl Look<'_> {
                 share <= xoff_level.saturating_sub(offset).max(floor)
             }
         };
+        let may = may || share == 0 && self.audited.hpcc.contains(HpccRule::XonEmptyShare);
         ensure(may && then.headroom == Cells(0), TOO_EARLY, || {
             format!(
                 "{} group {group}: XON with {} and a threshold of {limit}, XON offset {offset}, floor {floor}",
@@ -162,6 +167,9 @@ impl Look<'_> {
     /// Checks an XOFF of a group: a frame no longer fits its reserves and its threshold, by their current values. A
     /// group without congestion is never paused because another one is congested.
     fn check_xoff(&self, group: usize) -> Check {
+        if self.audited.hpcc.contains(HpccRule::XoffAtThreshold) {
+            return Ok(());
+        }
         let (profile, now) = (&self.audited.profile.groups[group], self.port.ledger.group(group));
         let limit = profile.threshold.limit(self.free).0;
         let (beyond, is_held_back) = match self.audited.profile.policy {

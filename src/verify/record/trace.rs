@@ -62,6 +62,9 @@ pub struct Traced {
 /// requires that the departing frame shows its class, and that queues keep the order of arrival.
 #[must_use]
 pub fn why_not(spec: &SwitchSpec) -> Option<&'static str> {
+    if !spec.hpcc.is_empty() {
+        return Some("it decides as HPCC's simulator, and a replay does not; write `mmu: holdfast`");
+    }
     if spec.lcores > 1 {
         return Some("it has several lcores, and a trace does not record their order; write `lcores: {count: 1}`");
     }

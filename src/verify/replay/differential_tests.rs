@@ -372,6 +372,7 @@ pub(super) fn spec(policy: HeadroomPolicy) -> impl Strategy<Value = SwitchSpec> 
             poll_gap: Nanos(1000),
             lcores: 1,
             floods_lossless: false,
+            hpcc: crate::mmu::HpccRules::NONE,
             telemetry_queues: ClassSet::EMPTY,
             routing: None,
         }

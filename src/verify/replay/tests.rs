@@ -55,6 +55,7 @@ pub(super) fn switch(lossless: Threshold) -> Replay {
         poll_gap: Nanos(1),
         lcores: 1,
         floods_lossless: false,
+        hpcc: crate::mmu::HpccRules::NONE,
         telemetry_queues: ClassSet::EMPTY,
         routing: None,
     })

@@ -55,6 +55,7 @@ fn spec(policy: HeadroomPolicy) -> SwitchSpec {
         poll_gap: Nanos(20_000),
         lcores: 1,
         floods_lossless: false,
+        hpcc: crate::mmu::HpccRules::NONE,
         telemetry_queues: ClassSet::EMPTY,
         routing: None,
     }

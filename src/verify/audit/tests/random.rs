@@ -95,6 +95,7 @@ fn switch() -> impl Strategy<Value = SwitchSpec> {
                 poll_gap: Nanos(20_000),
                 lcores,
                 floods_lossless: headroom.is_multiple_of(2),
+                hpcc: crate::mmu::HpccRules::NONE,
                 telemetry_queues: ClassSet::EMPTY,
                 routing: None,
             }
