@@ -9,7 +9,7 @@ use crate::headroom::{
     HeadroomInput, LEFT_BEHIND, PACING_SLACK, SHORTEST_FRAME, SmallPackets, WIRE_OVERHEAD, headroom, largest_frame,
     pause_may_lapse,
 };
-use crate::mmu::HeadroomPolicy;
+use crate::mmu::{HeadroomPolicy, HpccRule, HpccRules};
 use crate::pfc::PriorityMap;
 use crate::sets::{ClassSet, PortSet};
 use crate::units::{BitRate, Bytes, Cells, Nanos};
@@ -33,7 +33,10 @@ impl Waiver {
 /// a bug.
 #[must_use]
 pub fn waivers(scenario: &Scenario) -> Vec<Waiver> {
-    let mut waivers = Vec::new();
+    // `lossless_kept` does not depend on these rules, so no switch is exempt. They come first, so that the verdict
+    // names them.
+    let rules = scenario.switches.iter().filter_map(of_rules);
+    let mut waivers: Vec<Waiver> = rules.map(|what| Waiver { switches: PortSet::EMPTY, what }).collect();
     for (number, host) in scenario.hosts.iter().enumerate().filter(|(_, host)| !host.obeys_pfc) {
         waivers.push(Waiver { switches: of_host(number, scenario), what: format!("{} does not obey PFC", host.name) });
     }
@@ -114,6 +117,19 @@ fn of_pool(switch: &SwitchNode) -> Option<String> {
     let (sum, pool): (u64, _) = (etas.map(|group| u64::from(group.headroom.0)).sum(), plan.headroom.0);
     let is_short = plan.policy == HeadroomPolicy::SharedPool && sum > u64::from(pool);
     is_short.then(|| format!("{}: the headroom pool has {pool} cells, and its groups need {sum}", switch.name))
+}
+
+/// Returns a reason if a switch decides by rules of HPCC's simulator. It names the invariants that they break, and
+/// which the auditor does not check.
+fn of_rules(switch: &SwitchNode) -> Option<String> {
+    let rules = switch.config.switch.hpcc;
+    if rules.is_empty() {
+        return None;
+    }
+    let broken: Vec<&str> = rules.iter().filter_map(HpccRule::broken_invariant).collect();
+    let unchecked = if broken.is_empty() { String::new() } else { format!("; not checked: {}", broken.join(", ")) };
+    let which = if rules == HpccRules::all() { "all rules".to_owned() } else { rules.to_string() };
+    Some(format!("{} decides as HPCC's simulator ({which}){unchecked}", switch.name))
 }
 
 /// Returns a reason if frames take time and a port has no backlog mark. Such a core may be slower than its load, and a

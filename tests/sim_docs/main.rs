@@ -66,6 +66,7 @@ pages! {
     long_cable "long-cable",
     lost_pfc "lost-pfc",
     mixed_speeds "mixed-speeds",
+    mmu_hpcc "mmu-hpcc",
     overload "overload",
     parking_lot "parking-lot",
     powertcp "powertcp",

@@ -6,6 +6,8 @@ mod deadlock;
 mod draft;
 mod draw;
 #[cfg(test)]
+mod hpcc_tests;
+#[cfg(test)]
 mod mutants_tests;
 mod render;
 mod settle;

@@ -12,6 +12,7 @@ mod flows;
 mod hosts;
 mod load;
 mod marks;
+pub(super) mod mmu;
 mod net;
 mod patterns;
 mod routed;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::bounds;
+use super::{bounds, mmu};
 use crate::config::overrides::{check_len, read_text};
 use crate::config::sections::buffer::{LARGEST_SIZE, SMALLEST_SIZE};
 use crate::config::sections::policy::POLICIES;
@@ -13,7 +13,7 @@ use crate::config::{self, Config, ConfigErrors, MAX_LCORES, Overrides};
 use crate::sim::spec::{PollSpec, SwitchNode};
 use crate::units::Nanos;
 
-const KEYS: &[&str] = &["name", "config", "file", "buffer", "headroom", "lcores", "poll", "floods_lossless"];
+const KEYS: &[&str] = &["name", "config", "file", "buffer", "headroom", "lcores", "poll", "floods_lossless", "mmu"];
 const EXAMPLE: &str = "`- {name: tor, file: tor.yaml}` for each switch";
 const MOST: usize = 1024;
 
@@ -108,7 +108,8 @@ fn read_one<'a>(item: &Item<'a>, document: Option<&'a Document>, names: &mut Uni
     let name = names::read_undotted(&fields, "name: tor", names);
     let written = written(&fields, document);
     let overrides = read_overrides(&fields);
-    let config = written.as_ref().and_then(|root| config::build(root, &overrides));
+    let mut config = written.as_ref().and_then(|root| config::build(root, &overrides));
+    mmu::read(&fields, config.as_mut());
     let poll = read_poll(&fields);
     if let Some(config) = &config {
         warn_of_gap(fields.get("poll").as_ref().unwrap_or(item), poll, config.switch.poll_gap);

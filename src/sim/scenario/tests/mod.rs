@@ -1,6 +1,7 @@
 //! Tests of the scenario reader: results, and refused texts.
 
 mod garbage;
+mod mmu;
 mod refused;
 mod variants;
 mod workloads;
