@@ -365,3 +365,41 @@ fn stdout_on_full_disk_ends_with_1() {
     assert_eq!(output.status.code(), Some(1), "{stderr}");
     assert!(stderr.contains("No space left on device"), "{stderr}");
 }
+
+/// Inputs of HPCC's simulator: three hosts send 1 MB each to a fourth.
+fn inputs_of_hpcc() -> TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| fs::write(dir.path().join(name), text).unwrap();
+    let links: String = (1..5).map(|host| format!("{host} 0 100Gbps 1000ns 0\n")).collect();
+    write("t.txt", &format!("5 1 4\n0\n{links}"));
+    let flows: String = (1..4).map(|host| format!("{host} 4 3 100 1000000 2\n")).collect();
+    write("f.txt", &format!("3\n{flows}"));
+    let files = "TOPOLOGY_FILE t.txt\nFLOW_FILE f.txt\nFCT_OUTPUT_FILE fct.txt\nPFC_OUTPUT_FILE pfc.txt\n";
+    let control = "CC_MODE 7\nRATE_AI 50Mb/s\nHAS_WIN 0\nENABLE_QCN 0\nPACKET_PAYLOAD_SIZE 1000\n";
+    write("c.txt", &format!("{files}{control}SIMULATOR_STOP_TIME 2.1\nBUFFER_SIZE 4\n"));
+    dir
+}
+
+#[test]
+fn mmu_gives_inputs_of_hpcc_its_rules_and_sizes() {
+    let dir = inputs_of_hpcc();
+    let run = |mmu: &[&str]| sim(dir.path(), &[&["--hpcc", "c.txt", "-q"], mmu].concat());
+    let (code, own, stderr) = run(&[]);
+    assert_eq!((code, stderr.as_str()), (0, ""));
+    assert!(!own.contains("decides as"), "{own}");
+    let (code, all, stderr) = run(&["--mmu", "hpcc"]);
+    assert_eq!((code, stderr.as_str()), (0, ""));
+    assert!(all.contains("not promised: s0 decides as HPCC's simulator (all rules); not checked: "), "{all}");
+    assert!(all.contains("of 3,000 lossless frames lost") && all.contains("  36.56KiB"), "{all}");
+    let (_, one, _) = run(&["--mmu", "xon-own-departure"]);
+    assert!(one.contains("not promised: s0 decides as HPCC's simulator (xon-own-departure)\n"), "{one}");
+}
+
+#[test]
+fn mmu_without_inputs_of_hpcc_or_with_an_unknown_rule_is_refused() {
+    let dir = scenario(STAR);
+    let (code, _, stderr) = sim(dir.path(), &["x.yaml", "--mmu", "hpcc"]);
+    assert!(code == 2 && stderr.contains("--mmu <RULES>"), "{stderr}");
+    let (code, _, stderr) = sim(dir.path(), &["--hpcc", "c.txt", "--mmu", "xon"]);
+    assert!(code == 2 && stderr.contains("`xon` is not a rule of HPCC's simulator"), "{stderr}");
+}

@@ -20,7 +20,7 @@ pub fn run(args: &Args, config: &Path) -> Result<(), Failure> {
     for file in inputs.files() {
         claims.read(file, "the input");
     }
-    let mut prepared = inputs.prepare(args.seed).map_err(Failure::usage)?;
+    let mut prepared = inputs.prepare(args.seed, args.mmu.unwrap_or_default()).map_err(Failure::usage)?;
     claim(args, &["hpcc".to_owned()], &mut claims)?;
     for path in prepared.output_paths() {
         claims.write(path, "--hpcc")?;

@@ -15,6 +15,7 @@ mod warnings;
 
 use std::path::{Path, PathBuf};
 
+use holdfast::mmu::HpccRules;
 use holdfast::sim;
 use holdfast::sim::outcome::{Outcome, Samples};
 use holdfast::sim::recording::Recording;
@@ -47,6 +48,10 @@ pub struct Args {
     /// Run the configuration of HPCC's simulator, with its topology and flows, and write its output files: docs/hpcc.md
     #[arg(long, value_name = "CONFIG", conflicts_with_all = ["scenario", "random", "variant", "trace", "csv", "out"])]
     hpcc: Option<PathBuf>,
+    /// With --hpcc, decide as HPCC's simulator and with its sizes: `hpcc` for all of its rules, or names of rules with
+    /// commas between them: docs/mmu-rules.md
+    #[arg(long, value_name = "RULES", requires = "hpcc", conflicts_with_all = ["scenario", "random"])]
+    mmu: Option<HpccRules>,
     /// Number of random fabrics [default: 10000 without --for]
     #[arg(long, requires = "random", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,

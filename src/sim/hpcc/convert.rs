@@ -10,9 +10,10 @@ use super::config::{Ecn, Settings};
 use super::flows::FlowLine;
 use super::path::BaseTimes;
 use super::topology::Topology;
-use super::{Inputs, Prepared, qlen};
+use super::{Inputs, Prepared, qlen, sizes};
 use crate::config::error::{ConfigError, ConfigErrors};
 use crate::hosts::FlowKind;
+use crate::mmu::HpccRules;
 use crate::sets::MAX_PORTS;
 use crate::sim::control::ControlSpec;
 use crate::sim::control::dcqcn_nic::DcqcnNicSpec;
@@ -40,7 +41,7 @@ const MOST_DRAIN_NS: u64 = 10_000_000_000;
 const NS_PER_M: f64 = 5.0;
 
 /// Translates `inputs`.
-pub fn prepare(inputs: Inputs, seed: Option<u64>) -> Result<Prepared, ConfigErrors> {
+pub fn prepare(inputs: Inputs, seed: Option<u64>, mmu: HpccRules) -> Result<Prepared, ConfigErrors> {
     let Inputs { settings, topology, flows, base, warnings, .. } = inputs;
     let destinations: HashSet<usize> = flows.iter().map(|flow| flow.dst).collect();
     let times = BaseTimes::new(&topology, destinations.into_iter(), settings.payload_bytes);
@@ -51,6 +52,7 @@ pub fn prepare(inputs: Inputs, seed: Option<u64>) -> Result<Prepared, ConfigErro
     let source = format!("{} as a scenario", settings.topology);
     let mut scenarios = scenario::parse(&source, &text, None, &Options::default()).map_err(without_places)?;
     let (_, mut scenario) = scenarios.remove(0);
+    plan.give_rules(&mut scenario, mmu)?;
     scenario.most_events = u64::MAX;
     scenario.warnings.splice(0..0, warnings.into_iter().chain(plan.warnings.clone()).chain(too_long));
     add_flows(&mut scenario, &plan, epoch_ns)?;
@@ -269,6 +271,19 @@ impl<'a> Plan<'a> {
             let (speed, cable) = (link.rate.0 / 1000, metres(link.delay_ns));
             let _ = writeln!(text, "        - {{name: p{}, speed: {speed}k, cable: {cable}, mtu: {mtu}}}", place + 1);
         }
+    }
+
+    /// Gives the switches the `rules` and sizes of HPCC's simulator, if there are any rules. Hosts then obey pauses at
+    /// once, as there: its headroom has no room for the response of real ones.
+    fn give_rules(&self, scenario: &mut Scenario, rules: HpccRules) -> Result<(), ConfigErrors> {
+        let Some(nic) = sizes::nic_rate(self.topology).filter(|_| !rules.is_empty()) else { return Ok(()) };
+        for (number, switch) in self.switches.iter().zip(&mut scenario.switches) {
+            let links: Vec<_> = self.ports[number].iter().map(|(link, _)| self.topology.links[*link]).collect();
+            let applied = sizes::apply(&mut switch.config.switch, &links, nic, rules);
+            applied.map_err(|message| self.error(format!("switch {number}: {message}")))?;
+        }
+        scenario.hosts.iter_mut().for_each(|host| host.response = Some(Nanos(0)));
+        Ok(())
     }
 
     /// The thresholds of a switch: those of its slowest ports, because a queue has the same on every port.

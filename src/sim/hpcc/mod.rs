@@ -8,6 +8,7 @@ mod convert;
 mod flows;
 mod path;
 mod qlen;
+mod sizes;
 mod slowdown;
 #[cfg(test)]
 mod tests;
@@ -25,6 +26,7 @@ use self::topology::Topology;
 use super::spec::Scenario;
 use crate::config::error::ConfigErrors;
 use crate::config::overrides::{read_text, read_text_up_to};
+use crate::mmu::HpccRules;
 
 /// Largest topology, and largest list of flows.
 const LARGEST_FILE: usize = 1 << 30;
@@ -89,12 +91,13 @@ impl Inputs {
         &self.files
     }
 
-    /// Translates the inputs. `seed` replaces the default seed.
+    /// Translates the inputs. `seed` replaces the default seed. With any of the rules `mmu`, switches decide by these
+    /// and have the sizes of HPCC's simulator.
     ///
     /// # Errors
     /// The reason for which Holdfast has no such switch.
-    pub fn prepare(self, seed: Option<u64>) -> Result<Prepared, ConfigErrors> {
-        convert::prepare(self, seed)
+    pub fn prepare(self, seed: Option<u64>, mmu: HpccRules) -> Result<Prepared, ConfigErrors> {
+        convert::prepare(self, seed, mmu)
     }
 }
 

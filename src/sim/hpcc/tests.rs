@@ -1,10 +1,11 @@
 use std::path::Path;
 
 use super::*;
+use crate::mmu::Threshold;
 use crate::sim::control::ControlSpec;
 use crate::sim::outcome::Ending;
 use crate::sim::spec::{FaultKind, FrameSizes, Load, MessageSize};
-use crate::units::{BitRate, Bytes, Nanos};
+use crate::units::{Alpha, BitRate, Bytes, Cells, Nanos};
 
 /// Three hosts at one switch, number 0; two more switches lead to host 5.
 const TOPOLOGY: &str = "\
@@ -46,11 +47,11 @@ fn inputs(config: &str, topology: &str, flows: &str) -> Result<Inputs, ConfigErr
 }
 
 fn prepared(config: &str) -> Prepared {
-    inputs(config, TOPOLOGY, FLOWS).unwrap().prepare(None).unwrap_or_else(|errors| panic!("{errors}"))
+    inputs(config, TOPOLOGY, FLOWS).unwrap().prepare(None, HpccRules::NONE).unwrap_or_else(|errors| panic!("{errors}"))
 }
 
 fn error(config: &str, topology: &str, flows: &str) -> String {
-    match inputs(config, topology, flows).and_then(|inputs| inputs.prepare(None)) {
+    match inputs(config, topology, flows).and_then(|inputs| inputs.prepare(None, HpccRules::NONE)) {
         Ok(_) => panic!("accepted"),
         Err(errors) => errors.to_string(),
     }
@@ -110,7 +111,8 @@ fn queue_lengths_are_counted_by_kilobytes_until_each_dump() {
     let monitor = "QLEN_MON_FILE mix/q.txt\nQLEN_MON_START 2099900000\nQLEN_MON_END 2100200000\n";
     let config = CONFIG.replace("CC_MODE 3", "CC_MODE 1").replace("HAS_WIN 1", "HAS_WIN 0");
     let config = config.replace("TIME 2.1 ", "TIME 2.2 ") + monitor;
-    let prepared = inputs(&config, &TOPOLOGY.replace("0.01\n", "0\n"), flows).unwrap().prepare(None).unwrap();
+    let prepared =
+        inputs(&config, &TOPOLOGY.replace("0.01\n", "0\n"), flows).unwrap().prepare(None, HpccRules::NONE).unwrap();
     let outcome = crate::sim::run(&prepared.scenario, &mut |_| ());
     let (path, text) = prepared.outputs(&outcome).qlen.expect("the configuration asks for it");
     assert_eq!(path, Path::new("dir/mix/q.txt"));
@@ -133,7 +135,10 @@ fn pauses_have_time_node_type_interface_and_event() {
         .replace("CC_MODE 3", "CC_MODE 7")
         .replace("HAS_WIN 1", "HAS_WIN 0")
         .replace("BUFFER_SIZE 32", "BUFFER_SIZE 6");
-    let prepared = inputs(&config, TOPOLOGY, flows).unwrap().prepare(None).unwrap_or_else(|errors| panic!("{errors}"));
+    let prepared = inputs(&config, TOPOLOGY, flows)
+        .unwrap()
+        .prepare(None, HpccRules::NONE)
+        .unwrap_or_else(|errors| panic!("{errors}"));
     let outcome = crate::sim::run(&prepared.scenario, &mut |_| ());
     let pfc = prepared.outputs(&outcome).pfc.1;
     let lines: Vec<Vec<u64>> =
@@ -150,7 +155,7 @@ fn pauses_have_time_node_type_interface_and_event() {
 fn switch_with_too_many_ports_keeps_the_hosts_that_have_flows() {
     let links: String = (1..=70).map(|host| format!("0 {host} 100Gbps 1us 0\n")).collect();
     let topology = format!("71 1 70\n0\n{links}");
-    let prepared = inputs(CONFIG, &topology, "1\n2 69 3 100 1000 2\n").unwrap().prepare(None).unwrap();
+    let prepared = inputs(CONFIG, &topology, "1\n2 69 3 100 1000 2\n").unwrap().prepare(None, HpccRules::NONE).unwrap();
     assert_eq!(prepared.scenario.hosts.len(), 2);
     assert!(prepared.scenario.warnings.iter().any(|warning| warning.contains("68 hosts without flows are left out")));
     let all: String = (2..=70).map(|host| format!("{host} 1 3 100 1000 2\n")).collect();
@@ -262,4 +267,28 @@ fn numbers_out_of_range_are_refused_with_their_place() {
     }
     let message = error(CONFIG, &TOPOLOGY.replace("0.01", "NaN"), FLOWS);
     assert!(message.contains("t.txt:5:") && message.contains("write from 0 to 1"), "{message}");
+}
+
+#[test]
+fn switches_have_the_rules_and_sizes_of_hpcc_on_request() {
+    let topology = TOPOLOGY.replace("0.01\n", "0\n");
+    let rules = HpccRules::all();
+    let prepared = inputs(CONFIG, &topology, FLOWS).unwrap().prepare(None, rules).unwrap();
+    let switch = &prepared.scenario.switches[0].config.switch;
+    assert_eq!(switch.hpcc, rules);
+    let cell = switch.buffer.cell;
+    let group = |port: usize| switch.ports[port].buffer.groups[3];
+    // 100G and 400G, beside hosts of 100G: alpha 1/8 and 1/2, three times what 1 us of cable holds.
+    let sizes = |port: usize| (group(port).reserve, group(port).threshold, group(port).headroom);
+    let alpha = |exponent| Threshold::Dynamic(Alpha::from_exponent(exponent).unwrap());
+    let of = |bytes| Bytes(bytes).to_cells_floor(cell);
+    assert_eq!(sizes(0), (Bytes(4096).to_cells_ceil(cell), alpha(-3), of(37_500)));
+    assert_eq!(sizes(3), (Bytes(4096).to_cells_ceil(cell), alpha(-1), of(150_000)));
+    // The whole buffer less one reserve and one headroom for each port.
+    let guaranteed: Cells = (0..4).map(|port| group(port).reserve + group(port).headroom).sum();
+    assert_eq!(switch.buffer.lossless_shared, Bytes(32 << 20).to_cells_floor(cell) - guaranteed);
+    assert!(prepared.scenario.hosts.iter().all(|host| host.response == Some(Nanos(0))));
+    let outcome = crate::sim::run(&prepared.scenario, &mut |_| ());
+    assert_eq!((outcome.violation.clone(), outcome.ending), (None, Ending::Drained));
+    assert!(outcome.waivers.iter().any(|waiver| waiver.contains("decides as HPCC's simulator (all rules)")));
 }
