@@ -34,7 +34,7 @@ fn write_plan(config: &Config, out: &mut impl Write) -> fmt::Result {
     writeln!(out, "{}", guards(switch))?;
     writeln!(out, "{}", buffer(switch))?;
     writeln!(out, "{}", classes(switch))?;
-    own_maps(switch).iter().try_for_each(|line| writeln!(out, "{line}"))?;
+    own_maps(switch).iter().chain(&max_rates(switch)).try_for_each(|line| writeln!(out, "{line}"))?;
     summary(config).iter().try_for_each(|line| writeln!(out, "{line}"))?;
     writeln!(out)?;
     if !config.hosts.is_empty() {
@@ -134,6 +134,18 @@ fn own_maps(switch: &SwitchSpec) -> Vec<String> {
         }
         let (name, first) = (&port.name, &first.name);
         (!parts.is_empty()).then(|| format!("port {name}, unlike port {first}: {}", parts.join(", ")))
+    };
+    switch.ports.iter().filter_map(line).collect()
+}
+
+/// One line per port whose queues have maximum rates, e.g. `port p3: queue 5 at most 2Gb/s, burst 10kB`.
+fn max_rates(switch: &SwitchSpec) -> Vec<String> {
+    let part = |(queue, of): (usize, &Option<_>)| {
+        of.as_ref().map(|of| format!("queue {queue} at most {}", words::max_rate(of)))
+    };
+    let line = |port: &PortSpec| {
+        let parts: Vec<String> = port.max_rates.iter().enumerate().filter_map(part).collect();
+        (!parts.is_empty()).then(|| format!("port {}: {}", port.name, parts.join("; ")))
     };
     switch.ports.iter().filter_map(line).collect()
 }

@@ -42,7 +42,7 @@ use self::checks::{paths, summary};
 use self::sections::classes::Class;
 use self::sections::ports::{Common, Context, Port};
 use self::sections::preset::Preset;
-use self::sections::{api, buffer, classes, hosts, lcores, maps, ports, routing, stuck, system, watchdog};
+use self::sections::{api, buffer, classes, hosts, lcores, maps, max_rate, ports, routing, stuck, system, watchdog};
 use self::yaml::count;
 use self::yaml::names::Unique;
 use self::yaml::read::{Item, Report};
@@ -151,6 +151,7 @@ pub(crate) fn build(root: &Item<'_>, overrides: &Overrides) -> Option<Config> {
     maps.check(&classes);
     maps.check_ports(&ports, &classes);
     ports::check_classes(&ports, &classes);
+    max_rate::check(&ports, &classes, &maps);
     if report.errors() > errors {
         // The sums would be wrong too, and their errors would add nothing.
         return None;
@@ -173,7 +174,7 @@ pub(crate) fn build(root: &Item<'_>, overrides: &Overrides) -> Option<Config> {
     let switch = SwitchSpec {
         queues: std::array::from_fn(|class| queue_spec(&classes[class], plan.queue_reserves[class], plan.buffer.cell)),
         buffer: plan.buffer,
-        ports: port_specs(ports, &plan.ports, marks, overrides),
+        ports: port_specs(ports, &classes, (&plan.ports, marks), overrides),
         classes: maps.classes,
         fdb,
         poll_gap,
@@ -220,14 +221,15 @@ fn backlog_marks(
 /// The ports as the dataplane takes them.
 fn port_specs(
     ports: Vec<Port<'_>>,
-    profiles: &[PortProfile],
-    marks: Vec<Option<u32>>,
+    classes: &[Class<'_>; CLASSES],
+    (profiles, marks): (&[PortProfile], Vec<Option<u32>>),
     overrides: &Overrides,
 ) -> Vec<PortSpec> {
     let watchdogs = watchdog::of_ports(&ports);
     let parts = ports.into_iter().zip(profiles).zip(watchdogs).zip(marks);
     let specs = parts.map(|(((port, profile), watchdog), mark)| {
-        let port = port_spec(port, *profile, watchdog, mark);
+        let max_rates = max_rate::of_port(&port, classes);
+        let port = PortSpec { max_rates, ..port_spec(port, *profile, watchdog, mark) };
         if overrides.pfc == Some(PfcMode::Off) { without_pfc(port) } else { port }
     });
     specs.collect()
@@ -249,6 +251,7 @@ fn port_spec(
         marks: port.marks,
         rewrite: port.rewrite,
         vlan: port.vlan,
+        max_rates: [None; CLASSES],
         pfc: port.pfc,
         watchdog,
         stuck_after: port.stuck_after,

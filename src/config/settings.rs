@@ -120,9 +120,14 @@ fn settings(config: &Config) -> Settings {
     for (is_live, key, value) in routing {
         list.put(is_live, key, value.clone(), value);
     }
-    for (port, device) in config.switch.ports.iter().zip(&config.devices) {
+    for (index, (port, device)) in config.switch.ports.iter().zip(&config.devices).enumerate() {
         list.port = Some(port.name.clone());
         of_port(port, device, &config.switch, &mut list);
+        for (queue, maximum) in port.max_rates.iter().enumerate() {
+            let of = class_or(&config.switch.classes.tc_to_queue, queue, "queue");
+            let value = maximum.map_or("off".to_owned(), |maximum| words::max_rate(&maximum));
+            list.live_if_rounded(!config.switch.may_be_joint(index), format!("{of}.max_rate"), value, *maximum);
+        }
     }
     list.settings
 }
@@ -151,6 +156,11 @@ impl List {
     /// Adds a setting that can change at run time and whose text is rounded.
     fn live_rounded(&mut self, key: impl Into<String>, text: impl fmt::Display, exact: impl Exact) {
         self.put(true, key, text.to_string(), exact.exact());
+    }
+
+    /// Adds a setting that can change at run time if `is_live`, and whose text is rounded.
+    fn live_if_rounded(&mut self, is_live: bool, key: impl Into<String>, text: impl fmt::Display, exact: impl Exact) {
+        self.put(is_live, key, text.to_string(), exact.exact());
     }
 
     fn fixed(&mut self, key: impl Into<String>, value: impl fmt::Display) {

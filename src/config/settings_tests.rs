@@ -124,6 +124,8 @@ fn each_change_is_named_and_only_live_ones_can_be_made() {
         ("maps: {dscp: {46: 5, 40: 1}}", "maps.dscp.40", true),
         ("watchdog: {detection: 300ms, restoration: 300ms, action: forward}", "watchdog", true),
         ("stuck_after: 1s", "stuck_after", true),
+        ("classes: {1: {max_rate: 1G}}", "classes.1.max_rate", true),
+        ("classes: {1: {max_rate: {rate: 1G, burst: 9kB}}}", "classes.1.max_rate", true),
         ("classes: {3: {headroom: 400KiB}}", "classes.3.headroom", false),
         ("classes: {3: {reserve: 20KiB}}", "classes.3.reserve", false),
         ("buffer: {size: 20MiB}", "buffer.size", false),
@@ -140,6 +142,24 @@ fn each_change_is_named_and_only_live_ones_can_be_made() {
         let in_switch = base.switch != wanted.switch;
         let live_config = LiveConfig::between(&base.switch, &wanted.switch, 1_000_000_000);
         assert_eq!(live_config.is_some(), is_live || !in_switch, "{change}");
+    }
+}
+
+/// A joint port gets one owner with its first maximum rate.
+#[test]
+fn maximum_rates_of_joint_ports_need_a_restart() {
+    for (lcores, is_live) in [(1, true), (2, false)] {
+        let at = |keys: &str| {
+            let ports = "[{name: a, device: ring, speed: 10G}, {name: b, device: ring, speed: 10G}]";
+            let hosts = "[{name: h1, port: a}, {name: h2, port: b}]";
+            let text = format!("lcores: {{count: {lcores}}}\nports: {ports}\nhosts: {hosts}\n{keys}");
+            parse("x.yaml", &text).expect("a configuration")
+        };
+        let (base, wanted) = (at(""), at("classes: {1: {max_rate: 1G}}\n"));
+        let found = differences(&base, &wanted);
+        assert_eq!((found.len(), found[0].is_live), (1, is_live));
+        assert_eq!(found[0].to_string(), "a, b: classes.1.max_rate: off -> 1G, burst 5.19KiB");
+        assert_eq!(LiveConfig::between(&base.switch, &wanted.switch, 1_000_000_000).is_some(), is_live);
     }
 }
 

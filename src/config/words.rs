@@ -3,7 +3,7 @@
 use crate::forward::VlanMode;
 use crate::mmu::Threshold;
 use crate::pfc::{PfcMode, WatchdogAction, WatchdogSpec};
-use crate::qos::{QueueDiscipline, Trust, WredProfile};
+use crate::qos::{MaxRate, QueueDiscipline, Trust, WredProfile};
 use crate::units::{Bytes, Probability};
 
 /// The mark that decides the class.
@@ -34,6 +34,12 @@ pub fn discipline(discipline: QueueDiscipline) -> String {
         QueueDiscipline::Strict => "strict".to_owned(),
         QueueDiscipline::Dwrr { weight } => format!("weight {weight}"),
     }
+}
+
+/// Formats the maximum rate of a queue and its burst.
+#[must_use]
+pub fn max_rate(maximum: &MaxRate) -> String {
+    format!("{}, burst {}", maximum.rate, maximum.burst)
 }
 
 /// The action of a watchdog and its times.

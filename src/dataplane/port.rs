@@ -12,7 +12,7 @@ use crate::dataplane::telemetry::drops::DropReason;
 use crate::headroom::{PACING_SLACK, bursts_per_poll};
 use crate::mmu::PortLedger;
 use crate::pfc::{PfcMode, PortPfc, PortPfcSpec, PriorityMap};
-use crate::qos::{Scheduler, Shaper};
+use crate::qos::{MaxRate, QueueShapers, Scheduler, Shaper};
 use crate::sets::{CLASSES, ClassSet, LEAST_BURST, PortSet};
 use crate::units::{Bytes, Ticks};
 use crate::wire::MacAddr;
@@ -52,6 +52,9 @@ pub(crate) struct Port {
     pub discarding: ClassSet,
     pub scheduler: Scheduler,
     pub shaper: Shaper,
+    /// Queues that have a maximum rate, and their shapers. A port that has any is not a joint one.
+    pub limited: ClassSet,
+    pub max_rates: Box<QueueShapers>,
     /// The state that other lcores share; `None`: only the owner sends by the port.
     pub joint: Option<Box<JointSide>>,
     /// Whether the device takes the frames that it is offered.
@@ -79,6 +82,7 @@ impl Port {
             // Only the owner of a joint port hears its pauses.
             watchdog: spec.watchdog.filter(|_| joint.as_ref().is_none_or(|joint| joint.is_owner())),
         };
+        let max_rates = Box::new(QueueShapers::new(&spec.max_rates, hz));
         Self {
             mac: spec.mac,
             mtu: Bytes(spec.mtu.into()),
@@ -98,12 +102,20 @@ impl Port {
             discarding: ClassSet::EMPTY,
             scheduler: Scheduler::new(switch.queues.map(|queue| queue.discipline)),
             shaper: Shaper::new(spec.rate, hz, PACING_SLACK),
+            limited: max_rates.limited(),
+            max_rates,
             joint,
             progress: Progress::new(spec.stuck_after, hz),
             takes_all: true,
             bursts: bursts_per_poll(spec.rate, spec.mtu, switch.poll_gap),
             taken: 0,
         }
+    }
+
+    /// Sets the maximum rates of the queues.
+    pub fn set_max_rates(&mut self, maxima: &[Option<MaxRate>; CLASSES], hz: u64) {
+        self.max_rates.set(maxima, hz);
+        self.limited = self.max_rates.limited();
     }
 
     /// Schedules the discard, for `reason`, of all frames that wait in `queues` now. Frames that come later are kept.

@@ -3,7 +3,7 @@
 use crate::forward::{FdbSpec, StaticEntry, VlanMode};
 use crate::mmu::{BufferPlan, GroupProfile, HpccRules, PortProfile, QueueLimit, QueueProfile, QueueReserves};
 use crate::pfc::{PfcMode, WatchdogSpec};
-use crate::qos::{ClassMap, MarkMap, QueueDiscipline, Rewrite, Trust, WredProfile};
+use crate::qos::{ClassMap, MarkMap, MaxRate, QueueDiscipline, Rewrite, Trust, WredProfile};
 use crate::route::{ROUTER_PORT, RoutingSpec};
 use crate::sets::{CLASSES, ClassSet, PortSet};
 use crate::units::{BitRate, Cells, Nanos};
@@ -30,6 +30,8 @@ pub struct PortSpec {
     pub rewrite: Rewrite,
     /// VLANs of the port.
     pub vlan: VlanMode,
+    /// Maximum rates of the egress queues; `None`: only the rate of the port bounds the queue.
+    pub max_rates: [Option<MaxRate>; CLASSES],
     /// Whether PFC is generated and obeyed here, and for which priorities.
     pub pfc: PfcMode,
     /// Settings of the watchdog against peers that pause a class without end; `None`: no watchdog.
@@ -65,6 +67,7 @@ impl PortSpec {
             marks: MarkMap::identity(),
             rewrite: Rewrite::default(),
             vlan: VlanMode::Access(1),
+            max_rates: [None; CLASSES],
             pfc: PfcMode::Symmetric,
             watchdog: None,
             stuck_after: None,
@@ -80,6 +83,12 @@ impl PortSpec {
     #[must_use]
     pub fn has_managed_queues(&self) -> bool {
         self.rx_queues > 1 || self.pfc == PfcMode::Queue
+    }
+
+    /// Whether an egress queue of the port has a maximum rate.
+    #[must_use]
+    pub fn is_limited(&self) -> bool {
+        self.max_rates.iter().any(Option::is_some)
     }
 
     /// Priority groups that are lossless here.
@@ -150,14 +159,18 @@ impl SwitchSpec {
     }
 
     /// Joint ports: every lcore sends by its own transmit queue, so that frames stay on the lcore that received them.
-    /// Reserves of queues and telemetry need one owner of each port, so with them there are none.
+    /// Reserves of queues and telemetry need one owner of each port, so with them there are none. A maximum rate of a
+    /// queue needs an owner of its port.
     #[must_use]
     pub fn joint_ports(&self) -> PortSet {
+        (0..self.ports.len()).filter(|&port| !self.ports[port].is_limited() && self.may_be_joint(port)).collect()
+    }
+
+    /// Whether `port` is a joint port if none of its queues has a maximum rate.
+    #[must_use]
+    pub fn may_be_joint(&self, port: usize) -> bool {
         let needs_owner = !self.telemetry_queues.is_empty() || self.queues.iter().any(|queue| queue.reserve > Cells(0));
-        if self.lcores < 2 || needs_owner {
-            return PortSet::EMPTY;
-        }
-        (0..self.ports.len()).filter(|&port| self.ports[port].tx_queues >= self.lcores).collect()
+        self.lcores > 1 && !needs_owner && self.ports[port].tx_queues >= self.lcores
     }
 
     /// The reserves of the queues, as one view for each lcore.

@@ -16,11 +16,13 @@
 pub mod classify;
 pub mod joint_pacer;
 pub mod joint_wire;
+pub mod max_rate;
 pub mod scheduler;
 pub mod shaper;
 pub mod wred;
 
 pub use classify::{ClassMap, MarkMap, Rewrite, Trust, only_class};
+pub use max_rate::{MaxRate, QueueShapers};
 pub use scheduler::{QueueDiscipline, Scheduler};
 pub use shaper::Shaper;
 pub use wred::{WredProfile, WredVerdict};

@@ -19,7 +19,7 @@ pub enum QueueDiscipline {
 
 /// Bytes per round for each unit of weight. At weight 1, a queue needs several rounds for a large frame, which costs a
 /// few shifts. A larger quantum would make bursts of one class longer.
-const QUANTUM: u32 = 512;
+pub(super) const QUANTUM: u32 = 512;
 
 /// A lone ready queue is lent the quanta of 2^32 rounds, each below 2^17 bytes. That is more than any burst has.
 const LENT_SHIFT: u32 = 32;

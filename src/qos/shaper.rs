@@ -40,6 +40,33 @@ impl Shaper {
         Self { free_at: 0, fraction: 0, byte_time: byte_time.min(MOST_BYTE_TIME.into()) as u64, slack: slack as u64 }
     }
 
+    /// Creates a shaper of `rate` that sends up to `burst` bytes on the wire at once after it was idle. One more frame
+    /// may start at the last instant.
+    #[must_use]
+    pub(super) fn with_burst(rate: BitRate, hz: u64, burst: Bytes) -> Self {
+        let shaper = Self::new(rate, hz, Nanos(0));
+        let slack = (u128::from(burst.0) * u128::from(shaper.byte_time)) >> 16;
+        Self { slack: slack.min(MOST_SLACK.into()) as u64, ..shaper }
+    }
+
+    /// Takes rate and slack of `other`. Frames that were charged before stay charged by the rate before.
+    pub(super) fn set_rate(&mut self, other: &Self) {
+        (self.byte_time, self.slack) = (other.byte_time, other.slack);
+    }
+
+    /// The time at which a frame may start, in whole ticks.
+    pub(super) fn free_at(&self) -> Ticks {
+        Ticks(self.free_at)
+    }
+
+    /// Gives back the time of `bytes` on the wire that were charged and not sent.
+    #[cold]
+    pub(super) fn give_back(&mut self, bytes: u64) {
+        let charged = u128::from(self.free_at) << 16 | u128::from(self.fraction);
+        let left = charged.saturating_sub(u128::from(bytes) * u128::from(self.byte_time));
+        (self.free_at, self.fraction) = ((left >> 16) as u64, (left & 0xffff) as u64);
+    }
+
     /// Whether a frame may start now.
     #[inline]
     #[must_use]
@@ -139,6 +166,60 @@ impl Pace {
         let ahead = self.ahead + (bytes.0 as i64 + i64::from(frames * WIRE_OVERHEAD)) * self.byte_time;
         // The frames before the last start earlier than it does.
         (ahead - last < 1 << 16).then_some(Self { ahead, ..self })
+    }
+}
+
+/// The limits on the frames of a burst at one instant: the wire of the port, and maybe a maximum rate.
+pub trait Pacing: Copy {
+    /// Whether a frame may start.
+    fn is_free(&self) -> bool;
+
+    /// Charges a frame of `len` bytes that starts.
+    fn charge(&mut self, len: u32);
+
+    /// The limits after a run, like [`Pace::after_run`].
+    fn after_run(self, frames: u32, bytes: Bytes, last: u32) -> Option<Self>;
+}
+
+impl Pacing for Pace {
+    #[inline]
+    fn is_free(&self) -> bool {
+        Self::is_free(self)
+    }
+
+    #[inline]
+    fn charge(&mut self, len: u32) {
+        Self::charge(self, len);
+    }
+
+    #[inline]
+    fn after_run(self, frames: u32, bytes: Bytes, last: u32) -> Option<Self> {
+        Self::after_run(self, frames, bytes, last)
+    }
+}
+
+/// The pace of a port, and of the queue whose frames are chosen: a frame may start if both permit it.
+#[derive(Debug, Clone, Copy)]
+pub struct LimitedPace {
+    /// The wire of the port.
+    pub port: Pace,
+    /// The maximum rate of the queue.
+    pub queue: Pace,
+}
+
+impl Pacing for LimitedPace {
+    fn is_free(&self) -> bool {
+        self.port.is_free() && self.queue.is_free()
+    }
+
+    fn charge(&mut self, len: u32) {
+        self.port.charge(len);
+        self.queue.charge(len);
+    }
+
+    fn after_run(self, frames: u32, bytes: Bytes, last: u32) -> Option<Self> {
+        let (port, queue) = (self.port.after_run(frames, bytes, last)?, self.queue.after_run(frames, bytes, last)?);
+        Some(Self { port, queue })
     }
 }
 

@@ -130,6 +130,20 @@ fn incast_pauses_its_senders_and_loses_nothing() {
     assert!(!outcome.pauses.is_empty());
 }
 
+#[test]
+fn lossless_queue_with_a_maximum_rate_pauses_its_senders_and_loses_nothing() {
+    let scenario = incast(3, "10G", "buffer: {size: 1MiB}\nclasses: {3: {max_rate: 4G}}");
+    let outcome = run(&scenario);
+    assert_held(&outcome);
+    assert!(outcome.flows.iter().all(|flow| flow.lost_frames() == 0 && flow.received_frames > 0));
+    assert!(!outcome.pauses.is_empty());
+    // Frames of 1078 bytes take 1102 on the wire. Both flows begin at 10 us.
+    let bits: u64 = outcome.flows.iter().map(|flow| flow.received_frames * 1102 * 8).sum();
+    let last_ps = outcome.flows.iter().map(|flow| flow.last_arrival_ps).max().unwrap_or(0);
+    let rate = bits * 1_000_000 / (last_ps / 1_000_000 - 10);
+    assert!((3_950_000_000..4_100_000_000).contains(&rate), "{rate} b/s");
+}
+
 /// Builds an incast of four hosts whose first host also sends garbage at 5G until the end.
 fn with_garbage() -> Scenario {
     let mut scenario = incast(4, "100G", "");

@@ -57,6 +57,31 @@ fn backlogged_queues_share_bandwidth_by_weight() {
     }
 }
 
+/// Without its maximum rate, the strict class would send all of its frames first.
+#[test]
+fn strict_queue_with_a_maximum_rate_leaves_the_rest_to_others() {
+    let rest = format!(
+        "buffer: {{size: 6MiB}}\nclasses: {{3: {{{ROOMY}}}, 4: {{{ROOMY}, scheduler: strict, max_rate: {{rate: 20M, \
+         burst: 1kB}}}}}}\n"
+    );
+    let Some(mut bed) = Bed::start(&[("a", "speed: 1G"), ("out", "speed: 100M")], &rest) else { return };
+    let hold = bed.hold("out", &[3, 4]);
+    for class in [3, 4] {
+        bed.send("a", "out", Frame::of(class).len(1000), 200);
+    }
+    let capture = Capture::start(bed.host("out"), "udp");
+    bed.release(hold);
+    for class in [3, 4] {
+        bed.wait_sent("out", class, 200);
+    }
+    let order = classes(&capture.stop());
+    let [other, strict] = while_all_wait(&order, [(3, 200), (4, 200)]);
+    // A fifth of the frames, or more if polls are late, since the port makes up less of a late poll than the queue.
+    assert!(other == 200 && (40..=150).contains(&strict), "{strict} strict frames beside {other}");
+    assert_eq!(bed.look().drops(), 0);
+    bed.finish();
+}
+
 /// Fills class 7 up to 1200 frames, which take 1.48 s of the port's time.
 fn keep_busy(bed: &mut Bed) {
     let waiting = bed.look().queue("out", 7).0 / 8;

@@ -9,6 +9,7 @@ mod garbage;
 mod idle;
 mod lcores;
 mod maps;
+mod max_rate;
 mod policies;
 mod refusals;
 mod replay;

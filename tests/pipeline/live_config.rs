@@ -6,9 +6,9 @@ use std::sync::Arc;
 use holdfast::dataplane::{Companion, DropReason, LcoreControl, LiveConfig, SwitchSpec, Work, mailbox};
 use holdfast::mmu::Threshold;
 use holdfast::pfc::{WatchdogAction, WatchdogSpec};
-use holdfast::qos::{QueueDiscipline, Trust, WredProfile};
+use holdfast::qos::{MaxRate, QueueDiscipline, Trust, WredProfile};
 use holdfast::sets::ClassSet;
-use holdfast::units::{Bytes, Cells, Nanos, Probability, Ticks};
+use holdfast::units::{BitRate, Bytes, Cells, Nanos, Probability, Ticks};
 
 use crate::harness::*;
 
@@ -53,6 +53,37 @@ fn lowered_limit_sends_xoff_at_next_frame_and_raised_limit_allows_xon() {
     assert_eq!(told, [(ClassSet::only(LOSSLESS), 0)]);
     assert_eq!(bed.data(1).len(), 26);
     bed.assert_empty();
+}
+
+#[test]
+fn maximum_rate_is_set_and_removed_while_frames_wait() {
+    let spec = spec(2);
+    let limit = |spec: &mut SwitchSpec| {
+        spec.ports[1].max_rates[0] = Some(MaxRate { rate: BitRate(1_000_000_000), burst: Bytes(100) });
+    };
+    if !spec.joint_ports().is_empty() {
+        let mut wanted = spec.clone();
+        limit(&mut wanted);
+        assert!(LiveConfig::between(&spec, &wanted, HZ).is_none(), "the port would get an owner");
+        return;
+    }
+    let mut bed = Bed::learned(&spec);
+    for _ in 0..1000 {
+        bed.io.inject(0, &frame(0, 1, 0, 1226));
+    }
+    bed.run(50_000);
+    let limited = apply(&mut bed, &spec, limit);
+    // Frames of a microsecond: 50 and the slack at the rate of the port, then one in ten, then all again.
+    let in_order = |bed: &mut Bed, about: usize| {
+        let sent = bed.data(1).len();
+        assert!(sent.abs_diff(about) <= 12, "{sent}, not about {about}");
+    };
+    in_order(&mut bed, 50);
+    bed.run(200_000);
+    in_order(&mut bed, 20);
+    apply(&mut bed, &limited, |spec| spec.ports[1].max_rates[0] = None);
+    bed.run(100_000);
+    in_order(&mut bed, 105);
 }
 
 #[test]

@@ -2,9 +2,9 @@
 
 use holdfast::dataplane::DropReason;
 use holdfast::mmu::Threshold;
-use holdfast::qos::{QueueDiscipline, Trust, WredProfile};
+use holdfast::qos::{MaxRate, QueueDiscipline, Trust, WredProfile};
 use holdfast::sets::ClassSet;
-use holdfast::units::{Bytes, Cells, Probability};
+use holdfast::units::{BitRate, Bytes, Cells, Probability};
 
 use crate::harness::*;
 
@@ -46,6 +46,26 @@ fn shares_follow_weights_and_strict_goes_first() {
     let (one, three) =
         dscps[first + 50..].iter().fold((0, 0), |(a, b), &dscp| if dscp == 0 { (a + 1, b) } else { (a, b + 1) });
     assert!(three > 250 && (2.8..3.2).contains(&(f64::from(three) / f64::from(one))), "{three} to {one}");
+}
+
+#[test]
+fn strict_queue_at_its_maximum_rate_lets_others_send() {
+    let mut spec = spec(2);
+    spec.queues[6].discipline = QueueDiscipline::Strict;
+    spec.ports[1].max_rates[6] = Some(MaxRate { rate: BitRate(2_000_000_000), burst: Bytes(5_000) });
+    let mut bed = Bed::learned(&spec);
+    inject(&mut bed, 48, 1226, 1000);
+    inject(&mut bed, 0, 1226, 1000);
+    bed.run(500_000);
+    // 1226 bytes and 24 on the wire take a microsecond, and five at the maximum rate.
+    let sent = bed.data(1);
+    let strict = sent.iter().filter(|frame| frame[15] >> 2 == 48).count();
+    assert!((99..=106).contains(&strict), "{strict}");
+    assert!((480..=512).contains(&sent.len()), "{} frames: others use the wire", sent.len());
+    let held = bed.counters.sum(1, |port| &port.max_rate_held_ns[6]);
+    // The time of a sent frame counts too, and the wait for a poll with credit does not.
+    assert!((250_000..=500_000).contains(&held), "{held} ns");
+    assert_eq!(bed.counters.sum(1, |port| &port.max_rate_held_ns[0]), 0);
 }
 
 #[test]

@@ -21,6 +21,12 @@ pub struct Queue {
     pub lossless: bool,
     /// DWRR weight for the rate that strict queues leave; null for a strict queue.
     pub weight: Option<u8>,
+    /// Maximum rate on the wire in bits per second; null if only the port bounds the queue.
+    pub max_rate_bps: Option<u64>,
+    /// Bytes on the wire that it may send at once after it was below its maximum rate; null without one.
+    pub max_burst_bytes: Option<u64>,
+    /// Nanoseconds for which it had frames and was held by its maximum rate.
+    pub max_rate_held_ns: u64,
     /// Whether the peer pauses it and the port obeys.
     pub paused: bool,
     /// Part of the lossy pool that is reserved for it.
@@ -51,7 +57,7 @@ impl Queue {
 
     fn of(look: &Look<'_>, (port, queue): (usize, usize)) -> Self {
         let (switch, counters) = (&look.switch_view.spec, &look.snapshot.ports[port]);
-        let spec = &switch.queues[queue];
+        let (spec, maximum) = (&switch.queues[queue], switch.ports[port].max_rates[queue]);
         let limit = spec.limit.map(|limit| limit.threshold);
         let (alpha, fixed) = limit.map_or((None, None), threshold);
         let stopped = counters.paused_mask & obeyed(look.switch_view, port);
@@ -65,6 +71,9 @@ impl Queue {
                 QueueDiscipline::Strict => None,
                 QueueDiscipline::Dwrr { weight } => Some(weight),
             },
+            max_rate_bps: maximum.map(|maximum| maximum.rate.0),
+            max_burst_bytes: maximum.map(|maximum| maximum.burst.0),
+            max_rate_held_ns: counters.max_rate_held_ns[queue],
             paused: (0..CLASSES).any(|priority| stopped.contains(priority) && stops(priority)),
             reserve_bytes: look.size(spec.reserve),
             alpha,

@@ -2,7 +2,7 @@
 
 use holdfast::api::model::{Group, Queue};
 use holdfast::stats::table::{Align, Table};
-use holdfast::units::Bytes;
+use holdfast::units::{BitRate, Bytes};
 
 use super::Looks;
 use super::cells::{NONE, alpha, bytes, class, count, grown, percent, some_bytes};
@@ -114,6 +114,7 @@ pub fn queues(looks: &Looks<'_>) -> String {
         ("port", Left),
         ("queue", Left),
         ("serves", Left),
+        ("at most", Right),
         ("alpha", Right),
         ("depth", Right),
         ("limit", Right),
@@ -129,6 +130,7 @@ pub fn queues(looks: &Looks<'_>) -> String {
             queue.port.clone(),
             class(queue.queue, queue.lossless),
             queue.weight.map_or_else(|| "strict".to_owned(), |weight| format!("weight {weight}")),
+            queue.max_rate_bps.map_or_else(|| NONE.to_owned(), |rate| BitRate(rate).to_string()),
             alpha(queue.alpha, queue.static_limit_bytes),
             bytes(queue.depth_bytes),
             some_bytes(queue.limit_bytes),
@@ -145,6 +147,6 @@ pub fn queues(looks: &Looks<'_>) -> String {
         Some((_, seconds)) => format!("sent and marked in the last {seconds:.1}s"),
         None => super::cells::since(looks.state().at_ns),
     };
-    let text = table.without_idle(&["alpha", "limit", "marked", "now"], NONE).to_string();
+    let text = table.without_idle(&["at most", "alpha", "limit", "marked", "now"], NONE).to_string();
     format!("{text}(* lossless: without a limit; unused queues are not shown; {over})\n")
 }

@@ -18,6 +18,11 @@ pub const LONGEST_RESPONSE: Nanos = Nanos(1_000_000);
 pub const LONGEST_POLL_GAP: Nanos = Nanos(10_000_000);
 /// Smallest and largest buffer cell.
 pub const CELLS: (Bytes, Bytes) = (Bytes(64), Bytes(16 << 10));
+/// Lowest maximum rate of a queue. Below it, the largest frame would hold its queue for more than 100 ms, the shortest
+/// time after which a watchdog or `stuck_after` acts.
+pub const LOWEST_MAX_RATE: BitRate = BitRate(1_000_000);
+/// Smallest and largest burst of a queue with a maximum rate.
+pub const BURSTS: (Bytes, Bytes) = (Bytes(100), Bytes(64 << 20));
 /// Smallest and largest MTU.
 pub const MTUS: (u16, u16) = (256, 9600);
 
@@ -29,6 +34,24 @@ pub fn speed(text: &str) -> Result<BitRate, String> {
     let speed: BitRate = parse(text)?;
     let right = (SLOWEST..=FASTEST).contains(&speed);
     right.then_some(speed).ok_or_else(|| format!("`{text}` is not a port speed; write from 10M to 800G"))
+}
+
+/// Reads the maximum rate of a queue.
+///
+/// # Errors
+/// A message that names the valid values.
+pub fn max_rate(text: &str) -> Result<BitRate, String> {
+    let rate: BitRate = parse(text)?;
+    let right = (LOWEST_MAX_RATE..=FASTEST).contains(&rate);
+    right.then_some(rate).ok_or_else(|| format!("`{text}` is not a maximum rate; write from 1M to 800G, or `off`"))
+}
+
+/// Reads the burst of a queue with a maximum rate.
+///
+/// # Errors
+/// A message that names the valid values.
+pub fn max_burst(text: &str) -> Result<Bytes, String> {
+    size(text, BURSTS)
 }
 
 /// Reads the length of a cable.
@@ -96,6 +119,10 @@ mod tests {
         for (right, wrong) in [("10M", "9999k"), ("800G", "801G")] {
             assert!(speed(right).is_ok() && speed(wrong).is_err(), "{wrong}");
         }
+        for (right, wrong) in [("1M", "999k"), ("800G", "801G"), ("1500M", "0G")] {
+            assert!(max_rate(right).is_ok() && max_rate(wrong).is_err(), "{wrong}");
+        }
+        assert!(max_burst("100B").is_ok() && max_burst("99B").is_err() && max_burst("65MiB").is_err());
         assert!(cable("0m").is_ok() && cable("100km").is_ok() && cable("100001m").is_err());
         assert!(response("1ms").is_ok() && response("1001us").is_err());
         assert!(poll_gap("1ns").is_ok() && poll_gap("10ms").is_ok());

@@ -1,5 +1,6 @@
 //! `classes:` of the configuration.
 
+use super::max_rate;
 use super::preset::{Amount, ClassSettings, Limit, Preset};
 use crate::config::yaml::read::{Fields, Item};
 use crate::qos::{QueueDiscipline, WredProfile};
@@ -15,6 +16,7 @@ const KEYS: &[&str] = &[
     "xon_floor",
     "headroom",
     "scheduler",
+    "max_rate",
     "ecn",
     "telemetry",
     "queue_alpha",
@@ -24,7 +26,8 @@ const KEYS: &[&str] = &[
 
 /// Keys of a class that set the buffer use of its priority group.
 pub const GROUP_KEYS: &[&str] = &["reserve", "alpha", "limit", "xon_offset", "xon_floor", "headroom"];
-pub const QUEUE_KEYS: &[&str] = &["scheduler", "ecn", "telemetry", "queue_alpha", "queue_limit", "queue_reserve"];
+pub const QUEUE_KEYS: &[&str] =
+    &["scheduler", "max_rate", "ecn", "telemetry", "queue_alpha", "queue_limit", "queue_reserve"];
 
 /// Keys that only a lossless class has.
 const LOSSLESS_KEYS: [&str; 3] = ["xon_offset", "xon_floor", "headroom"];
@@ -60,6 +63,9 @@ fn read_class(fields: &Fields<'_>, class: &mut ClassSettings) {
     read_buffer_use(fields, class);
     if let Some(scheduler) = fields.get("scheduler").and_then(|item| read_scheduler(&item)) {
         class.scheduler = scheduler;
+    }
+    if let Some(item) = fields.get("max_rate") {
+        class.max_rate = max_rate::read(&item);
     }
     if let Some(item) = fields.get("ecn") {
         class.wred = if item.is("off") { None } else { read_ecn(&item) };

@@ -8,6 +8,7 @@ pub(crate) mod hosts;
 pub(super) mod idle;
 pub(super) mod lcores;
 pub(super) mod maps;
+pub(super) mod max_rate;
 pub(crate) mod policy;
 pub(crate) mod ports;
 pub(super) mod preset;

@@ -4,6 +4,7 @@ use super::classes::Class;
 use super::device;
 use super::lcores::{Backlog, Lcores, MOST_DESCRIPTORS};
 use super::maps::{self, Maps};
+use super::max_rate;
 use super::stuck;
 use super::watchdog::{self, Watchdog};
 use super::{vdev, vhost};
@@ -41,6 +42,7 @@ const KEYS: &[&str] = &[
     "watchdog",
     "stuck_after",
     "reserve",
+    "max_rate",
     "lcore",
     "backlog_mark",
     "mac",
@@ -72,6 +74,7 @@ pub struct Port<'a> {
     pub stuck_after: Option<Nanos>,
     /// Reserve of the port's lossy and lossless groups, if it is written; indexed by `lossless as usize`.
     pub reserve: [Option<Bytes>; 2],
+    pub max_rates: max_rate::OfPort<'a>,
     pub lcore: u8,
     pub backlog: Backlog,
 }
@@ -199,6 +202,7 @@ fn read_port<'a>(
         watchdog: watchdog::read_over(fields.get("watchdog"), context.watchdog.clone()),
         stuck_after: stuck::read(fields.get("stuck_after"), context.stuck_after),
         reserve: fields.get("reserve").map(|item| read_reserve(&item)).unwrap_or_default(),
+        max_rates: max_rate::read_of_port(fields.get("max_rate")),
         lcore: context.lcores.of_port(index, fields.get("lcore")),
         backlog: fields.get("backlog_mark").map_or(Backlog::Default, |item| read_backlog(&item)),
         item,

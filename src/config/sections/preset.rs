@@ -1,5 +1,6 @@
 //! Defaults of classes, and the preset that configures a correct lossless switch in one word.
 
+use super::max_rate::WrittenMax;
 use crate::headroom::largest_frame;
 use crate::mmu::Threshold;
 use crate::qos::{QueueDiscipline, WredProfile};
@@ -51,6 +52,8 @@ pub struct ClassSettings {
     /// Headroom of each group; `None`: calculated from each port's cable, rate and MTU.
     pub headroom: Option<Bytes>,
     pub scheduler: QueueDiscipline,
+    /// Maximum rate of each queue; `None`: only the rate of its port.
+    pub max_rate: Option<WrittenMax>,
     pub wred: Option<WredProfile>,
     /// Whether marked packets get notes of in-band telemetry.
     pub telemetry: bool,
@@ -92,6 +95,7 @@ impl ClassSettings {
             xon_floor: Amount::Frames(0),
             headroom: None,
             scheduler: QueueDiscipline::Dwrr { weight: 1 },
+            max_rate: None,
             wred: None,
             telemetry: false,
             queue_limit: Limit::Alpha(alpha(LOSSY_QUEUE_ALPHA)),

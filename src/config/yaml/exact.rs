@@ -4,7 +4,7 @@ use crate::config::model::IdleConfig;
 use crate::config::words;
 use crate::mmu::Threshold;
 use crate::pfc::WatchdogSpec;
-use crate::qos::WredProfile;
+use crate::qos::{MaxRate, WredProfile};
 use crate::units::{BitRate, Bytes, Cells, Length, Nanos};
 
 /// A value that is rounded when it is shown to people.
@@ -49,6 +49,12 @@ impl Exact for Threshold {
             Self::Dynamic(alpha) => alpha.to_string(),
             Self::Static(cells) => cells.exact(),
         }
+    }
+}
+
+impl Exact for MaxRate {
+    fn exact(&self) -> String {
+        format!("{}, burst {}", self.rate.exact(), self.burst.exact())
     }
 }
 

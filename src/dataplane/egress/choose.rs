@@ -10,10 +10,11 @@ use crate::dataplane::frame::desc::FrameDesc;
 use crate::dataplane::frame::fast_path::{self, FastPath};
 use crate::dataplane::frame::run::{Run, RunSums};
 use crate::dataplane::port::Port;
+use crate::dataplane::telemetry::counters::PortCounters;
 use crate::io::Packet;
 use crate::mmu::{QueueAdmission, QueueReserves};
 use crate::qos::scheduler::Credit;
-use crate::qos::shaper::Pace;
+use crate::qos::shaper::{LimitedPace, Pace, Pacing};
 use crate::qos::wred::{CERTAIN, WredProfile, WredVerdict};
 use crate::sets::{ClassSet, FrameSet};
 use crate::units::{Bytes, Cells, Ticks};
@@ -62,6 +63,67 @@ impl<P: Packet> Egress<P> {
         chosen
     }
 
+    /// Does the work of [`Egress::schedule`] at a port with queues that have a maximum rate. A queue at its maximum is
+    /// not ready, like one that is paused: others use the wire, and the queue forfeits its deficit.
+    #[inline(never)]
+    pub(super) fn schedule_limited(
+        &mut self,
+        (number, port): (usize, &mut Port),
+        counters: &PortCounters,
+        reserves: &QueueReserves,
+        rule: &QueueAdmission,
+        now: Ticks,
+    ) -> Chosen {
+        let mut chosen = Chosen::default();
+        for queue in port.max_rates.count_held(now).iter() {
+            counters.max_rate_held_ns[queue].set(port.max_rates.held_time(queue).0);
+        }
+        let available = port.waiting - port.discarding - port.stopped_queues(now);
+        let mut ready = available - port.max_rates.exhausted(available, now);
+        if let Some(mut pace) = (!ready.is_empty()).then(|| port.pace(ready, self.burst, now)).flatten() {
+            while !ready.is_empty() && self.posted.len() < self.burst && pace.is_free() {
+                let Port { queues, scheduler, .. } = port;
+                let Some(queue) = scheduler.choose(ready, |queue| queues[queue].head_len(&self.slab).0 as u32) else {
+                    break;
+                };
+                let (before, posted) = (port.queues[queue].cells(), self.posted.len());
+                self.serve_limited(port, (queue, ready), rule.wred(queue), (&mut pace, now), &mut chosen);
+                if self.posted.len() == posted {
+                    break;
+                }
+                reserves.update(number, queue, before, port.queues[queue].cells());
+                ready -= port.max_rates.exhausted(ClassSet::only(queue), now);
+                if port.queues[queue].is_empty() {
+                    ready.remove(queue);
+                    port.waiting.remove(queue);
+                    port.scheduler.emptied(queue);
+                }
+            }
+            port.keep_pace(pace, !self.posted.is_empty(), now);
+        }
+        let held = port.max_rates.exhausted(available & port.waiting, now);
+        port.max_rates.note_held(held, now);
+        chosen
+    }
+
+    /// Does the work of [`Egress::serve`] for a queue that may have a maximum rate.
+    fn serve_limited(
+        &mut self,
+        port: &mut Port,
+        (queue, ready): (usize, ClassSet),
+        wred: Option<&WredProfile>,
+        (pace, now): (&mut Pace, Ticks),
+        chosen: &mut Chosen,
+    ) {
+        let Some(limit) = port.max_rates.pace(queue, now) else {
+            return self.serve(port, (queue, ready), wred, pace, chosen);
+        };
+        let mut both = LimitedPace { port: *pace, queue: limit };
+        self.serve(port, (queue, ready), wred, &mut both, chosen);
+        *pace = both.port;
+        port.max_rates.keep(queue, both.queue, now);
+    }
+
     /// Moves all frames out of the queues `ready`, for which [`all_fit`] holds. Turns would only change the order of
     /// frames that start at one instant.
     #[inline]
@@ -95,7 +157,7 @@ impl<P: Packet> Egress<P> {
         port: &mut Port,
         (queue, ready): (usize, ClassSet),
         wred: Option<&WredProfile>,
-        pace: &mut Pace,
+        pace: &mut impl Pacing,
         chosen: &mut Chosen,
     ) {
         let elsewhere = port.elsewhere(queue).bytes;
@@ -167,7 +229,7 @@ fn all_fit(port: &Port, ready: ClassSet, rule: &QueueAdmission, (pace, burst): (
 
 /// Takes the whole run `descs` from credit and pacing, if both suffice. Returns whether they do.
 #[inline]
-fn whole_run(descs: &[FrameDesc], sums: &RunSums, credit: &mut Credit, pace: &mut Pace) -> bool {
+fn whole_run(descs: &[FrameDesc], sums: &RunSums, credit: &mut Credit, pace: &mut impl Pacing) -> bool {
     if fast_path::is_off(FastPath::WholeRun) {
         return false;
     }
@@ -183,7 +245,7 @@ fn whole_run(descs: &[FrameDesc], sums: &RunSums, credit: &mut Credit, pace: &mu
 
 /// Takes the first frames of `descs` from credit and pacing, one by one, as far as these suffice.
 #[inline(never)]
-fn begin_of_run(descs: &[FrameDesc], credit: &mut Credit, pace: &mut Pace) -> Run {
+fn begin_of_run(descs: &[FrameDesc], credit: &mut Credit, pace: &mut impl Pacing) -> Run {
     let mut run = Run::default();
     for &desc in descs {
         let len = u32::from(desc.frame_len());

@@ -6,6 +6,8 @@ pub(crate) mod enqueue;
 pub(crate) mod joint;
 pub(crate) mod links;
 #[cfg(test)]
+mod max_rate_tests;
+#[cfg(test)]
 mod pacing_tests;
 pub mod queue;
 #[cfg(test)]
@@ -117,7 +119,11 @@ impl<P: Packet> Egress<P> {
         now: Ticks,
     ) -> Offered {
         let Sender { number, port, counters } = from;
-        let chosen = self.schedule((number, port), &buffer.reserves, rule, now);
+        let chosen = if port.limited.is_empty() {
+            self.schedule((number, port), &buffer.reserves, rule, now)
+        } else {
+            self.schedule_limited((number, port), counters, &buffer.reserves, rule, now)
+        };
         let posted = self.posted.len();
         if posted == 0 {
             return Offered::default();
@@ -147,6 +153,7 @@ impl<P: Packet> Egress<P> {
         port.give_back(self.charges.iter().map(|desc| Shaper::wire_bytes(desc.frame_len().into())).sum());
         for (packet, desc) in self.posted.drain(..).zip(self.charges.drain(..)).rev() {
             let queue = desc.queue();
+            port.max_rates.give_back(queue, Shaper::wire_bytes(desc.frame_len().into()));
             let before = port.queues[queue].cells();
             // The frame has just left its slot, so there is room for it.
             if port.queues[queue].push_front(&mut self.slab, packet, desc).is_ok() {

@@ -13,7 +13,7 @@ use crate::dataplane::telemetry::drops::DropReason;
 use crate::io::Packet;
 use crate::mmu::{GroupProfile, QueueAdmission};
 use crate::pfc::WatchdogSpec;
-use crate::qos::{QueueDiscipline, Rewrite};
+use crate::qos::{MaxRate, QueueDiscipline, Rewrite};
 use crate::sets::CLASSES;
 use crate::units::{Nanos, Ticks};
 
@@ -21,7 +21,7 @@ use crate::units::{Nanos, Ticks};
 ///
 /// - the class of received frames, and the marks of sent ones;
 /// - thresholds and XON levels of groups;
-/// - limits, ECN and shares of queues;
+/// - limits, ECN, shares and, at ports that are not joint, maximum rates of queues;
 /// - watchdogs, and the time after which ports are stuck;
 /// - routes, neighbours and addresses of the router, which its control plane applies.
 ///
@@ -40,6 +40,7 @@ struct PortLiveConfig {
     groups: [GroupProfile; CLASSES],
     watchdog: Option<WatchdogSpec>,
     stuck_after: Option<Nanos>,
+    max_rates: [Option<MaxRate>; CLASSES],
     /// Ticks per second of the clock.
     hz: u64,
 }
@@ -59,7 +60,11 @@ impl LiveConfig {
 /// `running` with all settings of `wanted` that may change.
 fn overlaid(running: &SwitchSpec, wanted: &SwitchSpec) -> SwitchSpec {
     let mut spec = running.clone();
-    for (port, new) in spec.ports.iter_mut().zip(&wanted.ports) {
+    for (index, (port, new)) in spec.ports.iter_mut().zip(&wanted.ports).enumerate() {
+        // A joint port would get an owner, or lose it.
+        if !running.may_be_joint(index) {
+            port.max_rates = new.max_rates;
+        }
         (port.trust, port.port_class, port.marks) = (new.trust, new.port_class, new.marks.clone());
         (port.rewrite, port.watchdog, port.stuck_after) = (new.rewrite, new.watchdog, new.stuck_after);
         for (group, new) in port.buffer.groups.iter_mut().zip(&new.buffer.groups) {
@@ -88,6 +93,7 @@ impl PortLiveConfig {
             groups: spec.buffer.groups,
             watchdog: spec.watchdog,
             stuck_after: spec.stuck_after,
+            max_rates: spec.max_rates,
             hz,
         }
     }
@@ -116,6 +122,7 @@ impl<P: Packet> Pipeline<P> {
     fn apply_to_egress(&mut self, port: usize, live_config: &PortLiveConfig, disciplines: [QueueDiscipline; CLASSES]) {
         let state = &mut self.ports[port];
         state.scheduler.set_disciplines(disciplines);
+        state.set_max_rates(&live_config.max_rates, live_config.hz);
         state.progress.set_limit(live_config.stuck_after, live_config.hz);
         self.links.refusing.set(port, state.is_refusing());
         if live_config.stuck_after.is_none() {

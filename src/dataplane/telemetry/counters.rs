@@ -81,6 +81,8 @@ pub struct PortCounters {
     pub pause_rx_frames: Counter,
     /// Frames marked CE, by egress queue.
     pub ecn_marked: PerClass,
+    /// Nanoseconds for which the egress queue had frames and was held by its maximum rate.
+    pub max_rate_held_ns: PerClass,
     /// Gauge: cells that frames received here hold in reserve and shared, by priority group.
     pub group_used_cells: PerClass,
     /// Gauge: cells in headroom, by priority group.

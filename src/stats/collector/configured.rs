@@ -4,7 +4,7 @@ use super::buffer::POOLS;
 use super::family::Families;
 use super::port::NUMBERS;
 use crate::mmu::{GroupProfile, HeadroomPolicy, Threshold};
-use crate::qos::QueueDiscipline;
+use crate::qos::{MaxRate, QueueDiscipline};
 use crate::stats::format::headroom_policy;
 use crate::stats::needs::to_bytes;
 use crate::stats::switch_view::SwitchView;
@@ -12,6 +12,9 @@ use crate::units::{Cells, Probability};
 
 /// A family with one gauge for each priority group that has the value.
 type Limit = (&'static str, &'static str, fn(&GroupProfile) -> Option<Cells>);
+
+/// A family with one gauge for each queue that has a maximum rate.
+type Maximum = (&'static str, &'static str, fn(&MaxRate) -> u64);
 
 const LIMITS: [Limit; 5] = [
     ("holdfast_group_reserve_bytes", "Buffer guaranteed to the priority group.", |group| Some(group.reserve)),
@@ -70,6 +73,7 @@ pub(super) fn limits(families: &mut Families, switch_view: &SwitchView) {
     port_limits(families, switch_view);
     queue_limits(families, switch_view);
     queue_service(families, switch_view);
+    max_rates(families, switch_view);
 }
 
 /// The maps of traffic classes, and which classes are lossless.
@@ -162,5 +166,31 @@ fn queue_service(families: &mut Families, switch_view: &SwitchView) {
     let family = families.gauge("holdfast_queue_ecn_probability_ratio", help);
     for (number, profile) in profiles() {
         family.add_real(&[("queue", number)], f64::from(profile.pmax.0) / f64::from(Probability::ONE.0));
+    }
+}
+
+/// Maximum rates of egress queues and their bursts.
+fn max_rates(families: &mut Families, switch_view: &SwitchView) {
+    let values: [Maximum; 2] = [
+        (
+            "holdfast_queue_max_rate_bytes_per_second",
+            "Maximum rate of the egress queue on the wire, where it has one.",
+            |maximum| maximum.rate.0 / 8,
+        ),
+        (
+            "holdfast_queue_max_burst_bytes",
+            "Bytes on the wire that a queue with a maximum rate may send at once.",
+            |maximum| maximum.burst.0,
+        ),
+    ];
+    for (name, help, of) in values {
+        let family = families.gauge(name, help);
+        for port in &switch_view.spec.ports {
+            for (number, maximum) in NUMBERS.iter().zip(&port.max_rates) {
+                if let Some(maximum) = maximum {
+                    family.add(&[("port", &port.name), ("queue", number)], of(maximum));
+                }
+            }
+        }
     }
 }

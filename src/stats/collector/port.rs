@@ -190,6 +190,7 @@ pub(super) fn flow_control(families: &mut Families, switch_view: &SwitchView, sn
         per_port(families.counter(name, help), switch_view, snapshot, of);
     }
     paused_times(families, switch_view, snapshot);
+    held_times(families, switch_view, snapshot);
     let sets: [Row<ClassSet>; 2] = [
         ("holdfast_pfc_xoff", "1 while this port holds its peer at XOFF for this priority.", |port| port.xoff_mask),
         ("holdfast_pfc_paused", "1 while the peer holds this port at XOFF for this priority.", |port| port.paused_mask),
@@ -222,6 +223,18 @@ fn receive_queues(families: &mut Families, switch_view: &SwitchView, snapshot: &
             for (_, group) in groups.enumerate().filter(|(bit, _)| carried >> bit & 1 == 1) {
                 family.add(&[("port", &spec.name), ("queue", queue), ("group", group)], 1);
             }
+        }
+    }
+}
+
+/// Times for which queues were held by their maximum rates.
+fn held_times(families: &mut Families, switch_view: &SwitchView, snapshot: &Snapshot) {
+    let help = "Time for which the egress queue had frames to send and was held by its maximum rate.";
+    let family = families.counter("holdfast_queue_max_rate_held_seconds_total", help);
+    for ((index, port), spec) in snapshot.ports.iter().enumerate().zip(&switch_view.spec.ports) {
+        for (queue, number) in NUMBERS.iter().enumerate().filter(|(queue, _)| spec.max_rates[*queue].is_some()) {
+            let labels = [("port", switch_view.port_name(index)), ("queue", *number)];
+            family.add_real(&labels, seconds(port.max_rate_held_ns[queue]));
         }
     }
 }

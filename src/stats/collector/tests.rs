@@ -4,9 +4,9 @@ use super::super::fixture::{quiet, routing, run, trouble};
 use super::*;
 use crate::dataplane::telemetry::counters::Counter;
 use crate::mmu::{HeadroomPolicy, QueueLimit, Threshold};
-use crate::qos::{QueueDiscipline, WredProfile};
+use crate::qos::{MaxRate, QueueDiscipline, WredProfile};
 use crate::stats::BufferPool;
-use crate::units::{Bytes, Cells, Probability};
+use crate::units::{BitRate, Bytes, Cells, Probability};
 use std::collections::{BTreeMap, BTreeSet};
 
 fn scrape(switch_view: SwitchView) -> String {
@@ -114,6 +114,7 @@ fn scrape_has_the_series_of_a_plain_run() {
         "holdfast_backlog_mark",
         "holdfast_rest",
         "holdfast_queue_ecn",
+        "holdfast_queue_max",
         "holdfast_packet_buffers",
     ] {
         assert!(!series.keys().any(|key| key.starts_with(absent)), "{absent}: nothing of the kind is configured");
@@ -174,7 +175,7 @@ fn configured_features_have_their_metric_families() {
 }
 
 #[test]
-fn dynamic_headroom_has_insurance_and_a_fixed_queue_a_limit() {
+fn dynamic_headroom_has_insurance_and_a_queue_its_fixed_limit_and_maximum_rate() {
     let mut switch_view = quiet();
     switch_view.spec.buffer.policy = HeadroomPolicy::Dynamic;
     switch_view.spec.ports[0].buffer.insurance = Cells(50);
@@ -182,6 +183,9 @@ fn dynamic_headroom_has_insurance_and_a_fixed_queue_a_limit() {
     switch_view.spec.queues[2].discipline = QueueDiscipline::Strict;
     let quarter = Probability(Probability::ONE.0 / 4);
     switch_view.spec.queues[3].wred = WredProfile::new(Bytes(1_000), Bytes(4_000), quarter);
+    let maximum = MaxRate { rate: BitRate(2_000_000_000), burst: Bytes(30_000) };
+    switch_view.spec.ports[0].max_rates[5] = Some(maximum);
+    switch_view.counters.ports[0].max_rate_held_ns[5].add(1_500_000_000);
     let pool = BufferPool { name: "data", size: 5_000, in_use: Counter::default() };
     pool.in_use.set(1_200);
     switch_view.pools = [pool].into();
@@ -194,6 +198,9 @@ fn dynamic_headroom_has_insurance_and_a_fixed_queue_a_limit() {
         (r#"holdfast_queue_ecn_max_bytes{queue="3"}"#, 4_000.0),
         (r#"holdfast_queue_ecn_probability_ratio{queue="3"}"#, 0.25),
         (r#"holdfast_queue_weight{queue="2"}"#, 0.0),
+        (r#"holdfast_queue_max_rate_bytes_per_second{port="p1",queue="5"}"#, 250_000_000.0),
+        (r#"holdfast_queue_max_burst_bytes{port="p1",queue="5"}"#, 30_000.0),
+        (r#"holdfast_queue_max_rate_held_seconds_total{port="p1",queue="5"}"#, 1.5),
         (r#"holdfast_packet_buffers{pool="data"}"#, 5_000.0),
         (r#"holdfast_packet_buffers_in_use{pool="data"}"#, 1_200.0),
     ] {

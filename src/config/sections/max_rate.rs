@@ -1,0 +1,91 @@
+//! `max_rate` of classes and ports: the highest rates of egress queues.
+
+use super::classes::Class;
+use super::maps::Maps;
+use super::ports::Port;
+use crate::config::checks::bounds;
+use crate::config::yaml::read::Item;
+use crate::headroom::{PACING_SLACK, largest_frame};
+use crate::qos::MaxRate;
+use crate::sets::CLASSES;
+use crate::units::{BitRate, Bytes};
+
+/// A maximum rate as it is written.
+#[derive(Debug, Clone, Copy)]
+pub struct WrittenMax {
+    rate: BitRate,
+    /// `None`: by rate, weight and MTU.
+    burst: Option<Bytes>,
+}
+
+/// `max_rate` of a port by class: the item of the value, and `None` in it for `off`. A class that is not written has
+/// the setting of the switch.
+pub type OfPort<'a> = [Option<(Item<'a>, Option<WrittenMax>)>; CLASSES];
+
+/// Reads `max_rate` of a class; `None`: no maximum.
+pub fn read(item: &Item<'_>) -> Option<WrittenMax> {
+    if item.is("off") {
+        return None;
+    }
+    if !item.is_map() {
+        return item.read(bounds::max_rate).map(|rate| WrittenMax { rate, burst: None });
+    }
+    let fields = item.fields(&["rate", "burst"])?;
+    let rate = fields.required("rate", "rate: 5G")?.read(bounds::max_rate)?;
+    Some(WrittenMax { rate, burst: fields.get("burst").and_then(|item| item.read(bounds::max_burst)) })
+}
+
+/// Reads `max_rate` of a port.
+pub fn read_of_port(item: Option<Item<'_>>) -> OfPort<'_> {
+    let mut maxima = OfPort::default();
+    for (key, value) in item.and_then(|item| item.entries("e.g. `{3: 5G}`")).unwrap_or_default() {
+        if let Some(class) = key.number::<u8>("a class", 0..=7) {
+            let maximum = read(&value);
+            maxima[usize::from(class)] = Some((value, maximum));
+        }
+    }
+    maxima
+}
+
+/// Checks the maximum rates of `ports` and `classes`.
+pub fn check(ports: &[Port<'_>], classes: &[Class<'_>; CLASSES], maps: &Maps<'_>) {
+    let [_, queues] = maps.used();
+    for port in ports {
+        for (class, maximum) in port.max_rates.iter().enumerate() {
+            let Some((item, maximum)) = maximum else { continue };
+            let to = maps.classes.tc_to_queue[class];
+            if let Some(maximum) = maximum.filter(|maximum| maximum.rate > port.rate) {
+                let (rate, speed) = (maximum.rate, port.rate);
+                item.fail(format!("{rate} is more than the {speed} of this port; write at most {speed}, or `off`"));
+            } else if !queues.contains(class) {
+                item.warn(format!("class {class} is in queue {to}: this has no effect; write it for class {to}"));
+            }
+        }
+    }
+    let fastest = ports.iter().map(|port| port.rate).max();
+    for class in classes {
+        let (Some(maximum), Some(item), Some(fastest)) = (class.settings.max_rate, &class.item, fastest) else {
+            continue;
+        };
+        if maximum.rate > fastest {
+            let rate = maximum.rate;
+            let remedy = format!("write at most {fastest}, or `off`");
+            item.child("max_rate").fail(format!("{rate} is more than the speed of every port; {remedy}"));
+        }
+    }
+}
+
+/// The maximum rates of the queues of `port`. One of the switch that is not below the rate of the port limits nothing
+/// there.
+pub fn of_port(port: &Port<'_>, classes: &[Class<'_>; CLASSES]) -> [Option<MaxRate>; CLASSES] {
+    std::array::from_fn(|queue| {
+        let settings = &classes[queue].settings;
+        let written = match &port.max_rates[queue] {
+            Some((_, written)) => *written,
+            None => settings.max_rate.filter(|maximum| maximum.rate < port.rate),
+        };
+        let WrittenMax { rate, burst } = written?;
+        let usual = || MaxRate::usual_burst(rate, PACING_SLACK, settings.scheduler, largest_frame(port.mtu));
+        Some(MaxRate { rate, burst: burst.unwrap_or_else(usual) })
+    })
+}
