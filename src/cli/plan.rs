@@ -34,7 +34,11 @@ fn write_plan(config: &Config, out: &mut impl Write) -> fmt::Result {
     writeln!(out, "{}", guards(switch))?;
     writeln!(out, "{}", buffer(switch))?;
     writeln!(out, "{}", classes(switch))?;
-    own_maps(switch).iter().chain(&max_rates(switch)).try_for_each(|line| writeln!(out, "{line}"))?;
+    own_maps(switch)
+        .iter()
+        .chain(&roce(switch))
+        .chain(&max_rates(switch))
+        .try_for_each(|line| writeln!(out, "{line}"))?;
     summary(config).iter().try_for_each(|line| writeln!(out, "{line}"))?;
     writeln!(out)?;
     if !config.hosts.is_empty() {
@@ -134,6 +138,17 @@ fn own_maps(switch: &SwitchSpec) -> Vec<String> {
         }
         let (name, first) = (&port.name, &first.name);
         (!parts.is_empty()).then(|| format!("port {name}, unlike port {first}: {}", parts.join(", ")))
+    };
+    switch.ports.iter().filter_map(line).collect()
+}
+
+/// One line per port at which RoCE packets have classes of their own, e.g. `port p1: RoCE ack to class 6`.
+fn roce(switch: &SwitchSpec) -> Vec<String> {
+    let line = |port: &PortSpec| {
+        let entries = port.marks.roce.entries().into_iter();
+        let parts: Vec<String> =
+            entries.filter_map(|(kind, class)| class.map(|class| format!("{kind} to class {class}"))).collect();
+        (!parts.is_empty()).then(|| format!("port {}: RoCE {}", port.name, parts.join(", ")))
     };
     switch.ports.iter().filter_map(line).collect()
 }

@@ -287,6 +287,9 @@ fn of_port(port: &PortSpec, device: &PortDevice, switch: &SwitchSpec, list: &mut
             list.live_if(is_live, format!("{key}.{mark}"), class);
         }
     }
+    for (key, class) in port.marks.roce.entries() {
+        list.live(format!("maps.roce.{key}"), class.map_or("off".to_owned(), |class| class.to_string()));
+    }
     for (key, table) in [("rewrite.dscp", port.rewrite.dscp), ("rewrite.pcp", port.rewrite.pcp)] {
         for (class, mark) in table.iter().enumerate() {
             list.live(format!("{key}.{class}"), mark.map_or("kept".to_owned(), |mark| mark.to_string()));

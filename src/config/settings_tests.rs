@@ -124,6 +124,8 @@ fn each_change_is_named_and_only_live_ones_can_be_made() {
         ("maps: {dscp: {46: 5, 40: 1}}", "maps.dscp.40", true),
         ("watchdog: {detection: 300ms, restoration: 300ms, action: forward}", "watchdog", true),
         ("stuck_after: 1s", "stuck_after", true),
+        ("maps: {roce: {ack: 6}}", "maps.roce.ack", true),
+        ("maps: {roce: {cnp: 5}}", "maps.roce.cnp", true),
         ("classes: {1: {max_rate: 1G}}", "classes.1.max_rate", true),
         ("classes: {1: {max_rate: {rate: 1G, burst: 9kB}}}", "classes.1.max_rate", true),
         ("classes: {3: {headroom: 400KiB}}", "classes.3.headroom", false),

@@ -131,6 +131,9 @@ impl<P: Packet> Pipeline<P> {
         let lookup = self.forwarder.begin(port, burst.len());
         let mut lanes = BurstLanes::default();
         let mut arrived = self.parse_bridged(port, burst, metas, (lookup.is_some(), &mut lanes));
+        if self.ports[port].classifier.has_roce() {
+            self.classify_roce(port, &mut arrived, burst, (metas, &mut lanes));
+        }
         self.count(port, burst, metas, &arrived, now);
         let from = IngressContext { port, up: self.links.up, counters: &self.telemetry.counters.lcores[self.lcore] };
         let mut egresses = self.forwarder.forward(from, metas, (burst.len(), arrived.data), (lookup, &mut lanes));
@@ -156,6 +159,18 @@ impl<P: Packet> Pipeline<P> {
         } else {
             parse_burst(from, burst, (metas, lanes), DatabasePrefetcher(forwarder)).0
         }
+    }
+
+    /// Gives ACKs, NAKs and CNPs of RoCEv2 their classes.
+    fn classify_roce(
+        &self,
+        port: usize,
+        arrived: &mut Arrived,
+        burst: &Burst<P>,
+        to: (&mut [Meta; BURST], &mut BurstLanes),
+    ) {
+        let counters = &self.telemetry.counters.ports[port];
+        arrived.classify_roce((&self.ports[port].classifier, counters), burst, to);
     }
 
     #[inline]
@@ -222,6 +237,9 @@ impl<P: Packet> Pipeline<P> {
         let from = ParseContext { number: port, port: &ports[port], forwarder, cell: buffer.cell, isa: *isa };
         let (mut arrived, reader) = parse_burst(from, burst, (metas, lanes), reader);
         let is_usual = reader.is_usual() && arrived.data.len() == burst.len();
+        if self.ports[port].classifier.has_roce() {
+            self.classify_roce(port, &mut arrived, burst, (metas, lanes));
+        }
         self.count(port, burst, metas, &arrived, now);
         let Self { router: Some(router), forwarder, links, telemetry, lcore, .. } = self else {
             unreachable!("it was there");

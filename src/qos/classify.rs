@@ -25,6 +25,26 @@ pub struct MarkMap {
     pub dscp_to_tc: [u8; 64],
     /// PCP to traffic class.
     pub pcp_to_tc: [u8; 8],
+    /// Classes of RoCEv2 packets without data of applications, whatever their marks.
+    pub roce: RoceMap,
+}
+
+/// Traffic classes of RoCEv2 packets that carry no data of applications; `None`: that of their marks. The classes are
+/// lossy: PFC names the priority of a class, and the senders of these packets may mark them with another one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RoceMap {
+    /// Class of ACKs and NAKs.
+    pub ack: Option<u8>,
+    /// Class of congestion notification packets.
+    pub cnp: Option<u8>,
+}
+
+impl RoceMap {
+    /// The words for both kinds in the configuration, with their classes.
+    #[must_use]
+    pub fn entries(&self) -> [(&'static str, Option<u8>); 2] {
+        [("ack", self.ack), ("cnp", self.cnp)]
+    }
 }
 
 impl MarkMap {
@@ -35,13 +55,16 @@ impl MarkMap {
     /// for the Default behavior". This map knows all 64 codepoints, so that none is unrecognized.
     #[must_use]
     pub fn identity() -> Self {
-        Self { dscp_to_tc: std::array::from_fn(|dscp| (dscp >> 3) as u8), pcp_to_tc: IDENTITY }
+        let dscp_to_tc = std::array::from_fn(|dscp| (dscp >> 3) as u8);
+        Self { dscp_to_tc, pcp_to_tc: IDENTITY, roce: RoceMap::default() }
     }
 
     /// Whether every entry is one of the eight classes.
     #[must_use]
     pub fn is_valid(&self) -> bool {
-        self.dscp_to_tc.iter().chain(&self.pcp_to_tc).all(|&class| usize::from(class) < CLASSES)
+        let of_roce = [self.roce.ack, self.roce.cnp].into_iter().flatten();
+        let marked = self.dscp_to_tc.iter().chain(&self.pcp_to_tc).copied();
+        marked.chain(of_roce).all(|class| usize::from(class) < CLASSES)
     }
 
     /// Returns the traffic class of a frame with this `dscp` and `pcp`, if present, at a port that trusts `trust`. A

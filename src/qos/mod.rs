@@ -21,7 +21,7 @@ pub mod scheduler;
 pub mod shaper;
 pub mod wred;
 
-pub use classify::{ClassMap, MarkMap, Rewrite, Trust, only_class};
+pub use classify::{ClassMap, MarkMap, Rewrite, RoceMap, Trust, only_class};
 pub use max_rate::{MaxRate, QueueShapers};
 pub use scheduler::{QueueDiscipline, Scheduler};
 pub use shaper::Shaper;

@@ -144,6 +144,20 @@ fn lossless_queue_with_a_maximum_rate_pauses_its_senders_and_loses_nothing() {
     assert!((3_950_000_000..4_100_000_000).contains(&rate), "{rate} b/s");
 }
 
+#[test]
+fn acks_with_the_dscp_of_data_are_in_their_class_and_no_flow_fails() {
+    let mut scenario = incast(3, "10G", "maps: {roce: {ack: 6, cnp: 6}}");
+    for flow in &mut scenario.flows {
+        flow.transport = Some(TransportSpec::default());
+    }
+    let outcome = run(&scenario);
+    assert_held(&outcome);
+    assert!(outcome.flows.iter().all(|flow| flow.lost_frames() == 0 && flow.received_frames > 0));
+    // The last host receives all data, and sends nothing but ACKs and NAKs.
+    let received = &outcome.switches[0].ports[2].classes;
+    assert!(received[6].rx_frames > 0 && received[3].rx_frames == 0, "{received:?}");
+}
+
 /// Builds an incast of four hosts whose first host also sends garbage at 5G until the end.
 fn with_garbage() -> Scenario {
     let mut scenario = incast(4, "100G", "");

@@ -21,6 +21,8 @@ const SIZES: usize = 7;
 /// Opcode of an ACK, bytes of its extended header, and the syndrome of a NAK for a gap (InfiniBand volume 1, sections
 /// 9.2.1 and 9.7.5.2).
 const ACKNOWLEDGE: u8 = 0x11;
+/// Opcode of a CNP (InfiniBand volume 1, annex A17.9.3).
+const NOTIFICATION: u8 = 0x81;
 const ACK_HEADER: usize = 4;
 /// Bytes of a base transport header, and the offset of its reserved bits (InfiniBand volume 1, section 9.2).
 const TRANSPORT_LEN: usize = 12;
@@ -285,6 +287,16 @@ impl Header {
             let base = self.base();
             self.bytes[base] = ACKNOWLEDGE;
             self.bytes.extend([0; ACK_HEADER]);
+        }
+        self
+    }
+
+    /// Returns the headers of CNPs.
+    #[must_use]
+    pub fn for_cnps(mut self) -> Self {
+        if self.has_transport {
+            let base = self.base();
+            self.bytes[base] = NOTIFICATION;
         }
         self
     }

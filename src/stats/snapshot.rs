@@ -38,6 +38,8 @@ pub struct PortSnapshot {
     pub pfc_rx_frames: u64,
     pub pause_rx_frames: u64,
     pub ecn_marked: Values,
+    /// ACKs and NAKs, and CNPs.
+    pub roce_frames: [u64; 2],
     pub max_rate_held_ns: Values,
     pub group_used_cells: Values,
     pub group_headroom_cells: Values,
@@ -108,6 +110,7 @@ impl PortSnapshot {
             pfc_rx_frames: port.pfc_rx_frames.get(),
             pause_rx_frames: port.pause_rx_frames.get(),
             ecn_marked: values(&port.ecn_marked),
+            roce_frames: port.roce_frames.each_ref().map(Counter::get),
             max_rate_held_ns: values(&port.max_rate_held_ns),
             group_used_cells: values(&port.group_used_cells),
             group_headroom_cells: values(&port.group_headroom_cells),

@@ -34,7 +34,7 @@ const RESERVED: usize = 4;
 const TRANSPORT_LEN: usize = 12;
 const ACKNOWLEDGE: u8 = 0x11;
 const UDP_LEN: usize = 8;
-const ROCE_PORT: [u8; 2] = 4791_u16.to_be_bytes();
+const ROCE_PORT: [u8; 2] = super::roce::PORT.to_be_bytes();
 const UDP: u8 = 17;
 
 /// The note of one hop.

@@ -26,6 +26,7 @@ pub(crate) mod plain_kind;
 #[cfg(target_arch = "x86_64")]
 #[allow(unsafe_code)]
 pub(crate) mod plain_vector;
+pub mod roce;
 pub mod usual;
 #[cfg(target_arch = "x86_64")]
 #[allow(unsafe_code)]
@@ -37,4 +38,5 @@ pub use glance::{Glance, Purpose, glance, glance_usual};
 pub use parse::{Headers, ParseError, parse};
 pub use plain::{Plain, parse_plain};
 pub(crate) use plain_kind::{KindFields, PlainKind, parse_kind};
+pub use roce::RoceControl;
 pub use usual::{Usual, parse_usual};

@@ -47,6 +47,38 @@ fn each_dscp_has_the_class_that_its_map_gives_it() {
     bed.finish();
 }
 
+/// A frame that leaves by a trunk shows its class. ACKs and CNPs have the DSCP of data here.
+#[test]
+fn acks_and_cnps_of_roce_have_their_class_and_data_keeps_its_own() {
+    let ports = [("a", "speed: 1G, mtu: 256"), ("out", "speed: 1G, mtu: 256, vlan: {tagged: [1]}")];
+    let rest = "buffer: {size: 2MB}\nmaps: {roce: {ack: 6, cnp: 5}}\n";
+    let Some(mut bed) = Bed::start(&ports, rest) else { return };
+    let capture = Capture::start(bed.host("out"), "vlan");
+    let (from, to) = (bed.address("a"), bed.address("out"));
+    // The opcode is the first byte behind UDP. 7: the middle of an RDMA WRITE.
+    let of_opcode = |opcode: u8| {
+        [(Frame::of(3), 42), (Frame::of(3).ipv6(), 62)].map(|(frame, at)| {
+            let mut bytes = frame.bytes(from, to);
+            bytes[at] = opcode;
+            bytes
+        })
+    };
+    let seen = bed.send_bytes("a", &[0x11, 0x12, 0x81, 0x07].into_iter().flat_map(of_opcode).collect::<Vec<_>>());
+    for (class, frames) in [(6, 4), (5, 2), (3, 2)] {
+        assert_eq!(seen.received("a", class), frames, "class {class}");
+        bed.wait_sent("out", class, frames);
+    }
+    let trace = capture.stop();
+    let rows = trace.fields("vlan", &["vlan.priority", "ip.dsfield.dscp", "ipv6.tclass.dscp"]);
+    for row in &rows {
+        assert!(row[1..].iter().any(|dscp| dscp == "24"), "no DSCP is rewritten: {row:?}");
+    }
+    let of_class = |class: &str| rows.iter().filter(|row| row[0] == class).count();
+    assert_eq!(["6", "5", "3"].map(of_class), [4, 2, 2]);
+    assert_eq!(bed.look().drops(), 0);
+    bed.finish();
+}
+
 #[test]
 fn port_that_trusts_pcp_classifies_by_tag_and_ignores_dscp() {
     let trunk = "speed: 1G, mtu: 256, vlan: {tagged: [10], native: 1}";

@@ -57,6 +57,9 @@ const PIECES: &[&str] = &[
     "telemetry",
     "queue_limit",
     "max_rate",
+    "roce",
+    "ack",
+    "cnp",
     "burst",
     "routing",
     "interfaces",
@@ -123,7 +126,7 @@ ports:
   - {name: p3, device: net_tap2, speed: 100M, pfc: off, max_rate: {4: off, 5: 10M}, reserve: {lossy: 1kB, lossless: 2kB}, watchdog: {action: alert}}
 buffer: {headroom: {policy: shared-pool, size: 1MiB}, small_packets: 25%, port_reserve: {lossy: 1kB}, shared: 2MiB}
 classes: {4: {lossless: true, limit: 1MiB, max_rate: {rate: 50M, burst: 20kB}}, 0: {queue_limit: 1MiB, queue_reserve: 4kB}}
-maps: {tc_to_group: {4: 3, 7: 6}, tc_to_queue: {4: 3, 7: 6}, pfc_to_queue: {4: 3}, tc_to_dscp: {3: 26}, tc_to_pcp: {3: 3}}
+maps: {tc_to_group: {4: 3, 7: 6}, tc_to_queue: {4: 3, 7: 6}, pfc_to_queue: {4: 3}, tc_to_dscp: {3: 26}, tc_to_pcp: {3: 3}, roce: {ack: 6, cnp: off}}
 watchdog: {detection: 1s, restoration: 100ms, action: forward}
 stuck_after: 1s
 lcores: {count: 2, backlog_xoff: off}

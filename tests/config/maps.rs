@@ -308,6 +308,31 @@ hosts: [{name: h1, port: p1, flows: [{to: h2, dscp: 34}]}, {name: h2, port: p2}]
 }
 
 #[test]
+fn roce_acknowledgements_and_notifications_have_their_classes() {
+    let port = |number: u8, keys: &str| format!("  - {{name: p{number}, device: net_tap{number}, speed: 10G{keys}}}\n");
+    let ports = port(1, "") + &port(2, ", maps: {roce: {ack: off, cnp: 5}}");
+    let config = accept(&format!("preset: roce\nports:\n{ports}maps: {{roce: {{ack: 6}}}}\n"));
+    let roce = |port: usize| config.switch.ports[port].marks.roce.entries().map(|(_, class)| class);
+    assert_eq!([roce(0), roce(1)], [[Some(6), None], [None, Some(5)]]);
+    assert!(
+        accept(&format!("preset: roce\n{PORTS}")).switch.ports[0].marks.roce.entries().iter().all(|of| of.1.is_none())
+    );
+    let lossless = "class 3 is lossless, but its PFC does not stop packets that their sender marks for another class; \
+                    write a lossy class, e.g. a strict one";
+    refuse(
+        &format!("preset: roce\n{PORTS}maps: {{roce: {{ack: 3, cnp: 6}}}}\n"),
+        &format!("x.yaml:5:20: maps.roce.ack: {lossless}"),
+    );
+    let own = port(1, ", maps: {roce: {cnp: 3}}");
+    refuse(&format!("preset: roce\nports:\n{own}"), &format!("x.yaml:3:65: ports[0].maps.roce.cnp: {lossless}"));
+    refuse_beside_ports("maps: {roce: {acks: 6}}\n", "x.yaml:4:15: maps.roce: unknown key `acks`; did you mean `ack`?");
+    refuse_beside_ports(
+        "maps: {roce: {ack: 8}}\n",
+        "x.yaml:4:20: maps.roce.ack: `8` is not a class; write a whole number from 0 to 7",
+    );
+}
+
+#[test]
 fn a_number_that_two_keys_name_is_refused() {
     refuse_beside_ports(
         "maps: {dscp: {10-20: 1, 15: 2}}\n",

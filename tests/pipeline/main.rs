@@ -10,6 +10,7 @@ mod pfc;
 mod pfc_queue;
 mod queues;
 mod resting;
+mod roce;
 mod rounds;
 mod routing;
 mod shed;

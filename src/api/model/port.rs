@@ -33,6 +33,14 @@ pub struct Port {
     pub trust: String,
     /// Class of frames without the trusted mark.
     pub default_class: u8,
+    /// Class of ACKs and NAKs of RoCEv2; null: that of their marks.
+    pub roce_ack_class: Option<u8>,
+    /// Class of CNPs of RoCEv2; null: that of their marks.
+    pub roce_cnp_class: Option<u8>,
+    /// ACKs and NAKs received that got this class.
+    pub roce_ack_frames: u64,
+    /// CNPs received that got this class.
+    pub roce_cnp_frames: u64,
     /// VLAN of untagged frames; null if untagged frames are dropped.
     pub vlan_untagged: Option<u16>,
     /// VLANs that are tagged on the wire.
@@ -135,6 +143,7 @@ impl Port {
         let (vlan_untagged, vlan_tagged) = (spec.vlan.untagged(), spec.vlan.tagged().to_vec());
         let lossless = |row| row < CLASSES && switch_view.is_lossless(row);
         let device = &counters.device;
+        let [roce_ack_frames, roce_cnp_frames] = counters.roce_frames;
         Self {
             port: spec.name.clone(),
             device: look.devices.get(index).cloned().unwrap_or_default(),
@@ -145,6 +154,10 @@ impl Port {
             lcore: spec.lcore,
             trust: trust(spec.trust).to_owned(),
             default_class: spec.port_class,
+            roce_ack_class: spec.marks.roce.ack,
+            roce_cnp_class: spec.marks.roce.cnp,
+            roce_ack_frames,
+            roce_cnp_frames,
             vlan_untagged,
             vlan_tagged,
             link_up: device.link_up,

@@ -4,11 +4,12 @@ use super::classes::{Class, GROUP_KEYS, QUEUE_KEYS};
 use super::ports::Port;
 use crate::config::yaml::range::IdRange;
 use crate::config::yaml::read::{Fields, Item};
-use crate::qos::{ClassMap, MarkMap, Rewrite, Trust};
+use crate::qos::{ClassMap, MarkMap, Rewrite, RoceMap, Trust};
 use crate::sets::{CLASSES, ClassSet};
 
-const KEYS: &[&str] = &["dscp", "pcp", "tc_to_group", "tc_to_queue", "pfc_to_queue", "tc_to_dscp", "tc_to_pcp"];
-const PORT_KEYS: &[&str] = &["dscp", "pcp"];
+const KEYS: &[&str] = &["dscp", "pcp", "tc_to_group", "tc_to_queue", "pfc_to_queue", "tc_to_dscp", "tc_to_pcp", "roce"];
+const PORT_KEYS: &[&str] = &["dscp", "pcp", "roce"];
+const ROCE_KEYS: &[&str] = &["ack", "cnp"];
 
 /// A kind of number: its name in error messages, and its highest value.
 type MapKind = (&'static str, u16);
@@ -71,6 +72,13 @@ fn read_marks(fields: Option<&Fields<'_>>, over: &MarkMap) -> MarkMap {
     }
     for (pcp, class, _) in read_map(get("pcp"), "e.g. `{4: 5}`", PCP, CLASS) {
         marks.pcp_to_tc[pcp] = class;
+    }
+    if let Some(fields) = get("roce").and_then(|item| item.fields(ROCE_KEYS)) {
+        for (key, class) in ROCE_KEYS.iter().zip([&mut marks.roce.ack, &mut marks.roce.cnp]) {
+            if let Some(item) = fields.get(key) {
+                *class = if item.is("off") { None } else { item.number(CLASS.0, 0..=u64::from(CLASS.1)) };
+            }
+        }
     }
     marks
 }
@@ -221,6 +229,7 @@ impl Maps<'_> {
     pub fn check_ports(&self, ports: &[Port<'_>], classes: &[Class<'_>; CLASSES]) {
         let lossless = |class: u8| classes[usize::from(class)].settings.lossless;
         self.warn_of_deaf_senders(ports, &lossless);
+        self.check_roce(ports, &lossless);
         for port in ports {
             self.check_rewrite(port, &lossless);
         }
@@ -257,6 +266,27 @@ impl Maps<'_> {
         for port in ports.iter().filter(|port| port.trust == Trust::Pcp && port.marks.pcp_to_tc != self.marks.pcp_to_tc)
         {
             warn(&port.item.child("maps"), &port.marks);
+        }
+    }
+
+    /// Checks that the classes of RoCEv2 packets without data are lossy. A NIC may mark these packets like its data.
+    /// PFC for their class does not stop them then.
+    fn check_roce(&self, ports: &[Port<'_>], lossless: &impl Fn(u8) -> bool) {
+        let check = |item: &Item<'_>, roce: RoceMap, over: RoceMap| {
+            for ((key, class), (_, other)) in roce.entries().into_iter().zip(over.entries()) {
+                if let Some(class) = class.filter(|&class| lossless(class) && Some(class) != other) {
+                    item.child(key).fail(format!(
+                        "class {class} is lossless, but its PFC does not stop packets that their sender marks for \
+                         another class; write a lossy class, e.g. a strict one"
+                    ));
+                }
+            }
+        };
+        if let Some(item) = self.get("roce") {
+            check(&item, self.marks.roce, RoceMap::default());
+        }
+        for port in ports {
+            check(&port.item.child("maps").child("roce"), port.marks.roce, self.marks.roce);
         }
     }
 

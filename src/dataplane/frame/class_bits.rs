@@ -33,6 +33,13 @@ impl ClassBits {
         Self(self.0 | other.0)
     }
 
+    /// Replaces the class and the mask of its lossy queue by those of `other`.
+    #[inline]
+    pub const fn reclassified(self, other: Self) -> Self {
+        const CLASSIFICATION: u32 = 0xffff;
+        Self(self.0 & !CLASSIFICATION | other.0 & CLASSIFICATION)
+    }
+
     /// Adds network layer and DSCP and ECN to a word without IP.
     #[inline]
     pub const fn with_ip(self, l3: L3, traffic_class: u8) -> Self {

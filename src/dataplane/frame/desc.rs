@@ -51,6 +51,14 @@ impl FrameDesc {
         Self(self.0 | group << GROUP | queue << QUEUE | class << CLASS)
     }
 
+    /// Replaces class, priority group and queue by those of `other`.
+    #[inline]
+    #[must_use]
+    pub const fn reclassified(self, other: Self) -> Self {
+        const CLASSIFICATION: u64 = 0x1ff << GROUP;
+        Self(self.0 & !CLASSIFICATION | other.0 & CLASSIFICATION)
+    }
+
     /// Merges two descriptors that have no set field in common.
     #[inline]
     #[must_use]

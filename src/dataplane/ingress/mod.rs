@@ -14,6 +14,7 @@ mod police;
 pub(crate) mod port_classifier;
 pub(crate) mod punt;
 pub(crate) mod rewrite;
+mod roce;
 pub(crate) mod rounds;
 pub(crate) mod route;
 pub(crate) mod rx_queues;

@@ -3,11 +3,11 @@
 use crate::dataplane::frame::class_bits::ClassBits;
 use crate::dataplane::frame::desc::FrameDesc;
 use crate::dataplane::spec::PortSpec;
-use crate::qos::{ClassMap, Trust};
+use crate::qos::{ClassMap, RoceMap, Trust};
 use crate::sets::{CLASSES, ClassSet};
 use crate::units::Cells;
 use crate::wire::parse::L3;
-use crate::wire::{PlainKind, Usual, ecn};
+use crate::wire::{PlainKind, RoceControl, Usual, ecn};
 
 /// Index of frames without a trusted mark: beyond every DSCP and PCP.
 const NO_MARK: u8 = 127;
@@ -64,6 +64,9 @@ pub(crate) struct PortClassifier {
     /// Entries by the byte of DSCP and ECN, with all that depends on it and the ingress port: of untagged IPv4, then of
     /// each [`PlainKind`].
     by_traffic_class: Box<[[Classification; 256]; 1 + PlainKind::COUNT]>,
+    /// Classes of RoCEv2 packets without data of applications, and whether there are any.
+    roce: RoceMap,
+    has_roce: bool,
     /// Whether frames of several groups share a queue.
     mixes_groups: bool,
 }
@@ -98,7 +101,9 @@ impl PortClassifier {
         let [tagged_ipv4, ipv6, tagged_ipv6] = PlainKind::ALL.map(of_kind);
         let by_traffic_class = Box::new([table((L3::V4, Usual::L3_OFFSET, 0)), tagged_ipv4, ipv6, tagged_ipv6]);
         let mixes_groups = by_class.iter().any(|class| mixes(class.desc));
-        Self { trust: spec.trust, untrusted, by_mark, by_class, by_traffic_class, mixes_groups }
+        let (trust, roce) = (spec.trust, spec.marks.roce);
+        let has_roce = roce != RoceMap::default();
+        Self { trust, untrusted, by_mark, by_class, by_traffic_class, roce, has_roce, mixes_groups }
     }
 
     fn classification(spec: &PortSpec, classes: &ClassMap, class: u8) -> Classification {
@@ -141,6 +146,22 @@ impl PortClassifier {
     pub fn of_ip(&self, dscp: u8, is_tagged: bool, pcp: u8) -> Classification {
         let mark = if (self.trust == Trust::Pcp) & is_tagged { pcp } else { dscp | self.untrusted };
         self.by_mark[usize::from(mark & NO_MARK)]
+    }
+
+    /// Whether some RoCEv2 packets have a class whatever their marks.
+    #[inline]
+    pub fn has_roce(&self) -> bool {
+        self.has_roce
+    }
+
+    /// The entry of RoCEv2 packets of `kind`; `None`: their marks decide.
+    #[inline]
+    pub fn of_roce(&self, kind: RoceControl) -> Option<Classification> {
+        let class = match kind {
+            RoceControl::Ack => self.roce.ack,
+            RoceControl::Cnp => self.roce.cnp,
+        };
+        class.map(|class| self.of_class(class.into()))
     }
 
     /// Whether frames of several groups share a queue.

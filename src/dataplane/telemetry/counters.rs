@@ -10,6 +10,7 @@ use crate::route::table::MAX_ADJACENCIES;
 use crate::route::{AdjacencyId, PuntCause};
 use crate::sets::CLASSES;
 use crate::sync::{AtomicU64, Ordering};
+use crate::wire::RoceControl;
 
 /// Row of [`PortCounters::drops`] for frames dropped before they had a class.
 pub const UNCLASSIFIED: usize = CLASSES;
@@ -81,6 +82,9 @@ pub struct PortCounters {
     pub pause_rx_frames: Counter,
     /// Frames marked CE, by egress queue.
     pub ecn_marked: PerClass,
+    /// ACKs and NAKs, and CNPs of RoCEv2 that got their class by their kind, in the order of
+    /// [`crate::wire::RoceControl::ALL`].
+    pub roce_frames: [Counter; RoceControl::COUNT],
     /// Nanoseconds for which the egress queue had frames and was held by its maximum rate.
     pub max_rate_held_ns: PerClass,
     /// Gauge: cells that frames received here hold in reserve and shared, by priority group.

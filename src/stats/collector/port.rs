@@ -191,6 +191,7 @@ pub(super) fn flow_control(families: &mut Families, switch_view: &SwitchView, sn
     }
     paused_times(families, switch_view, snapshot);
     held_times(families, switch_view, snapshot);
+    roce(families, switch_view, snapshot);
     let sets: [Row<ClassSet>; 2] = [
         ("holdfast_pfc_xoff", "1 while this port holds its peer at XOFF for this priority.", |port| port.xoff_mask),
         ("holdfast_pfc_paused", "1 while the peer holds this port at XOFF for this priority.", |port| port.paused_mask),
@@ -222,6 +223,28 @@ fn receive_queues(families: &mut Families, switch_view: &SwitchView, snapshot: &
             let groups = NUMBERS.iter().copied().chain(["lossy"]);
             for (_, group) in groups.enumerate().filter(|(bit, _)| carried >> bit & 1 == 1) {
                 family.add(&[("port", &spec.name), ("queue", queue), ("group", group)], 1);
+            }
+        }
+    }
+}
+
+/// Classes of RoCEv2 packets without data of applications, and the frames that got them.
+fn roce(families: &mut Families, switch_view: &SwitchView, snapshot: &Snapshot) {
+    let help = "Class of ACKs and NAKs (ack) or CNPs (cnp) of RoCEv2 received by the port, where they have their own.";
+    let family = families.gauge("holdfast_port_roce_class", help);
+    for port in &switch_view.spec.ports {
+        for (kind, class) in port.marks.roce.entries() {
+            if let Some(class) = class {
+                family.add(&[("port", &port.name), ("kind", kind)], class.into());
+            }
+        }
+    }
+    let help = "ACKs and NAKs (ack) and CNPs (cnp) of RoCEv2 received that got the class of their kind.";
+    let family = families.counter("holdfast_port_roce_frames_total", help);
+    for ((index, port), spec) in snapshot.ports.iter().enumerate().zip(&switch_view.spec.ports) {
+        for ((kind, class), frames) in spec.marks.roce.entries().into_iter().zip(port.roce_frames) {
+            if class.is_some() || frames > 0 {
+                family.add(&[("port", switch_view.port_name(index)), ("kind", kind)], frames);
             }
         }
     }

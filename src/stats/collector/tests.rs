@@ -115,6 +115,7 @@ fn scrape_has_the_series_of_a_plain_run() {
         "holdfast_rest",
         "holdfast_queue_ecn",
         "holdfast_queue_max",
+        "holdfast_port_roce",
         "holdfast_packet_buffers",
     ] {
         assert!(!series.keys().any(|key| key.starts_with(absent)), "{absent}: nothing of the kind is configured");
@@ -186,6 +187,8 @@ fn dynamic_headroom_has_insurance_and_a_queue_its_fixed_limit_and_maximum_rate()
     let maximum = MaxRate { rate: BitRate(2_000_000_000), burst: Bytes(30_000) };
     switch_view.spec.ports[0].max_rates[5] = Some(maximum);
     switch_view.counters.ports[0].max_rate_held_ns[5].add(1_500_000_000);
+    switch_view.spec.ports[0].marks.roce.ack = Some(6);
+    switch_view.counters.ports[0].roce_frames[0].add(42);
     let pool = BufferPool { name: "data", size: 5_000, in_use: Counter::default() };
     pool.in_use.set(1_200);
     switch_view.pools = [pool].into();
@@ -200,6 +203,8 @@ fn dynamic_headroom_has_insurance_and_a_queue_its_fixed_limit_and_maximum_rate()
         (r#"holdfast_queue_weight{queue="2"}"#, 0.0),
         (r#"holdfast_queue_max_rate_bytes_per_second{port="p1",queue="5"}"#, 250_000_000.0),
         (r#"holdfast_queue_max_burst_bytes{port="p1",queue="5"}"#, 30_000.0),
+        (r#"holdfast_port_roce_class{kind="ack",port="p1"}"#, 6.0),
+        (r#"holdfast_port_roce_frames_total{kind="ack",port="p1"}"#, 42.0),
         (r#"holdfast_queue_max_rate_held_seconds_total{port="p1",queue="5"}"#, 1.5),
         (r#"holdfast_packet_buffers{pool="data"}"#, 5_000.0),
         (r#"holdfast_packet_buffers_in_use{pool="data"}"#, 1_200.0),

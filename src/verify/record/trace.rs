@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use super::{Happened, Seen, Tape, What};
 use crate::dataplane::spec::SwitchSpec;
 use crate::forward::VlanTable;
-use crate::qos::{Rewrite, Trust};
+use crate::qos::{Rewrite, RoceMap, Trust};
 use crate::sets::{ClassSet, PortSet};
 use crate::verify::replay::{Ecn, Frame};
 use crate::wire::{MacAddr, ecn};
@@ -70,6 +70,9 @@ pub fn why_not(spec: &SwitchSpec) -> Option<&'static str> {
     }
     if spec.ports.iter().any(|port| port.rewrite != Rewrite::default()) {
         return Some("a port rewrites DSCP or PCP, which show the class of departing frames; remove `rewrite`");
+    }
+    if spec.ports.iter().any(|port| port.marks.roce != RoceMap::default()) {
+        return Some("a port classifies RoCE packets by their opcode, which a trace does not show; remove `maps.roce`");
     }
     if spec.ports.iter().any(|port| port.trust == Trust::Pcp) {
         return Some("a port trusts PCP, which departing frames may no longer have; write `trust: dscp`");

@@ -1,0 +1,37 @@
+//! Classes of RoCEv2 packets that carry no data of applications: ACKs, NAKs and CNPs.
+//!
+//! A NIC may send them with the DSCP of its data. Only the opcode shows them then, which the parser does not read. So
+//! they are moved to their classes after it, at ports where they have any. Elsewhere a burst costs one branch.
+
+use super::parse::Arrived;
+use super::port_classifier::PortClassifier;
+use crate::dataplane::frame::lanes::BurstLanes;
+use crate::dataplane::frame::meta::Meta;
+use crate::dataplane::telemetry::counters::PortCounters;
+use crate::io::{Burst, Packet};
+use crate::sets::BURST;
+use crate::wire::RoceControl;
+
+impl Arrived {
+    /// Moves the ACKs, NAKs and CNPs of `burst` to the classes of `classifier`. The frames are not changed.
+    #[inline(never)]
+    pub fn classify_roce<P: Packet>(
+        &mut self,
+        (classifier, counters): (&PortClassifier, &PortCounters),
+        burst: &Burst<P>,
+        (metas, lanes): (&mut [Meta; BURST], &mut BurstLanes),
+    ) {
+        for index in self.data.iter() {
+            let meta = &mut metas[index % BURST];
+            let (l3, l3_offset) = (meta.class_bits.l3(), meta.desc.l3_offset());
+            let Some(kind) = RoceControl::of(burst[index].bytes(), l3, l3_offset.into()) else { continue };
+            let Some(classification) = classifier.of_roce(kind) else { continue };
+            counters.roce_frames[kind as usize].add(1);
+            self.sums[usize::from(meta.class_bits.class())].remove(meta.desc);
+            meta.class_bits = meta.class_bits.reclassified(classification.class_bits);
+            meta.desc = meta.desc.reclassified(classification.desc);
+            self.sums[usize::from(meta.class_bits.class())].add(meta.desc);
+            lanes.queues.set(index, classification.queue);
+        }
+    }
+}
