@@ -22,9 +22,8 @@ impl MaxRate {
     /// the longest time between two polls that the pacing of its port makes up.
     ///
     /// It covers the waits in which the queue earns credit that it cannot use: between two polls, and for its turn. A
-    /// round gives the queue its quantum. If the rate is at most the share of the queue, a round thus lasts for at most
-    /// a quantum of the rate, and a frame needs as many rounds as it has quanta. Twice, since frames of 60 bytes take
-    /// 84 on the wire.
+    /// round gives the queue its quantum. With a rate up to its share, a round lasts for at most a quantum of the rate.
+    /// A frame needs as many rounds as it has quanta. All is doubled, since frames of 60 bytes take 84 on the wire.
     #[must_use]
     pub fn usual_burst(rate: BitRate, slack: Nanos, discipline: QueueDiscipline, largest: Bytes) -> Bytes {
         let quantum = match discipline {

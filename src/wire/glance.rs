@@ -4,7 +4,8 @@
 //! from every frame that it accepts.
 
 use super::mac_control;
-use super::parse::{ETHERNET_LEN, ETHERTYPE_IPV4, ETHERTYPE_IPV6, IPV6_LEN, is_tag};
+use super::parse::{ETHERNET_LEN, ETHERTYPE_IPV4, ETHERTYPE_IPV6, IPV6_LEN, L3, is_tag};
+use super::roce::RoceControl;
 use super::vlan_tag::TAG_LEN;
 
 const ETHERTYPE_ARP: u16 = 0x0806;
@@ -52,15 +53,9 @@ pub fn glance_usual(frame: &[u8]) -> Option<u8> {
 #[inline(never)]
 #[must_use]
 pub fn glance(frame: &[u8]) -> Glance {
-    let byte = |at: usize| frame.get(at).copied().unwrap_or(0);
-    let word = |at: usize| u16::from_be_bytes([byte(at), byte(at + 1)]);
-    let (mut ethertype, mut l3, mut pcp) = (word(12), ETHERNET_LEN, None);
-    // Skips at most two tags, like the parser.
-    while is_tag(ethertype) && l3 < ETHERNET_LEN + 2 * TAG_LEN {
-        pcp = pcp.or(Some(byte(l3) >> 5));
-        ethertype = word(l3 + 2);
-        l3 += TAG_LEN;
-    }
+    let byte = |at: usize| byte(frame, at);
+    let word = |at: usize| word(frame, at);
+    let (ethertype, l3, pcp) = network(frame);
     let dscp = match ethertype {
         ETHERTYPE_IPV4 => Some(byte(l3 + 1) >> 2),
         ETHERTYPE_IPV6 => Some((word(l3) >> 4) as u8 >> 2),
@@ -78,6 +73,38 @@ pub fn glance(frame: &[u8]) -> Glance {
         Purpose::Data
     };
     Glance { dscp, pcp, purpose }
+}
+
+/// Returns the kind of `frame`, if it is a RoCEv2 packet without data of applications.
+#[must_use]
+pub fn glance_roce(frame: &[u8]) -> Option<RoceControl> {
+    let (ethertype, l3, _) = network(frame);
+    let kind = match ethertype {
+        ETHERTYPE_IPV4 => L3::V4,
+        ETHERTYPE_IPV6 => L3::V6,
+        _ => L3::Other,
+    };
+    RoceControl::of(frame, kind, l3)
+}
+
+/// Returns the EtherType behind the tags of `frame`, the offset of what follows, and the PCP of the first tag.
+fn network(frame: &[u8]) -> (u16, usize, Option<u8>) {
+    let (mut ethertype, mut l3, mut pcp) = (word(frame, 12), ETHERNET_LEN, None);
+    // Skips at most two tags, like the parser.
+    while is_tag(ethertype) && l3 < ETHERNET_LEN + 2 * TAG_LEN {
+        pcp = pcp.or(Some(byte(frame, l3) >> 5));
+        ethertype = word(frame, l3 + 2);
+        l3 += TAG_LEN;
+    }
+    (ethertype, l3, pcp)
+}
+
+fn byte(frame: &[u8], at: usize) -> u8 {
+    frame.get(at).copied().unwrap_or(0)
+}
+
+fn word(frame: &[u8], at: usize) -> u16 {
+    u16::from_be_bytes([byte(frame, at), byte(frame, at + 1)])
 }
 
 fn is_link_local(frame: &[u8]) -> bool {

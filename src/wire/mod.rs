@@ -34,7 +34,7 @@ pub(crate) mod usual_vector;
 pub mod vlan_tag;
 
 pub use addr::MacAddr;
-pub use glance::{Glance, Purpose, glance, glance_usual};
+pub use glance::{Glance, Purpose, glance, glance_roce, glance_usual};
 pub use parse::{Headers, ParseError, parse};
 pub use plain::{Plain, parse_plain};
 pub(crate) use plain_kind::{KindFields, PlainKind, parse_kind};

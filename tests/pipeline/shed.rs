@@ -7,6 +7,7 @@ use crate::harness::{HZ, LOSSLESS, LOSSLESS_DSCP, frame, mac, spec};
 use holdfast::dataplane::{Counters, DropReason, Pipeline, SwitchSpec};
 use holdfast::io::Ports;
 use holdfast::io::memory::{MemPacket, MemPorts};
+use holdfast::qos::RoceMap;
 use holdfast::sets::{ClassSet, LEAST_BURST};
 use holdfast::units::Ticks;
 
@@ -126,6 +127,22 @@ fn mac_control_from_anywhere_but_the_link_peer_is_shed() {
     (0..128).for_each(|_| bed.poll());
     let held = bed.counters.ports[0].backlog_held_ns.get() - held;
     assert!(held < 1_000_000 / 5, "held for {held} ns of 1 ms");
+}
+
+#[test]
+fn acks_with_the_dscp_of_lossless_data_are_shed_in_their_own_class() {
+    let mut bed = Bed::with(|spec| {
+        spec.ports.iter_mut().for_each(|port| port.marks.roce = RoceMap { ack: Some(6), cnp: None });
+    });
+    let mut ack = frame(0, 1, LOSSLESS_DSCP, 60);
+    // The opcode behind Ethernet, IPv4 and UDP.
+    ack[42] = 0x11;
+    for _ in 0..2 * SETTLED {
+        bed.inject(0, FLOOD, &ack);
+        bed.poll();
+    }
+    assert!(bed.shed(0, 6) > 0);
+    assert_eq!(bed.shed(0, LOSSLESS), 0);
 }
 
 #[test]

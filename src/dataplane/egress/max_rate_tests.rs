@@ -188,8 +188,8 @@ fn held_queue_gathers_no_deficit() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// All queues have frames. No queue exceeds its maximum; each gets the lower one of its maximum and its share by
-    /// weight; and the port is busy unless every queue is limited.
+    /// All queues have frames. Each gets the lower one of its maximum and its share by weight. The port is busy unless
+    /// every queue is limited.
     #[test]
     fn each_queue_gets_its_share_or_its_maximum(
         weights in prop::array::uniform8(1_u8..=20),

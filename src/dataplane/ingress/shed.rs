@@ -19,7 +19,7 @@ use crate::io::{Burst, Packet};
 use crate::mutant::{self, Mutant};
 use crate::sets::{CLASSES, FrameSet, MAX_PORTS, PortSet};
 use crate::units::Bytes;
-use crate::wire::{Purpose, glance, glance_usual};
+use crate::wire::{Purpose, glance, glance_roce, glance_usual};
 
 /// Polls in a row, in time and without shed frames, after which shedding ends and no frame is parsed twice.
 const CALM_POLLS: u8 = 64;
@@ -168,9 +168,11 @@ impl Shedder {
     ) -> (FrameSet, [Shed; CLASSES]) {
         let were = self.left(port);
         let (mut frames, mut sums, mut left): (FrameSet, _, _) = (FrameSet::EMPTY, [Shed::default(); CLASSES], were);
-        let mut others = 0;
+        // The class of an ACK or CNP may not depend on its DSCP.
+        let (mut others, has_roce) = (0, classifier.has_roce());
         for (index, packet) in burst.iter().enumerate() {
-            let (class_bits, row) = match glance_usual(packet.bytes()) {
+            let usual = if has_roce { None } else { glance_usual(packet.bytes()) };
+            let (class_bits, row) = match usual {
                 Some(dscp) => {
                     let class_bits = classifier.of_ip(dscp, false, 0).class_bits;
                     (class_bits, usize::from(class_bits.class()))
@@ -274,7 +276,10 @@ impl Shed {
 #[inline(never)]
 fn row_of(classifier: &PortClassifier, frame: &[u8]) -> Option<(ClassBits, usize)> {
     let glance = glance(frame);
-    let class_bits = classifier.of(glance.dscp, glance.pcp).class_bits;
+    let is_data = glance.purpose == Purpose::Data;
+    let kind = if is_data && classifier.has_roce() { glance_roce(frame) } else { None };
+    let of_marks = || classifier.of(glance.dscp, glance.pcp);
+    let class_bits = kind.and_then(|kind| classifier.of_roce(kind)).unwrap_or_else(of_marks).class_bits;
     match glance.purpose {
         Purpose::MacControl => None,
         Purpose::Network => Some((class_bits, NETWORK)),

@@ -273,8 +273,8 @@ proptest! {
         }
     }
 
-    /// A ledger with some rules differs from a ledger without at the first event that the replay names with one of
-    /// these rules, and at no event before.
+    /// A ledger with some rules differs from a ledger without. The first event that differs is the first one that the
+    /// replay names with one of these rules.
     #[test]
     fn ledger_with_some_rules_differs_where_the_replay_names_them(
         steps in prop::collection::vec((any::<bool>(), 0..2_usize, 1..7_u32), 1..80),
