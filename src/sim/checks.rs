@@ -4,6 +4,7 @@
 use super::engine::Engine;
 use super::flow::Messages;
 use super::load::PS;
+use super::net::Net;
 use super::node::Node;
 use super::outcome::Ending;
 use super::spec::{FaultKind, Learning, PortRef, Scenario};
@@ -11,11 +12,20 @@ use super::waivers::{self, Waiver};
 use crate::dataplane::telemetry::drops::DropReason;
 use crate::sets::{CLASSES, ClassSet};
 
-/// Counters that exist only for the checks.
-#[derive(Debug, Default)]
-pub struct Checks {
+/// State of the checks of switches' steps.
+#[derive(Debug)]
+pub struct Steps {
     /// Steps checked.
     pub done: u64,
+    /// Lossless frames dropped for lack of buffer, by switch, as of the last check.
+    lossless_dropped: Vec<u64>,
+    /// Lossless classes, by switch.
+    lossless: Vec<ClassSet>,
+}
+
+/// Counters of hosts that exist only for the checks.
+#[derive(Debug, Default)]
+pub struct Checks {
     /// Whether frames of a flow may arrive late or twice: stations move, or frames are flooded. Routed flows may be
     /// late only after a change of routes.
     pub may_disorder: bool,
@@ -28,18 +38,12 @@ pub struct Checks {
     pub announcements_received: u64,
     pub garbage_sent: u64,
     pub garbage_received: u64,
-    /// Lossless frames dropped for lack of buffer, by switch, as of the last check.
-    lossless_dropped: Vec<u64>,
-    /// Lossless classes, by switch.
-    lossless: Vec<ClassSet>,
 }
 
-impl Checks {
-    /// Returns the checks of `scenario` before its first step.
+impl Steps {
+    /// Returns the state of the checks before the first step of `scenario`.
     #[must_use]
     pub fn new(scenario: &Scenario) -> Self {
-        let floods = scenario.learning == Learning::Frames || scenario.hosts.iter().any(|host| !host.known);
-        let flaps = scenario.faults.iter().any(|fault| matches!(fault.kind, FaultKind::LinkDown { .. }));
         let lossless = scenario.switches.iter().map(|switch| {
             let spec = &switch.config.switch;
             let groups = spec.lossless_groups();
@@ -47,19 +51,24 @@ impl Checks {
                 (0..CLASSES).filter(|&class| groups.contains(usize::from(spec.classes.tc_to_group[class] & 7)));
             classes.collect()
         });
-        Self {
-            may_disorder: floods || flaps && scenario.routed.is_none(),
-            lossless_dropped: vec![0; scenario.switches.len()],
-            lossless: lossless.collect(),
-            ..Self::default()
-        }
+        Self { done: 0, lossless_dropped: vec![0; scenario.switches.len()], lossless: lossless.collect() }
     }
 }
 
-impl Engine<'_> {
+impl Checks {
+    /// Returns the checks of `scenario` before its first event.
+    #[must_use]
+    pub fn new(scenario: &Scenario) -> Self {
+        let floods = scenario.learning == Learning::Frames || scenario.hosts.iter().any(|host| !host.known);
+        let flaps = scenario.faults.iter().any(|fault| matches!(fault.kind, FaultKind::LinkDown { .. }));
+        Self { may_disorder: floods || flaps && scenario.routed.is_none(), ..Self::default() }
+    }
+}
+
+impl Net<'_> {
     /// Checks the invariants of `switch` after one of its steps.
     pub(super) fn check(&mut self, switch: usize) {
-        self.checks.done += 1;
+        self.steps.done += 1;
         let (name, node) = (&self.scenario.switches[switch].name, &mut self.nodes[switch]);
         if let Err(broken) = node.auditor.check(&node.fleet) {
             self.watch.broken(broken.invariant, || format!("switch {name}: {}", broken.what));
@@ -84,24 +93,24 @@ impl Engine<'_> {
             let name = &self.scenario.switches[switch].name;
             let what =
                 format!("{name} polled {longest} ns after its previous poll; headroom is computed for {allowed} ns");
-            self.waivers.push(Waiver { switches: waivers::around(switch, self.scenario), what });
+            self.waive(switch, Waiver { switches: waivers::around(switch, self.scenario), what });
         }
     }
 
     /// Checks that no lossless frame is dropped for lack of buffer, nor lost in a full receive ring. Switches that a
     /// waiver covers are exempt.
     fn check_lossless(&mut self, switch: usize) {
-        if self.waivers.iter().any(|waiver| waiver.switches.contains(switch)) {
+        if self.nodes[switch].is_waived {
             return;
         }
         let node = &self.nodes[switch];
         // A sum over all counters of a switch takes as long as a poll.
         if node.auditor.has_new_drops() {
-            let dropped = lossless_drops(node, self.checks.lossless[switch]);
-            if dropped > self.checks.lossless_dropped[switch] {
-                self.checks.lossless_dropped[switch] = dropped;
+            let dropped = lossless_drops(node, self.steps.lossless[switch]);
+            if dropped > self.steps.lossless_dropped[switch] {
+                self.steps.lossless_dropped[switch] = dropped;
                 let (name, drops) =
-                    (&self.scenario.switches[switch].name, describe_drops(node, self.checks.lossless[switch]));
+                    (&self.scenario.switches[switch].name, describe_drops(node, self.steps.lossless[switch]));
                 self.watch.broken("lossless_kept", || format!("switch {name} dropped lossless frames: {drops}"));
             }
         }
@@ -115,20 +124,24 @@ impl Engine<'_> {
             // Other rings may have missed frames too.
             self.nodes[switch].has_missed = true;
             if let Some(waiver) = waivers::of_full_ring(PortRef { switch, port }, others, self.scenario) {
-                return self.waivers.push(waiver);
+                return self.waive(switch, waiver);
             }
-            let (port, flow) = (&self.nodes[switch].spec.ports[port].name, self.flows.name(flow as usize));
+            let flow = self.scenario.flows.get(flow as usize).map_or("of a workload", |flow| &flow.name);
+            let port = &self.nodes[switch].spec.ports[port].name;
             let name = &self.scenario.switches[switch].name;
             self.watch.broken("lossless_kept", || {
                 format!("the receive ring of {name}.{port} had no room for a lossless frame of flow {flow}")
             });
         }
     }
+}
 
+impl Engine<'_> {
     /// Checks the end of a run: nothing is held anywhere, and every frame is accounted for.
     pub(super) fn check_end(&mut self, ending: Ending) {
         self.check_accounts();
-        let is_quiet = self.under_way() == 0 && !self.watch.is_anyone_held(self.now) && !self.is_any_host_pausing();
+        let is_quiet =
+            self.net.under_way() == 0 && !self.net.watch.is_anyone_held(self.net.now) && !self.is_any_host_pausing();
         if ending != Ending::Drained && !is_quiet {
             return;
         }
@@ -137,17 +150,17 @@ impl Engine<'_> {
         }
         // A switch that is not idle although nothing is left to do has lost count of its cells. A switch that had no
         // time to collect the releases of departed frames is exempt.
-        let has_rested = |node: &Node| ending == Ending::Drained || node.has_heard_all(self.now);
-        let nodes = self.nodes.iter().zip(&self.scenario.switches).filter(|(node, _)| has_rested(node));
+        let has_rested = |node: &Node| ending == Ending::Drained || node.has_heard_all(self.net.now);
+        let nodes = self.net.nodes.iter().zip(&self.scenario.switches).filter(|(node, _)| has_rested(node));
         for (node, switch) in nodes {
             if let Err(broken) = node.auditor.check_idle(&node.fleet) {
-                self.watch.broken(broken.invariant, || format!("switch {}, idle: {}", switch.name, broken.what));
+                self.net.watch.broken(broken.invariant, || format!("switch {}, idle: {}", switch.name, broken.what));
             }
         }
-        let taken = self.pool.taken();
-        let discarded: usize = self.nodes.iter().map(Node::discarded_frames).sum();
+        let taken = self.net.pool.taken();
+        let discarded: usize = self.net.nodes.iter().map(Node::discarded_frames).sum();
         if taken != discarded as u64 {
-            self.watch.broken("buffers_returned", || {
+            self.net.watch.broken("buffers_returned", || {
                 format!("{taken} frame buffers were not returned, and {discarded} frames wait to be discarded")
             });
         }
@@ -167,7 +180,7 @@ impl Engine<'_> {
                         "flow {name} began {begun} messages, of which {received} arrived and {acknowledged} were acknowledged"
                     )
                 };
-                return self.watch.broken("messages_delivered", what);
+                return self.net.watch.broken("messages_delivered", what);
             }
         }
     }
@@ -178,7 +191,7 @@ impl Engine<'_> {
         let sum = |values: &mut dyn Iterator<Item = u64>| values.sum::<u64>();
         let flows = || self.flows.counts().chain(self.workloads.sums());
         let data = sum(&mut flows().map(|flow| flow.sent_frames));
-        let copies = sum(&mut self.nodes.iter().map(|node| node.copies));
+        let copies = sum(&mut self.net.nodes.iter().map(|node| node.copies));
         let made = data + copies + self.checks.cnps_sent + self.checks.acks_sent;
         let made = made + self.checks.announcements_sent + self.checks.garbage_sent;
         let received = sum(&mut flows().map(|flow| flow.received_frames));
@@ -189,13 +202,13 @@ impl Engine<'_> {
         let full = sum(&mut self.hosts.iter().map(|host| host.outcome.receive_dropped_frames));
         let twice = sum(&mut flows().map(|flow| flow.duplicate_frames + flow.discarded_frames));
         let arrived = arrived + full + twice;
-        let dropped = sum(&mut self.nodes.iter().map(all_drops));
-        let missed = sum(&mut self.nodes.iter().flat_map(|node| &node.devices).map(|device| device.missed_data));
-        let lost = sum(&mut self.wires.iter().map(|wire| wire.lost[0]));
-        let under_way = self.under_way() - self.pfc_under_way();
+        let dropped = sum(&mut self.net.nodes.iter().map(all_drops));
+        let missed = sum(&mut self.net.nodes.iter().flat_map(|node| &node.devices).map(|device| device.missed_data));
+        let lost = sum(&mut self.net.wires.iter().map(|wire| wire.lost[0]));
+        let under_way = self.net.under_way() - self.net.pfc_under_way();
         let ended = arrived + dropped + missed + lost + under_way;
         if made != ended {
-            self.watch.broken("frames_accounted", || {
+            self.net.watch.broken("frames_accounted", || {
                 format!(
                     "{made} frames were created, and {ended} are accounted for: {arrived} received, {dropped} dropped, \
                      {missed} missed by rings, {lost} lost on wires, {under_way} under way"

@@ -1,64 +1,53 @@
 //! The event loop: handles events in order of time, and checks every invariant after each step of a switch.
 
+use super::barrier::Exchange;
 use super::checks::Checks;
-use super::events::{Event, Events};
+use super::events::{Event, Turn};
 use super::flows::Flows;
-use super::frame::{FrameKind, Pool};
-use super::held::HeldFlow;
 use super::host::Host;
 use super::launch::Workloads;
 use super::load::PS;
 use super::monitor::Monitor;
-use super::node::{self, Node};
+use super::net::Net;
+use super::node::Node;
 use super::outcome::{Ending, Outcome, Violation};
+use super::parts::Parts;
 use super::queues::QueueLengths;
 use super::recording::{MOST_RECORDED, Recording};
-use super::rng::Rng;
 use super::sampler::Sampler;
-use super::spec::{End, FlowNode, Learning, LinkNode, Scenario};
+use super::spec::{self, FlowNode, Learning, LinkNode, Scenario};
+use super::threads::{Crew, Teams};
 use super::waivers::Waiver;
-use super::watch::Watch;
-use super::wire::{Arrivals, Wire};
 use super::{faults, finish, routes, waivers};
 use crate::sets::ClassSet;
 use crate::verify::record::Tape;
 
-/// Stream of random numbers of faults on wires.
-const FAULT_STREAM: u64 = 1;
 /// Time between two checks for expired pauses.
-const LOOK_PS: u64 = 10_000 * PS;
+pub(super) const LOOK_PS: u64 = 10_000 * PS;
+
+/// The end of a run: how it ended, and the violated invariant if there is one.
+type End = (Ending, Option<Violation>);
 
 /// The state of a whole simulated run.
 #[derive(Debug)]
 pub struct Engine<'a> {
     pub(super) scenario: &'a Scenario,
-    pub(super) events: Events,
-    pub(super) now: u64,
-    pub(super) handled: u64,
-    pub(super) wires: Vec<Wire>,
-    pub(super) arrivals: Arrivals,
-    pub(super) pool: Pool,
-    pub(super) nodes: Vec<Node>,
+    pub(super) net: Net<'a>,
     pub(super) hosts: Vec<Host>,
     pub(super) flows: Flows<'a>,
-    pub(super) watch: Watch,
     pub(super) checks: Checks,
     pub(super) sampler: Sampler,
     /// Lengths of queues; `None`: they are not sampled.
     pub(super) queues: Option<QueueLengths>,
     pub(super) monitor: Option<Monitor<'a>>,
     pub(super) workloads: Workloads<'a>,
-    pub(super) faults: Rng,
     /// State of each switch when hosts stopped sending.
     pub(super) at_stop: Vec<finish::AtStop>,
     pub(super) waivers: Vec<Waiver>,
-    /// Receive backlogs on the paths of lossless flows.
-    pub(super) held: Vec<Option<HeldFlow>>,
     /// Frames that reached a dead host; PFC frames do not count.
     pub(super) buried: u64,
     /// Time of the last change of routes; `None`: they are those of the start.
     pub(super) rerouted_ps: Option<u64>,
-    used: Vec<usize>,
     pub(super) duration_ps: u64,
     deadline_ps: u64,
 }
@@ -70,15 +59,40 @@ pub fn run(scenario: &Scenario, progress: &mut dyn FnMut(u64)) -> Outcome {
     run_prepared(scenario, |_| {}, progress)
 }
 
+/// Runs a scenario like [`run`], with at most `threads` threads. The outcome is that of one thread.
+#[must_use]
+pub fn run_on(threads: usize, scenario: &Scenario, progress: &mut dyn FnMut(u64)) -> Outcome {
+    let parts = Parts::new(scenario);
+    let Some(teams) = Teams::new(scenario, &parts, threads) else { return run(scenario, progress) };
+    let exchange = Exchange::new(teams.threads());
+    let mut engine = Engine::new(scenario, parts.clone());
+    let (ending, violation) = std::thread::scope(|scope| {
+        let _guard = exchange.guard();
+        let crew = Crew::start(scope, scenario, &parts, (&teams, &exchange));
+        engine.go(Some(crew), progress)
+    });
+    finish::outcome(engine, ending, violation)
+}
+
 /// Runs a scenario like [`run`], after `prepare` has changed the engine in ways that no scenario can express.
 pub(super) fn run_prepared(
     scenario: &Scenario,
     prepare: impl FnOnce(&mut Engine<'_>),
     progress: &mut dyn FnMut(u64),
 ) -> Outcome {
-    let mut engine = Engine::new(scenario);
+    run_in(Parts::new(scenario), scenario, prepare, progress)
+}
+
+/// Runs a scenario like [`run_prepared`], in these parts.
+pub(super) fn run_in(
+    parts: Parts,
+    scenario: &Scenario,
+    prepare: impl FnOnce(&mut Engine<'_>),
+    progress: &mut dyn FnMut(u64),
+) -> Outcome {
+    let mut engine = Engine::new(scenario, parts);
     prepare(&mut engine);
-    let (ending, violation) = engine.go(progress);
+    let (ending, violation) = engine.go(None, progress);
     finish::outcome(engine, ending, violation)
 }
 
@@ -88,44 +102,32 @@ pub(super) fn run_prepared(
 /// If there is no such switch.
 #[must_use]
 pub fn run_recorded(scenario: &Scenario, switch: usize, progress: &mut dyn FnMut(u64)) -> (Outcome, Recording) {
-    let mut engine = Engine::new(scenario);
-    engine.nodes[switch].tape = Some(Tape::new(MOST_RECORDED));
-    let (ending, violation) = engine.go(progress);
-    let recording = Recording::take(&mut engine.nodes[switch]);
+    let mut engine = Engine::new(scenario, Parts::new(scenario));
+    engine.net.nodes[switch].tape = Some(Tape::new(MOST_RECORDED));
+    let (ending, violation) = engine.go(None, progress);
+    let recording = Recording::take(&mut engine.net.nodes[switch]);
     (finish::outcome(engine, ending, violation), recording)
 }
 
 impl<'a> Engine<'a> {
-    /// Returns the engine of `scenario` before any event.
+    /// Returns the engine of `scenario` before any event. Its network is handled in these parts.
     #[must_use]
-    fn new(scenario: &'a Scenario) -> Self {
-        let wires =
-            scenario.links.iter().flat_map(|link| [link.b, link.a].map(|to| Wire::new(to, link.rate, link.length)));
+    fn new(scenario: &'a Scenario, parts: Parts) -> Self {
         let duration_ps = scenario.duration.0 * PS;
         let mut engine = Self {
             scenario,
-            events: Events::default(),
-            now: 0,
-            handled: 0,
-            wires: wires.collect(),
-            arrivals: Arrivals::new(scenario.switches.iter().map(|switch| switch.config.switch.ports.len())),
-            pool: Pool::default(),
-            nodes: Vec::new(),
+            net: Net::new(scenario, parts),
             hosts: Vec::new(),
             flows: Flows::new(scenario),
-            watch: Watch::new(scenario),
             checks: Checks::new(scenario),
             sampler: Sampler::new(scenario, scenario.sample.0.max(1) * PS),
             queues: (scenario.queues.0 > 0).then(QueueLengths::default),
             monitor: Monitor::new(scenario),
             workloads: Workloads::new(scenario),
-            faults: Rng::new(scenario.seed, FAULT_STREAM),
             at_stop: Vec::new(),
             waivers: waivers::waivers(scenario),
-            held: Vec::new(),
             buried: 0,
             rerouted_ps: None,
-            used: Vec::new(),
             duration_ps,
             deadline_ps: duration_ps + scenario.drain.0 * PS,
         };
@@ -143,10 +145,10 @@ impl<'a> Engine<'a> {
             spec.floods_lossless = switch.floods_lossless;
             spec.fdb.entries.extend(entries);
             spec.fdb.capacity = spec.fdb.capacity.max(8 * spec.fdb.entries.len() as u32);
-            self.nodes.push(Node::new(number, switch, spec, self.scenario.seed));
+            self.net.nodes.push(Node::new(number, switch, spec, self.scenario.seed));
         }
         self.connect();
-        for (switch, node) in self.nodes.iter_mut().enumerate() {
+        for (switch, node) in self.net.nodes.iter_mut().enumerate() {
             for port in 0..node.devices.len() {
                 if node.devices[port].wires.is_none() {
                     node.set_link(port, false);
@@ -154,26 +156,29 @@ impl<'a> Engine<'a> {
             }
             for lcore in 0..node.lcores.len() {
                 let at = node.first_poll();
-                self.events.at(at, Event::PollIn { switch: switch as u32, lcore: lcore as u32 });
+                self.net.events.at(at, Event::PollIn { switch: switch as u32, lcore: lcore as u32 });
             }
         }
         for (number, fault) in self.scenario.faults.iter().enumerate() {
-            self.events.at(fault.at.0 * PS, Event::Fault(number as u32));
+            self.net.events.at(fault.at.0 * PS, Event::Fault(number as u32));
             if let Some(until) = fault.until {
-                self.events.at(until.0 * PS, Event::Fault(number as u32));
+                self.net.events.at(until.0 * PS, Event::Fault(number as u32));
             }
         }
         if self.scenario.sample.0 > 0 {
-            self.events.at(0, Event::Sample);
+            self.net.events.at(0, Event::Sample);
         }
         if self.queues.is_some() {
-            self.events.at(0, Event::SampleQueues);
+            self.net.events.at(0, Event::SampleQueues);
         }
-        self.pool.count_flows(self.scenario.flows.len());
+        self.net.pool.count_flows(self.scenario.flows.len());
+        for waiver in &self.waivers {
+            waiver.switches.iter().for_each(|switch| self.net.nodes[*switch].is_waived = true);
+        }
         self.watch_backlogs();
-        self.events.at(LOOK_PS, Event::Look);
-        self.events.at(self.duration_ps, Event::Stop);
-        self.events.at(self.deadline_ps.max(self.duration_ps + 1), Event::Deadline);
+        self.net.events.at(LOOK_PS, Event::Look);
+        self.net.events.at(self.duration_ps, Event::Stop);
+        self.net.events.at(self.deadline_ps.max(self.duration_ps + 1), Event::Deadline);
         (0..self.hosts.len()).for_each(|host| self.wake(host, 0));
         self.begin_monitor();
         self.begin_workloads();
@@ -185,8 +190,8 @@ impl<'a> Engine<'a> {
         for (number, link) in self.scenario.links.iter().enumerate() {
             for (end, wires) in [(link.a, (2 * number, 2 * number + 1)), (link.b, (2 * number + 1, 2 * number))] {
                 match end {
-                    End::Port(port) => self.nodes[port.switch].devices[port.port].wires = Some(wires),
-                    End::Host(host) => hosts[host] = Some(self.host(host, link, wires)),
+                    spec::End::Port(port) => self.net.nodes[port.switch].devices[port.port].wires = Some(wires),
+                    spec::End::Host(host) => hosts[host] = Some(self.host(host, link, wires)),
                 }
             }
         }
@@ -201,7 +206,7 @@ impl<'a> Engine<'a> {
     }
 
     fn host(&self, number: usize, link: &LinkNode, wires: (usize, usize)) -> Host {
-        let lossless = if let End::Port(port) = link.a {
+        let lossless = if let spec::End::Port(port) = link.a {
             self.scenario.switches[port.switch].config.switch.ports[port.port].lossless_groups()
         } else {
             ClassSet::EMPTY
@@ -210,151 +215,153 @@ impl<'a> Engine<'a> {
         Host::new(spec, wires, link.rate, lossless)
     }
 
-    /// Handles events until every frame has arrived, or a limit is reached.
-    fn go(&mut self, progress: &mut dyn FnMut(u64)) -> (Ending, Option<Violation>) {
-        while let Some((at, event)) = self.events.next() {
-            debug_assert!(at >= self.now, "time does not go back");
-            self.now = at;
-            self.handled += u64::from(event.is_counted());
-            if event == Event::Look || event == Event::Deadline {
-                self.settle();
-                self.count_all_polls();
-            }
-            if self.handled >= self.scenario.most_events {
-                self.count_all_polls();
-                return (Ending::TooManyEvents, None);
-            }
-            if event == Event::Look || event == Event::Deadline {
-                progress((at.min(self.duration_ps) * 1000).checked_div(self.duration_ps).unwrap_or(1000));
-                if at > self.duration_ps && self.is_over() {
-                    return self.end(Ending::Drained);
+    /// Handles events until every frame has arrived, or a limit is reached. `crew` has the other threads, if any.
+    fn go(&mut self, mut crew: Option<Crew<'a, '_>>, progress: &mut dyn FnMut(u64)) -> End {
+        while let Some(turn) = self.net.events.turn(&self.net.parts) {
+            let end = match (turn, &mut crew) {
+                (Turn::One(at, event), _) => self.step(at, event, progress).or_else(|| {
+                    self.net.is_broken(usize::MAX);
+                    self.limit()
+                }),
+                (Turn::Window(until), None) if self.net.parts.len() == 1 => self.strict_window(until, progress),
+                (Turn::Window(until), None) => {
+                    self.window_of_parts(until);
+                    self.limit()
                 }
-                if event == Event::Deadline {
-                    let frames = self.under_way();
-                    return self.end(Ending::Undrained { frames });
+                (Turn::Window(_), Some(crew)) => {
+                    self.cross_together(crew);
+                    self.limit()
                 }
-            }
-            self.handle(event);
-            if self.watch.violation.is_some() {
-                self.count_all_polls();
-                return (Ending::Violated, self.watch.violation_at(self.now, self.handled));
+            };
+            if let Some(end) = end {
+                return end;
             }
         }
         unreachable!("lcores never stop polling");
     }
 
-    /// Makes the checks at the end of a run.
-    fn end(&mut self, ending: Ending) -> (Ending, Option<Violation>) {
-        self.check_end(ending);
-        match self.watch.violation_at(self.now, self.handled) {
-            Some(violation) => (Ending::Violated, Some(violation)),
-            None => (ending, None),
+    /// Handles the events of the only part before `until`, up to a limit. Returns the end of the run, if it ends.
+    fn strict_window(&mut self, until: u64, progress: &mut dyn FnMut(u64)) -> Option<End> {
+        while let Some((at, event)) = self.net.events.next_before(0, until) {
+            let end = self.step(at, event, progress);
+            if end.is_some() {
+                return end;
+            }
+            if self.net.is_broken(0) || self.has_too_many_events() {
+                return self.limit();
+            }
         }
+        None
+    }
+
+    /// Handles the events of this thread's parts before `until`, part by part.
+    pub(super) fn window_of_parts(&mut self, until: u64) {
+        let mut last = self.net.now;
+        for place in 0..self.net.parts.len() {
+            let part = self.net.parts[place];
+            while let Some((at, event)) = self.net.events.next_before(part, until) {
+                let end = self.step(at, event, &mut |_| {});
+                debug_assert!(end.is_none(), "only events of the whole network end a run");
+                if self.net.is_broken(part) {
+                    break;
+                }
+            }
+            last = last.max(self.net.now);
+        }
+        self.net.now = last;
+    }
+
+    /// Returns the end of the run if an invariant was violated, or if there were too many events.
+    fn limit(&mut self) -> Option<End> {
+        if let Some((at_ps, _, invariant, what)) = self.net.violation.take() {
+            self.net.count_all_polls();
+            return Some((Ending::Violated, Some(Violation { invariant, at_ps, event: self.net.handled, what })));
+        }
+        self.has_too_many_events().then(|| {
+            self.net.count_all_polls();
+            (Ending::TooManyEvents, None)
+        })
+    }
+
+    fn has_too_many_events(&self) -> bool {
+        self.net.handled >= self.scenario.most_events
+    }
+
+    /// Handles an event. Returns the end of the run, if it ends.
+    #[inline]
+    fn step(&mut self, at: u64, event: Event, progress: &mut dyn FnMut(u64)) -> Option<End> {
+        self.net.now = at;
+        self.net.handled += u64::from(event.is_counted());
+        if self.net.handle(event) {
+            return None;
+        }
+        if event == Event::Look || event == Event::Deadline {
+            return self.look(event, progress);
+        }
+        self.handle(event);
+        None
+    }
+
+    /// Looks at the whole network. Returns the end of the run, if it ends.
+    fn look(&mut self, event: Event, progress: &mut dyn FnMut(u64)) -> Option<End> {
+        let at = self.net.now;
+        self.net.settle();
+        self.net.count_all_polls();
+        self.net.watch.absorb();
+        self.workloads.count_recent();
+        for flow in self.net.pool.settle() {
+            self.end_flow(flow as usize, at);
+        }
+        if self.has_too_many_events() {
+            return self.limit();
+        }
+        progress((at.min(self.duration_ps) * 1000).checked_div(self.duration_ps).unwrap_or(1000));
+        if at > self.duration_ps && self.is_over() {
+            return Some(self.end(Ending::Drained));
+        }
+        if event == Event::Deadline {
+            let frames = self.net.under_way();
+            return Some(self.end(Ending::Undrained { frames }));
+        }
+        self.net.watch.look(at);
+        self.net.events.at(at + LOOK_PS, Event::Look);
+        self.net.is_broken(usize::MAX);
+        self.limit()
+    }
+
+    /// Makes the checks at the end of a run.
+    fn end(&mut self, ending: Ending) -> End {
+        self.check_end(ending);
+        self.net.is_broken(usize::MAX);
+        self.limit().filter(|(_, violation)| violation.is_some()).unwrap_or((ending, None))
     }
 
     fn handle(&mut self, event: Event) {
         match event {
-            Event::PollIn { switch, lcore } => self.poll_in(switch as usize, lcore as usize),
-            Event::PollOut { switch, lcore } => self.poll_out(switch as usize, lcore as usize),
             Event::HostSend(host) => self.host_send(host as usize),
             Event::HostReceive(host) => self.host_receive(host as usize),
             Event::HostHear(host) => {
-                self.hosts[host as usize].understand(self.now);
-                self.wake(host as usize, self.now);
+                self.hosts[host as usize].understand(self.net.now);
+                self.wake(host as usize, self.net.now);
             }
-            Event::FlowTimer(flow) => self.flow_timer(flow as usize),
-            Event::FlowSpan(flow) => self.flow_span(flow as usize),
+            Event::FlowTimer { flow, .. } => self.flow_timer(flow as usize),
             Event::Reroute => self.reroute(),
             Event::Fault(fault) => faults::change(self, fault as usize),
-            Event::RestEnd(switch) => self.rest_end(switch as usize),
             Event::Sample => {
-                self.sampler.sample(&self.nodes, &mut self.flows);
-                self.events.at(self.now + self.scenario.sample.0 * PS, Event::Sample);
+                self.sampler.sample(&self.net.nodes, &mut self.flows);
+                self.net.events.at(self.net.now + self.scenario.sample.0 * PS, Event::Sample);
             }
             Event::Monitor => self.monitor_queues(),
             Event::SampleQueues => self.sample_queues(),
             Event::Arrival(workload) => self.workload_arrival(workload as usize),
-            Event::Look => {
-                self.watch.look(self.now);
-                self.events.at(self.now + LOOK_PS, Event::Look);
-            }
-            Event::Stop => self.at_stop = finish::at_stop(&self.nodes),
-            Event::Deadline => {}
+            Event::Stop => self.at_stop = finish::at_stop(&self.net.nodes),
+            Event::PollIn { .. }
+            | Event::PollOut { .. }
+            | Event::RestEnd(_)
+            | Event::FlowSpan { .. }
+            | Event::Look
+            | Event::Deadline => unreachable!("handled before"),
         }
-    }
-
-    fn poll_in(&mut self, switch: usize, lcore: usize) {
-        let until = self.nodes[switch].lcores[lcore].stalled_until;
-        if until > self.now {
-            self.events.at(until, Event::PollIn { switch: switch as u32, lcore: lcore as u32 });
-            return;
-        }
-        let out = self.with_node(switch, |node, now, world| node.poll_in(lcore, now, world));
-        if out > self.now {
-            self.check(switch);
-            self.events.at(out, Event::PollOut { switch: switch as u32, lcore: lcore as u32 });
-        } else {
-            self.poll_out(switch, lcore);
-        }
-    }
-
-    fn poll_out(&mut self, switch: usize, lcore: usize) {
-        let (next, rests) = self.with_node(switch, |node, now, world| node.poll_out(lcore, now, world));
-        self.watch_gap(switch, next - self.nodes[switch].lcores[lcore].began_ps);
-        self.check(switch);
-        if rests {
-            self.begin_rest(switch, next);
-        } else {
-            self.events.at(next, Event::PollIn { switch: switch as u32, lcore: lcore as u32 });
-        }
-    }
-
-    /// Records that the next poll comes `gap` after the last one, if that exceeds half the life of a pause. No pause
-    /// can then be refreshed in time. The waivers state whether the switch guarantees anything with such gaps.
-    fn watch_gap(&mut self, switch: usize, gap: u64) {
-        if gap > node::SHORTEST_HALF_LIFE_PS {
-            let wires = self.nodes[switch].devices.iter().filter_map(|device| device.wires);
-            wires.for_each(|(out, _)| self.watch.polled_late(out, gap));
-        }
-    }
-
-    /// Calls `work` on a switch, then schedules the reception of the frames that it sent to hosts.
-    fn with_node<R>(&mut self, switch: usize, work: impl FnOnce(&mut Node, u64, &mut node::World<'_>) -> R) -> R {
-        let mut world = node::World {
-            wires: &mut self.wires,
-            arrivals: &mut self.arrivals,
-            pool: &mut self.pool,
-            watch: &mut self.watch,
-            faults: &mut self.faults,
-            used: &mut self.used,
-        };
-        let result = work(&mut self.nodes[switch], self.now, &mut world);
-        // The list is taken for the loop, and returned with its memory.
-        let mut used = std::mem::take(&mut self.used);
-        used.drain(..).for_each(|wire| self.frame_sent(wire));
-        self.used = used;
-        result
-    }
-
-    /// Moves every frame that has arrived by now into its receive ring.
-    pub(super) fn settle(&mut self) {
-        for switch in 0..self.nodes.len() {
-            self.with_node(switch, |node, now, world| node.settle(now, world));
-        }
-    }
-
-    /// Counts the frames in switches, on wires and in receive rings.
-    pub(super) fn under_way(&self) -> u64 {
-        let flying: usize = self.wires.iter().map(Wire::flying).sum();
-        let held: usize = self.nodes.iter().map(Node::held_frames).sum();
-        (flying + held) as u64
-    }
-
-    /// Counts the PFC frames among those under way: in receive rings and on wires.
-    pub(super) fn pfc_under_way(&self) -> u64 {
-        let wires: usize = self.wires.iter().map(Wire::flying_pfc).sum();
-        let rings = self.nodes.iter().flat_map(|node| &node.devices).flat_map(|device| &device.ring);
-        (wires + rings.filter(|packet| packet.cargo.kind == FrameKind::Pfc).count()) as u64
     }
 
     /// Whether any host currently sends XOFF.
@@ -369,10 +376,10 @@ impl<'a> Engine<'a> {
 
     /// Whether every frame has arrived, no transmitter is paused, and the switches are idle.
     fn is_over(&self) -> bool {
-        self.under_way() == 0
-            && !self.watch.is_anyone_held(self.now)
-            && self.hosts.iter().all(|host| host.has_replied() || host.is_dead || !self.wires[host.wires.0].is_up)
+        self.net.under_way() == 0
+            && !self.net.watch.is_anyone_held(self.net.now)
+            && self.hosts.iter().all(|host| host.has_replied() || host.is_dead || !self.net.wires[host.wires.0].is_up)
             && self.flows.are_settled(|flow| self.is_cut_off(flow))
-            && self.nodes.iter().all(Node::is_idle)
+            && self.net.nodes.iter().all(Node::is_idle)
     }
 }

@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 
 use super::outcome::{Ending, Outcome};
+use super::parts::Parts;
 use super::spec::*;
 use super::transport::TransportSpec;
 use crate::config;
@@ -233,7 +234,7 @@ fn rests_of_switches_change_no_result() {
         }
         let with = super::run(&scenario, &mut |_| {});
         let never = |engine: &mut super::engine::Engine<'_>| {
-            engine.nodes.iter_mut().for_each(|node| node.rests = false);
+            engine.net.nodes.iter_mut().for_each(|node| node.rests = false);
         };
         let without = super::engine::run_prepared(&scenario, never, &mut |_| {});
         assert_eq!(with, without, "seed {seed}:\n{yaml}");
@@ -258,4 +259,61 @@ flows: [{from: h1, to: h2, load: {message: 1kB, every: 50ms}}]
     let (polls, events) = (outcome.switches[0].polls, outcome.events);
     assert!((10_000_000..10_010_000).contains(&polls), "{polls} polls");
     assert!(events > polls && outcome.checks == polls, "{events} events, {} checks", outcome.checks);
+}
+
+/// Returns the random fabric of `seed`, changed so that its network has several parts; `None` if it has only one.
+fn divided(seed: u64) -> Option<(Scenario, Parts)> {
+    let yaml = super::random::yaml(seed).ok()?;
+    let scenario = super::scenario::parse("random.yaml", &yaml, None, &super::scenario::Options::default());
+    let mut scenario = scenario.unwrap_or_else(|errors| panic!("seed {seed}: {errors}")).remove(0).1;
+    scenario.faults.retain(|fault| !matches!(fault.kind, FaultKind::Lose { .. } | FaultKind::Stall { .. }));
+    for switch in &mut scenario.switches {
+        switch.poll = PollSpec { frame: Nanos(0), shed: Nanos(0), ..switch.poll };
+        switch.config.switch.poll_gap =
+            switch.config.switch.poll_gap.max(Nanos(switch.poll.every.0 + switch.poll.jitter.0));
+    }
+    for (number, link) in scenario.links.iter_mut().enumerate() {
+        // Some hosts are with their switch, and some are parts of their own.
+        let is_of_host = matches!(link.a, End::Host(_)) || matches!(link.b, End::Host(_));
+        let least = Length::metres(if is_of_host && number % 3 > 0 { 1 } else { 40 + number as u64 % 50 });
+        link.length = link.length.max(least);
+    }
+    let parts = Parts::new(&scenario);
+    (parts.count() > 1 && scenario.drain.0 <= 20_000_000).then_some((scenario, parts))
+}
+
+/// Returns the first lines in which two outcomes differ.
+fn difference(a: &Outcome, b: &Outcome) -> Option<(String, String)> {
+    let [a, b] = [a, b].map(|outcome| format!("{outcome:#?}"));
+    let lines = a.lines().zip(b.lines()).enumerate();
+    let (at, (a, b)) = lines.into_iter().find(|(_, (a, b))| a != b)?;
+    Some((format!("line {at}: {}", a.trim()), b.trim().to_owned()))
+}
+
+/// One part handles all events in order of time. Several parts, and several threads, must lead to the same bytes.
+#[test]
+fn parts_and_threads_change_no_result() {
+    let (mut compared, mut broken, mut most_parts) = (0, 0, 0);
+    for seed in 1..=150 {
+        let Some((mut scenario, parts)) = divided(seed) else { continue };
+        let whole = super::engine::run_in(Parts::one(&scenario), &scenario, |_| {}, &mut |_| {});
+        let one = super::run_on(1, &scenario, &mut |_| {});
+        for threads in 2..=3 {
+            let several = super::run_on(threads, &scenario, &mut |_| {});
+            assert_eq!(difference(&several, &one), None, "seed {seed}, {threads} threads");
+        }
+        if whole.violation.is_some() {
+            // Longer cables need more headroom. A run of several parts ends after the window, not at once.
+            assert_eq!(one.ending, Ending::Violated, "seed {seed}");
+            broken += 1;
+            continue;
+        }
+        assert_eq!(difference(&one, &whole), None, "seed {seed}, {} parts", parts.count());
+        scenario.most_events = one.events / 2;
+        let [one, several] = [1, 2].map(|threads| super::run_on(threads, &scenario, &mut |_| {}));
+        assert_eq!((difference(&several, &one), one.ending), (None, Ending::TooManyEvents), "seed {seed}");
+        compared += 1;
+        most_parts = most_parts.max(parts.count());
+    }
+    assert!(compared >= 10 && most_parts >= 4, "{compared} runs, of at most {most_parts} parts, and {broken} broken");
 }

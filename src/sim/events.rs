@@ -1,11 +1,7 @@
-//! Future events, in order of time, and in order of creation for equal times.
-//!
-//! The queue is a calendar (Brown, "Calendar queues", CACM 1988): a ring of slots of about a nanosecond holds the near
-//! future unsorted, and a slot is sorted when its time comes. A heap holds the events beyond the ring. Most events of a
-//! fabric lie within a microsecond, so an event costs the same with ten switches and with a thousand.
+//! Events of a run: one calendar for each part of the network, and one for the whole if it has several parts.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use super::calendar::Calendar;
+use super::parts::Parts;
 
 /// An event, with the index of the part of the simulated network that it concerns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -20,10 +16,10 @@ pub enum Event {
     HostReceive(u32),
     /// A host begins to obey a PFC frame that it received.
     HostHear(u32),
-    /// A timer of a flow's congestion control or transport expires.
-    FlowTimer(u32),
-    /// The sending period of a lossless flow begins or ends.
-    FlowSpan(u32),
+    /// A timer of a flow's congestion control or transport expires at its sender.
+    FlowTimer { flow: u32, sender: u32 },
+    /// The sending period of a lossless flow through a switch begins or ends.
+    FlowSpan { flow: u32, switch: u32 },
     /// Routers follow the present state of the links.
     Reroute,
     /// A fault begins or ends.
@@ -47,170 +43,124 @@ pub enum Event {
 }
 
 impl Event {
+    /// Returns the rank among events at equal times. Events of the whole network divide windows, and come first.
+    /// Arrivals follow: one from another part may be known only after the window in which its frame was sent.
+    #[inline]
+    pub fn rank(self) -> u8 {
+        match self {
+            Event::HostReceive(_) | Event::RestEnd(_) => 1,
+            Event::PollIn { .. }
+            | Event::PollOut { .. }
+            | Event::HostSend(_)
+            | Event::HostHear(_)
+            | Event::FlowTimer { .. }
+            | Event::FlowSpan { .. } => 2,
+            _ => 0,
+        }
+    }
+
     /// Whether the event changes the simulated network. Events that only observe are not counted, so observing changes
     /// no output.
     pub fn is_counted(self) -> bool {
-        !matches!(self, Event::Sample | Event::SampleQueues | Event::Monitor | Event::FlowSpan(_) | Event::RestEnd(_))
+        !matches!(
+            self,
+            Event::Sample | Event::SampleQueues | Event::Monitor | Event::FlowSpan { .. } | Event::RestEnd(_)
+        )
     }
 }
 
-/// Log2 of the picoseconds of a slot.
-const SLOT_PS_LOG2: u32 = 10;
-/// Slots of the ring, which spans 4.2 us.
-const SLOTS: usize = 1 << 12;
-const WORD: usize = 64;
-
-/// An event with its time and its number by creation.
-type Scheduled = (u64, u64, Event);
+/// Slots of the calendar of a whole network, and log2 of the picoseconds of each: 4.2 us altogether.
+const WHOLE: (usize, u32) = (1 << 12, 10);
+/// Those of one part among several. It has few events, and is the smaller in caches: a microsecond altogether.
+const PART: (usize, u32) = (1 << 6, 14);
 
 /// Future events.
 #[derive(Debug)]
 pub struct Events {
-    /// Number of the slot whose events are in `due`. Slot n begins at n * 2^[`SLOT_PS_LOG2`] ps.
-    current: u64,
-    /// Events of the current slot, the next one last.
-    due: Vec<Scheduled>,
-    /// Events of the slots after the current one, each at its number modulo [`SLOTS`], unsorted.
-    ring: Vec<Vec<Scheduled>>,
-    /// Slots of the ring with events, a bit each.
-    occupied: [u64; SLOTS / WORD],
-    /// Events beyond the ring.
-    far: BinaryHeap<Reverse<Scheduled>>,
-    made: u64,
+    /// By part. The last calendar has the events that concern more than one part.
+    calendars: Vec<Calendar>,
+    parts: Parts,
 }
 
-impl Default for Events {
-    fn default() -> Self {
-        Self {
-            current: 0,
-            due: Vec::new(),
-            ring: vec![Vec::new(); SLOTS],
-            occupied: [0; SLOTS / WORD],
-            far: BinaryHeap::new(),
-            made: 0,
-        }
-    }
+/// Events that may be handled next, without others in between.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Turn {
+    /// One event of the whole network, and its time.
+    One(u64, Event),
+    /// The events of each part before this time, part by part.
+    Window(u64),
 }
 
 impl Events {
-    /// Schedules `event` for `at_ps`, which is not before the last event that [`Events::next`] returned.
+    /// Returns the events of a network with these parts, before any event.
+    #[must_use]
+    pub fn new(parts: Parts) -> Self {
+        let (slots, slot_ps_log2) = if parts.count() > 1 { PART } else { WHOLE };
+        // The only part of a network keeps all events, so that equal times are in order of creation.
+        let calendars = if parts.count() > 1 { parts.count() + 1 } else { 1 };
+        Self { calendars: (0..calendars).map(|_| Calendar::new(slots, slot_ps_log2)).collect(), parts }
+    }
+
+    /// Schedules `event` for `at_ps`. That is not before the last event that the event's part returned.
     #[inline]
     pub fn at(&mut self, at_ps: u64, event: Event) {
-        self.made += 1;
-        self.put((at_ps, self.made, event));
+        let calendar = self.part_of(event).unwrap_or(self.calendars.len() - 1);
+        self.calendars[calendar].at(at_ps, event);
     }
 
+    /// Returns the part that an event concerns; `None`: the whole network.
     #[inline]
-    fn put(&mut self, event: Scheduled) {
-        let slot = event.0 >> SLOT_PS_LOG2;
-        if slot <= self.current {
-            let place = self.due.partition_point(|due| *due > event);
-            self.due.insert(place, event);
-        } else if slot - self.current < SLOTS as u64 {
-            let place = slot as usize % SLOTS;
-            self.ring[place].push(event);
-            self.occupied[place / WORD] |= 1 << (place % WORD);
-        } else {
-            self.far.push(Reverse(event));
+    fn part_of(&self, event: Event) -> Option<usize> {
+        match event {
+            Event::PollIn { switch, .. }
+            | Event::PollOut { switch, .. }
+            | Event::RestEnd(switch)
+            | Event::FlowSpan { switch, .. } => Some(self.parts.of_switch(switch as usize)),
+            Event::HostSend(host)
+            | Event::HostReceive(host)
+            | Event::HostHear(host)
+            | Event::FlowTimer { sender: host, .. } => Some(self.parts.of_host(host as usize)),
+            _ => None,
         }
     }
 
-    /// Removes and returns the next event and its time.
+    /// Returns the events to be handled next; `None` if there are none. A network of one part has one window for all of
+    /// its time.
+    pub fn turn(&mut self, parts: &[usize]) -> Option<Turn> {
+        if self.parts.count() == 1 {
+            return (self.calendars[0].next_ps() < u64::MAX).then_some(Turn::Window(u64::MAX));
+        }
+        let (next_ps, whole_ps) = (self.next_ps(parts), self.whole_ps());
+        if whole_ps <= next_ps {
+            return self.calendars.last_mut()?.next().map(|(at, event)| Turn::One(at, event));
+        }
+        Some(Turn::Window(whole_ps.min(self.window_end(next_ps))))
+    }
+
+    /// Returns the time of the next event of these parts; `u64::MAX` if there is none.
+    pub fn next_ps(&mut self, parts: &[usize]) -> u64 {
+        parts.iter().map(|&part| self.calendars[part].next_ps()).min().unwrap_or(u64::MAX)
+    }
+
+    /// Returns the time of the next event of the whole network.
+    pub fn whole_ps(&mut self) -> u64 {
+        self.calendars.last_mut().map_or(u64::MAX, Calendar::next_ps)
+    }
+
+    /// Returns the end of the window in which `at_ps` is, in picoseconds.
+    pub fn window_end(&self, at_ps: u64) -> u64 {
+        self.parts.window_end(at_ps)
+    }
+
+    /// Moves the events of `part` to `to`, which has none.
+    pub fn give(&mut self, part: usize, to: &mut Self) {
+        std::mem::swap(&mut self.calendars[part], &mut to.calendars[part]);
+    }
+
+    /// Removes and returns the next event of `part` before `until_ps`, and its time.
     #[inline]
-    pub fn next(&mut self) -> Option<(u64, Event)> {
-        if self.due.is_empty() {
-            self.advance()?;
-        }
-        self.due.pop().map(|(at, _, event)| (at, event))
-    }
-
-    /// Moves on to the next slot with events. Returns `None` if there are no events.
-    fn advance(&mut self) -> Option<()> {
-        // Events beyond the ring are later than all events in it.
-        self.current = match self.next_occupied() {
-            Some(slot) => slot,
-            None => self.far.peek()?.0.0 >> SLOT_PS_LOG2,
-        };
-        let place = self.current as usize % SLOTS;
-        std::mem::swap(&mut self.due, &mut self.ring[place]);
-        self.occupied[place / WORD] &= !(1 << (place % WORD));
-        self.due.sort_unstable_by(|a, b| b.cmp(a));
-        while let Some(Reverse(event)) = self.far.peek().copied()
-            && (event.0 >> SLOT_PS_LOG2) - self.current < SLOTS as u64
-        {
-            self.far.pop();
-            self.put(event);
-        }
-        Some(())
-    }
-
-    /// Returns the number of the first slot after the current one that has events in the ring.
-    fn next_occupied(&self) -> Option<u64> {
-        let first = (self.current + 1) as usize % SLOTS;
-        let words = SLOTS / WORD;
-        // The word of `first` is visited twice: for its upper bits, and at the end for its lower ones.
-        for step in 0..=words {
-            let word = (first / WORD + step) % words;
-            let mask = match step {
-                0 => u64::MAX << (first % WORD),
-                _ if step == words => !(u64::MAX << (first % WORD)),
-                _ => u64::MAX,
-            };
-            let bits = self.occupied[word] & mask;
-            if bits != 0 {
-                let place = word * WORD + bits.trailing_zeros() as usize;
-                return Some(self.current + 1 + ((place + SLOTS - first) % SLOTS) as u64);
-            }
-        }
-        None
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeMap;
-
-    use proptest::prelude::*;
-
-    use super::*;
-
-    #[test]
-    fn events_are_ordered_by_time_then_by_insertion() {
-        let mut events = Events::default();
-        for (at, event) in [(5, Event::Stop), (3, Event::Sample), (5, Event::HostSend(0)), (3, Event::Look)] {
-            events.at(at, event);
-        }
-        let order: Vec<_> = std::iter::from_fn(|| events.next()).collect();
-        assert_eq!(order, [(3, Event::Sample), (3, Event::Look), (5, Event::Stop), (5, Event::HostSend(0))]);
-    }
-
-    /// Delays around the width of a slot and the span of the ring, and equal ones.
-    fn delay() -> impl Strategy<Value = u64> {
-        let span = (SLOTS as u64) << SLOT_PS_LOG2;
-        prop_oneof![Just(0), 0..3_u64 << SLOT_PS_LOG2, 0..span, span - 2_000..span + 2_000, 0..20 * span, Just(1 << 50)]
-    }
-
-    proptest! {
-        /// The reference is a sorted map. A step schedules some events at delays after the present and takes one.
-        #[test]
-        fn calendar_returns_events_like_a_sorted_map(
-            steps in prop::collection::vec(prop::collection::vec(delay(), 0..4), 1..200),
-        ) {
-            let (mut events, mut reference, mut now, mut made) = (Events::default(), BTreeMap::new(), 0, 0_u32);
-            for delays in &steps {
-                for delay in delays {
-                    made += 1;
-                    events.at(now + delay, Event::HostSend(made));
-                    reference.insert((now + delay, made), Event::HostSend(made));
-                }
-                let expected = reference.pop_first().map(|((at, _), event)| (at, event));
-                prop_assert_eq!(events.next(), expected);
-                now = expected.map_or(now, |(at, _)| at);
-            }
-            while let Some(((at, _), event)) = reference.pop_first() {
-                prop_assert_eq!(events.next(), Some((at, event)));
-            }
-            prop_assert_eq!(events.next(), None);
-        }
+    pub fn next_before(&mut self, part: usize, until_ps: u64) -> Option<(u64, Event)> {
+        let calendar = &mut self.calendars[part];
+        if calendar.next_ps() < until_ps { calendar.next() } else { None }
     }
 }

@@ -20,13 +20,13 @@ pub fn change(engine: &mut Engine<'_>, fault: usize) {
                 _ => None,
             });
             let priorities = storms.fold(ClassSet::EMPTY, |all, some| all | some);
-            engine.hosts[host].storm(priorities, engine.now);
-            engine.wake(host, engine.now);
+            engine.hosts[host].storm(priorities, engine.net.now);
+            engine.wake(host, engine.net.now);
         }
         FaultKind::Dead { host } => {
             let is_dead = active(engine).any(|kind| kind == FaultKind::Dead { host });
             engine.hosts[host].is_dead = is_dead;
-            engine.wake(host, engine.now);
+            engine.wake(host, engine.net.now);
         }
         FaultKind::Late { host, .. } => {
             let kinds = active(engine);
@@ -44,8 +44,8 @@ pub fn change(engine: &mut Engine<'_>, fault: usize) {
                 _ => None,
             });
             let slowest = receivers.min_by_key(|receiver| receiver.rate);
-            engine.hosts[host].receive_by(slowest, engine.now);
-            engine.wake(host, engine.now);
+            engine.hosts[host].receive_by(slowest, engine.net.now);
+            engine.wake(host, engine.net.now);
         }
         FaultKind::Garbage { host, .. } => set_garbage(engine, host, fault),
         FaultKind::Stall { switch, lcore } => stall(engine, fault, switch, lcore),
@@ -54,7 +54,7 @@ pub fn change(engine: &mut Engine<'_>, fault: usize) {
 
 /// Returns the kinds of the active faults.
 fn active(engine: &Engine<'_>) -> std::vec::IntoIter<FaultKind> {
-    let now = engine.now;
+    let now = engine.net.now;
     let goes_on = move |at: u64, until: Option<u64>| at <= now && until.is_none_or(|until| now < until);
     let faults = engine.scenario.faults.iter();
     let active = faults.filter(move |fault| goes_on(fault.at.0 * PS, fault.until.map(|until| until.0 * PS)));
@@ -70,48 +70,49 @@ fn set_garbage(engine: &mut Engine<'_>, host: usize, fault: usize) {
     });
     let most = rates.max();
     engine.hosts[host].garbage = most.map(|rate| Garbage::new(engine.scenario, host, rate, fault));
-    engine.wake(host, engine.now);
+    engine.wake(host, engine.net.now);
 }
 
 /// Stalls an lcore when the fault begins. The call includes the end of the stall, so the end of the fault needs no
 /// work.
 fn stall(engine: &mut Engine<'_>, fault: usize, switch: usize, lcore: Option<usize>) {
     let fault = &engine.scenario.faults[fault];
-    if fault.until.is_none_or(|until| until.0 * PS > engine.now) {
+    if fault.until.is_none_or(|until| until.0 * PS > engine.net.now) {
         let until = fault.until.map_or(u64::MAX / 2, |until| until.0 * PS);
-        engine.wake_switch(switch);
-        engine.nodes[switch].stall(lcore, until);
+        engine.net.wake_switch(switch);
+        engine.net.nodes[switch].stall(lcore, until);
     }
 }
 
 fn set_link(engine: &mut Engine<'_>, link: usize) {
     let is_up = !active(engine).any(|kind| kind == FaultKind::LinkDown { link });
-    if engine.wires[2 * link].is_up == is_up {
+    if engine.net.wires[2 * link].is_up == is_up {
         return;
     }
-    let now = engine.now;
+    let now = engine.net.now;
     if is_up {
-        engine.wires[2 * link..=2 * link + 1].iter_mut().for_each(|wire| wire.is_up = true);
+        [2 * link, 2 * link + 1].into_iter().for_each(|wire| engine.net.wires[wire].is_up = true);
     } else {
         // Frames that have arrived by now are in receive rings and survive, even if no lcore has polled them yet.
-        engine.settle();
-        for wire in &mut engine.wires[2 * link..=2 * link + 1] {
-            wire.cut(now, &mut engine.pool);
-            engine.arrivals.update(wire);
+        engine.net.settle();
+        for wire in [2 * link, 2 * link + 1] {
+            let wire = &mut engine.net.wires[wire];
+            wire.cut(now, &mut engine.net.pool);
+            engine.net.arrivals.update(wire);
         }
-        engine.watch.cut(link, now);
+        engine.net.watch.cut(link, now);
     }
     for end in [engine.scenario.links[link].a, engine.scenario.links[link].b] {
         match end {
             End::Port(port) => {
-                engine.wake_switch(port.switch);
-                engine.nodes[port.switch].set_link(port.port, is_up);
+                engine.net.wake_switch(port.switch);
+                engine.net.nodes[port.switch].set_link(port.port, is_up);
             }
             End::Host(host) => engine.host_link(host, is_up),
         }
     }
     if let Some(routed) = engine.scenario.routed {
-        engine.events.at(now + routed.reroute.0 * PS, Event::Reroute);
+        engine.net.events.at(now + routed.reroute.0 * PS, Event::Reroute);
     }
 }
 
@@ -134,6 +135,6 @@ fn set_losses(engine: &mut Engine<'_>, link: usize) {
                 }
             }
         }
-        engine.wires[wire].loses = loses;
+        engine.net.wires[wire].loses = loses;
     }
 }

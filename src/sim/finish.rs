@@ -5,6 +5,7 @@ use super::load::PS;
 use super::monitor::Monitor;
 use super::node::{EPOCH, Node};
 use super::outcome::{ClassOutcome, Ending, LinkOutcome, Outcome, PortOutcome, SwitchOutcome, Violation};
+use super::own::Own;
 use super::watch::Watch;
 use crate::dataplane::Pipeline;
 use crate::dataplane::telemetry::counters::{Counter, LcoreCounters, PerClass, PortCounters, UNCLASSIFIED};
@@ -23,7 +24,7 @@ pub struct AtStop {
 
 /// Returns the state that each switch has now.
 #[must_use]
-pub fn at_stop(nodes: &[Node]) -> Vec<AtStop> {
+pub fn at_stop(nodes: &Own<Node>) -> Vec<AtStop> {
     let of_port = |node: &Node, port| {
         let senders = || node.fleet.iter().filter(|pipeline| pipeline.sends_by(port));
         std::array::from_fn(|class| {
@@ -42,27 +43,33 @@ pub fn at_stop(nodes: &[Node]) -> Vec<AtStop> {
 /// Returns the outcome of the whole run.
 #[must_use]
 pub fn outcome(mut engine: Engine<'_>, ending: Ending, violation: Option<Violation>) -> Outcome {
-    let now = engine.now;
+    let now = engine.net.now;
+    engine.finish_backlogs();
     // A run that is given up before hosts stop sending has no such state.
-    engine.at_stop.resize_with(engine.nodes.len(), AtStop::default);
-    let watch = &engine.watch;
+    engine.at_stop.resize_with(engine.net.nodes.len(), AtStop::default);
+    let watch = &engine.net.watch;
     let switches =
-        engine.nodes.iter_mut().zip(&engine.at_stop).map(|(node, at_stop)| switch(node, at_stop, watch, now));
+        engine.net.nodes.iter_mut().zip(&engine.at_stop).map(|(node, at_stop)| switch(node, at_stop, watch, now));
     let switches = switches.collect();
-    let link = |pair: &[super::wire::Wire]| LinkOutcome {
-        lost_frames: [pair[1].lost[0] + pair[1].lost[1], pair[0].lost[0] + pair[0].lost[1]],
-        lost_pfc_frames: [pair[1].lost[1], pair[0].lost[1]],
+    let lost: Vec<[u64; 2]> = engine.net.wires.iter().map(|wire| wire.lost).collect();
+    let link = |pair: &[[u64; 2]]| LinkOutcome {
+        lost_frames: [pair[1][0] + pair[1][1], pair[0][0] + pair[0][1]],
+        lost_pfc_frames: [pair[1][1], pair[0][1]],
     };
     let most_flows_at_once = engine.flows.most_added() as u64;
     let (workloads, completions) = engine.finish_workloads();
     Outcome {
         end_ps: now,
         sending_ps: now.min(engine.scenario.duration.0 * PS),
-        events: engine.handled,
-        checks: engine.checks.done,
+        events: engine.net.handled,
+        checks: engine.net.steps.done,
         ending,
         violation,
-        waivers: std::mem::take(&mut engine.waivers).into_iter().map(|waiver| waiver.what).collect(),
+        waivers: std::mem::take(&mut engine.waivers)
+            .into_iter()
+            .map(|waiver| waiver.what)
+            .chain(engine.net.take_waivers())
+            .collect(),
         flows: engine.flows.finish(),
         workloads,
         completions,
@@ -71,9 +78,9 @@ pub fn outcome(mut engine: Engine<'_>, ending: Ending, violation: Option<Violati
         queue_dumps: engine.monitor.take().map(Monitor::finish).unwrap_or_default(),
         hosts: engine.hosts.iter_mut().map(|host| host.finish(now)).collect(),
         switches,
-        links: engine.wires.chunks_exact(2).map(link).collect(),
-        pauses: engine.watch.finish(now),
-        pauses_left_out: engine.watch.pauses_left_out,
+        links: lost.chunks_exact(2).map(link).collect(),
+        pauses: engine.net.watch.finish(now),
+        pauses_left_out: engine.net.watch.pauses_left_out,
         samples: engine.sampler.finish(engine.scenario),
     }
 }

@@ -1,5 +1,7 @@
 //! The flows of a run. A flow takes memory while it lives: from its start until nothing of it is under way.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::ops::{Index, IndexMut};
 
 use super::flow::Flow;
@@ -15,8 +17,8 @@ pub struct Flows<'a> {
     scenario: &'a Scenario,
     paths: Paths<'a>,
     slots: Vec<Slot>,
-    /// Numbers of flows of workloads that have ended.
-    free: Vec<usize>,
+    /// Numbers of flows of workloads that have ended, the least first: whichever ended first.
+    free: BinaryHeap<Reverse<usize>>,
     /// Flows that have ever been added.
     added: u64,
     /// Whether flows live from the beginning to the end of the run, as samples need them.
@@ -40,7 +42,7 @@ impl<'a> Flows<'a> {
     pub fn new(scenario: &'a Scenario) -> Self {
         let slots = scenario.flows.iter().map(|_| Slot::Waiting).collect();
         let (paths, keeps_all) = (Paths::new(scenario), scenario.sample.0 > 0);
-        let mut flows = Self { scenario, paths, slots, free: Vec::new(), added: 0, keeps_all };
+        let mut flows = Self { scenario, paths, slots, free: BinaryHeap::new(), added: 0, keeps_all };
         if flows.keeps_all {
             (0..flows.slots.len()).for_each(|number| flows.begin(number));
         }
@@ -71,7 +73,7 @@ impl<'a> Flows<'a> {
             return None;
         }
         if flow.origin.is_some() {
-            self.free.push(number);
+            self.free.push(Reverse(number));
             let Slot::Live(flow) = std::mem::replace(&mut self.slots[number], Slot::Waiting) else { return None };
             return Some(flow);
         }
@@ -87,7 +89,7 @@ impl<'a> Flows<'a> {
 
     /// Adds a flow of a workload, which lives from now on. Returns its number.
     pub fn add(&mut self, spec: FlowNode, origin: Origin) -> usize {
-        let number = self.free.pop().unwrap_or(self.slots.len());
+        let number = self.free.pop().map_or(self.slots.len(), |Reverse(number)| number);
         if number == self.slots.len() {
             self.slots.push(Slot::Waiting);
         }
@@ -134,15 +136,6 @@ impl<'a> Flows<'a> {
         match &mut self.slots[number] {
             Slot::Live(flow) => Some(flow),
             Slot::Waiting | Slot::Ended(_) => None,
-        }
-    }
-
-    /// Returns the name of flow `number`; empty for a flow of a workload that has ended.
-    #[must_use]
-    pub fn name(&self, number: usize) -> &str {
-        match (&self.slots[number], self.scenario.flows.get(number)) {
-            (Slot::Live(flow), _) => &flow.spec.name,
-            (_, node) => node.map_or("", |node| &node.name),
         }
     }
 

@@ -51,6 +51,8 @@ pub enum FrameKind {
 pub struct Cargo {
     /// Kind of the frame.
     pub kind: FrameKind,
+    /// Whether it is data of a lossless flow.
+    pub is_lossless: bool,
     /// Index of the flow that the frame belongs to, or that a CNP is for.
     pub flow: u32,
     /// Number of the frame in its flow.
@@ -86,7 +88,7 @@ impl Cargo {
     /// Returns the metadata of a frame that belongs to no flow.
     #[must_use]
     pub fn of(kind: FrameKind) -> Self {
-        Self { kind, flow: u32::MAX, sequence: 0, born_ps: 0, note: Note::Part(Part::default()) }
+        Self { kind, is_lossless: false, flow: u32::MAX, sequence: 0, born_ps: 0, note: Note::Part(Part::default()) }
     }
 }
 
@@ -142,16 +144,20 @@ pub struct Pool {
     taken: u64,
     /// By flow, the frames that have not been returned.
     under_way: Vec<u32>,
+    /// Flows of frames that ended in the network, still counted in `under_way`.
+    dropped: Vec<u32>,
+    /// Flows without frames under way since the last [`Pool::settle`]; they may have sent again.
+    quiet: Vec<u32>,
 }
 
 impl Pool {
     /// Returns a frame of `len` bytes that begins with `head`.
     #[inline]
     pub fn make(&mut self, head: &[u8], len: usize, cargo: Cargo) -> SimPacket {
-        self.taken += 1;
         if let Some(count) = self.under_way.get_mut(cargo.flow as usize) {
             *count += 1;
         }
+        self.taken = self.taken.wrapping_add(1);
         let class = class_of(FRONT + len);
         let mut buffer =
             self.free[class].pop().unwrap_or_else(|| vec![0; 1 << (class as u32 + SMALLEST)].into_boxed_slice());
@@ -162,10 +168,53 @@ impl Pool {
     /// Returns the buffer of `packet` to the pool.
     #[inline]
     pub fn free(&mut self, packet: SimPacket) {
-        self.taken -= 1;
         if let Some(count) = self.under_way.get_mut(packet.cargo.flow as usize) {
             *count -= 1;
+            if *count == 0 {
+                self.quiet.push(packet.cargo.flow);
+            }
         }
+        self.put_back(packet);
+    }
+
+    /// Returns the buffer of a frame that ends in the network: the flow's count changes with [`Pool::settle`].
+    pub fn drop_frame(&mut self, packet: SimPacket) {
+        if packet.cargo.flow != u32::MAX {
+            self.dropped.push(packet.cargo.flow);
+        }
+        self.put_back(packet);
+    }
+
+    /// Takes the buffers and the counts of `other`, a pool of switches.
+    pub fn absorb(&mut self, other: &mut Pool) {
+        self.taken = self.taken.wrapping_add(std::mem::take(&mut other.taken));
+        self.dropped.append(&mut other.dropped);
+        self.free.iter_mut().zip(&mut other.free).for_each(|(free, others)| free.append(others));
+    }
+
+    /// Gives `other`, a pool of switches, some of the buffers for PFC frames.
+    pub fn share(&mut self, other: &mut Pool) {
+        let free = &mut self.free[0];
+        other.free[0].append(&mut free.split_off(free.len() / 2));
+    }
+
+    /// Counts the frames that have ended in the network. Returns the flows that may have ended, in ascending order.
+    pub fn settle(&mut self) -> Vec<u32> {
+        let mut flows = std::mem::take(&mut self.dropped);
+        for flow in &flows {
+            if let Some(count) = self.under_way.get_mut(*flow as usize) {
+                *count -= 1;
+            }
+        }
+        flows.append(&mut self.quiet);
+        flows.sort_unstable();
+        flows.dedup();
+        flows
+    }
+
+    #[inline]
+    fn put_back(&mut self, packet: SimPacket) {
+        self.taken = self.taken.wrapping_sub(1);
         let buffer = packet.into_buffer();
         self.free[class_of(buffer.len())].push(buffer);
     }

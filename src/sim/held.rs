@@ -12,46 +12,70 @@ use super::routing::Fabric;
 use super::spec::{End, FlowNode, PortRef};
 use crate::units::Ticks;
 
-/// The receive rings on the path of a flow.
+/// A receive ring on the path of a flow.
 #[derive(Debug)]
-pub struct HeldFlow {
-    ports: Vec<PortRef>,
-    /// Picoseconds for which each backlog had kept XOFF when the flow began; empty before.
-    before: Vec<u64>,
+pub struct HeldPort {
+    flow: u32,
+    /// Place on the path.
+    place: usize,
+    port: PortRef,
+    /// Picoseconds for which the backlog had kept XOFF at the beginning and at the end of the flow.
+    at_begin_ps: Option<u64>,
+    at_end_ps: Option<u64>,
 }
 
 impl Engine<'_> {
-    /// Schedules an event at the beginning and at the end of every lossless flow.
+    /// Schedules an event at the beginning and at the end of every lossless flow, for each switch on its path.
     pub(super) fn watch_backlogs(&mut self) {
         let cables = Cables::new(self.scenario);
         let fabric = self.scenario.routed.map(|_| Fabric::new(self.scenario));
         for (number, flow) in self.scenario.flows.iter().enumerate() {
             let (begin, end) = Flows::span(flow, self.scenario);
-            let is_watched = flow.lossless && begin < end;
-            if is_watched {
-                self.events.at(begin, Event::FlowSpan(number as u32));
-                self.events.at(end, Event::FlowSpan(number as u32));
+            if !flow.lossless || begin >= end {
+                continue;
             }
-            let ports = || match (&fabric, cables.port_of(flow.from), cables.port_of(flow.to)) {
+            let ports = match (&fabric, cables.port_of(flow.from), cables.port_of(flow.to)) {
                 (Some(fabric), Some(from), Some(to)) => fabric.ingress_ports(from, to),
                 _ => ingress_ports(flow, &cables),
             };
-            self.held.push(is_watched.then(|| HeldFlow { ports: ports(), before: Vec::new() }));
+            for (place, port) in ports.into_iter().enumerate() {
+                let held = &mut self.net.nodes[port.switch].held;
+                let is_first = held.last().is_none_or(|held: &HeldPort| held.flow != number as u32);
+                held.push(HeldPort { flow: number as u32, place, port, at_begin_ps: None, at_end_ps: None });
+                for at in [begin, end].into_iter().filter(|_| is_first) {
+                    self.net.events.at(at, Event::FlowSpan { flow: number as u32, switch: port.switch as u32 });
+                }
+            }
         }
     }
 
-    /// Handles the beginning or the end of the sending period of flow `number`.
-    pub(super) fn flow_span(&mut self, number: usize) {
-        let Some(held) = &mut self.held[number] else { return };
-        let now: Vec<u64> =
-            held.ports.iter().map(|port| held_ps(&mut self.nodes[port.switch], *port, self.now)).collect();
-        if held.before.is_empty() {
-            held.before = now;
-            return;
+    /// Records the receive backlog that held each flow longest, if its sending period has ended.
+    pub(super) fn finish_backlogs(&mut self) {
+        let mut held: Vec<HeldPort> =
+            self.net.nodes.iter_mut().flat_map(|node| std::mem::take(&mut node.held)).collect();
+        held.sort_unstable_by_key(|held| (held.flow, held.place));
+        for ports in held.chunk_by(|a, b| a.flow == b.flow) {
+            let holds = ports
+                .iter()
+                .filter_map(|held| Some(BacklogHold { port: held.port, held_ps: held.at_end_ps? - held.at_begin_ps? }));
+            if let Some(hold) = holds.max_by_key(|hold| hold.held_ps) {
+                self.flows.set_backlog(ports[0].flow as usize, Some(hold));
+            }
         }
-        let grown = held.ports.iter().zip(now.iter().zip(&held.before));
-        let holds = grown.map(|(port, (now, before))| BacklogHold { port: *port, held_ps: now - before });
-        self.flows.set_backlog(number, holds.max_by_key(|hold| hold.held_ps));
+    }
+}
+
+impl Node {
+    /// Handles the beginning or the end of the sending period of `flow`, which goes through the switch.
+    pub(super) fn flow_span(&mut self, flow: u32, now: u64) {
+        let mut list = std::mem::take(&mut self.held);
+        let first = list.partition_point(|held| held.flow < flow);
+        for held in list[first..].iter_mut().take_while(|held| held.flow == flow) {
+            let held_ps = held_ps(self, held.port, now);
+            let time = if held.at_begin_ps.is_none() { &mut held.at_begin_ps } else { &mut held.at_end_ps };
+            *time = Some(held_ps);
+        }
+        self.held = list;
     }
 }
 

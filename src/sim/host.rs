@@ -55,8 +55,6 @@ pub struct Host {
     paused_since: [Option<u64>; CLASSES],
     /// Time of the next send event; `u64::MAX`: no event is scheduled.
     pub wake_at: u64,
-    /// Time of the next receive event; `u64::MAX`: no event is scheduled.
-    pub expects_at: u64,
     /// Whether it neither sends nor receives.
     pub is_dead: bool,
     /// Priorities of an active storm.
@@ -113,7 +111,6 @@ impl Host {
             paused_until: [0; CLASSES],
             paused_since: [None; CLASSES],
             wake_at: u64::MAX,
-            expects_at: u64::MAX,
             is_dead: false,
             storm: ClassSet::EMPTY,
             response_ps,
@@ -138,8 +135,14 @@ impl Host {
         Some(number)
     }
 
+    /// Adds flow `number`, which begins at `start_ps`.
+    pub fn expect_flow(&mut self, start_ps: u64, number: u32) {
+        let place = self.waiting.partition_point(|waiting| *waiting > (start_ps, number));
+        self.waiting.insert(place, (start_ps, number));
+    }
+
     /// Makes flow `number` active.
-    pub fn add_flow(&mut self, number: u32) {
+    fn add_flow(&mut self, number: u32) {
         let place = self.active.partition_point(|active| *active < number);
         self.active.insert(place, number);
     }

@@ -1,6 +1,6 @@
 //! Workloads in a run: they start flows, and learn when flows complete.
 
-use super::engine::Engine;
+use super::engine::{Engine, LOOK_PS};
 use super::events::Event;
 use super::flow::Flow;
 use super::load::PS;
@@ -40,6 +40,8 @@ pub struct Origin {
 pub struct Workloads<'a> {
     list: Vec<Workload<'a>>,
     completions: Completions,
+    /// Completions that are not counted yet.
+    recent: Vec<Completion>,
     /// Flows that a completion starts.
     started: Vec<Arrival>,
     /// Flows in progress at which the next search for ended ones begins.
@@ -68,12 +70,25 @@ impl<'a> Workloads<'a> {
             Workload { node, generator, next: None, time: Collector::default(), outcome: WorkloadOutcome::default() }
         };
         let list = scenario.workloads.iter().enumerate().map(of).collect();
-        Self { list, completions: Completions::default(), started: Vec::new(), search_at: FEWEST }
+        Self { list, completions: Completions::default(), recent: Vec::new(), started: Vec::new(), search_at: FEWEST }
     }
 
     /// Returns the counters of the flows of each workload that have ended.
     pub fn sums(&self) -> impl Iterator<Item = &FlowOutcome> {
         self.list.iter().map(|workload| &workload.outcome.sum)
+    }
+
+    /// Counts the completions since the last call, in order of time: hosts are not simulated in that order.
+    pub fn count_recent(&mut self) {
+        let end_ps = |flow: &Completion| flow.start_ps + flow.time_ps;
+        self.recent
+            .sort_unstable_by_key(|flow| (end_ps(flow), flow.workload, flow.from, flow.to, flow.start_ps, flow.bytes));
+        for completion in self.recent.drain(..) {
+            let workload = &mut self.list[usize::from(completion.workload)];
+            workload.outcome.completed += 1;
+            workload.time.add(completion.time_ps);
+            self.completions.add(completion);
+        }
     }
 
     /// Adds the results of a flow that has ended.
@@ -116,12 +131,14 @@ impl Engine<'_> {
         if workload.next.is_none() {
             workload.next = workload.generator.next();
             if let Some(arrival) = workload.next {
-                self.events.at(arrival.at_ps.max(self.now), Event::Arrival(number as u32));
+                // Flows are made for some time together, so that their starts do not divide that time.
+                let at = arrival.at_ps / LOOK_PS * LOOK_PS;
+                self.net.events.at(at.max(self.net.now), Event::Arrival(number as u32));
             }
         }
     }
 
-    /// Starts the flow of a workload whose time has come.
+    /// Makes the next flow of a workload, which starts now or soon.
     pub(super) fn workload_arrival(&mut self, number: usize) {
         if let Some(arrival) = self.workloads.list[number].next.take() {
             self.launch(number, arrival);
@@ -152,15 +169,15 @@ impl Engine<'_> {
             is_received: false,
             is_complete: false,
         };
-        let (from, is_lossless) = (spec.from, spec.lossless);
+        let (from, start_ps) = (spec.from, origin.start_ps);
         let flow = self.flows.add(spec, origin);
-        self.pool.count_flows(flow + 1);
-        self.watch.set_lossless(flow, is_lossless);
-        self.hosts[from].add_flow(flow as u32);
-        self.wake(from, self.now);
+        self.net.pool.count_flows(flow + 1);
+        self.hosts[from].expect_flow(start_ps, flow as u32);
+        self.wake(from, start_ps.max(self.net.now));
     }
 
-    /// Handles that a frame of flow `number` is no longer under way: the flow may be received, complete or ended.
+    /// Handles that a frame of flow `number` is no longer under way: the flow may be received or complete. It ends when
+    /// the whole network is looked at ([`Engine::end_flow`]), because its two hosts may not be at the same time.
     pub(super) fn frame_ended(&mut self, number: usize, at: u64) {
         if let Some(flow) = self.flows.get_mut(number)
             && flow.origin.is_some()
@@ -174,12 +191,11 @@ impl Engine<'_> {
                 self.follow_up(&origin, at);
             }
         }
-        self.end_flow(number, at);
     }
 
     /// Ends flow `number` if it is over and no frame of it is under way.
-    fn end_flow(&mut self, number: usize, at: u64) {
-        if self.pool.under_way(number) == 0
+    pub(super) fn end_flow(&mut self, number: usize, at: u64) {
+        if self.net.pool.under_way(number) == 0
             && let Some(flow) = self.flows.end(number, at)
         {
             self.hosts[flow.spec.from].remove_flow(number as u32);
@@ -189,7 +205,7 @@ impl Engine<'_> {
 
     /// Ends the flows of workloads that are over. A flow whose last frame a switch drops has no event at its end.
     fn search_ended(&mut self) {
-        self.flows.numbers_added().for_each(|number| self.end_flow(number, self.now));
+        self.flows.numbers_added().for_each(|number| self.end_flow(number, self.net.now));
         self.workloads.search_at = FEWEST.max(2 * self.flows.count_added()).min(MOST);
     }
 
@@ -203,23 +219,20 @@ impl Engine<'_> {
     }
 
     fn count_completion(&mut self, origin: &Origin, (from, to): (usize, usize), at: u64) {
-        let workload = &mut self.workloads.list[usize::from(origin.workload)];
-        let time_ps = at - origin.start_ps;
-        workload.outcome.completed += 1;
-        workload.time.add(time_ps);
-        self.workloads.completions.add(Completion {
+        self.workloads.recent.push(Completion {
             workload: origin.workload,
             from: from as u16,
             to: to as u16,
             bytes: origin.bytes,
             start_ps: origin.start_ps,
-            time_ps,
+            time_ps: at - origin.start_ps,
             ideal_ps: origin.ideal_ps,
         });
     }
 
     /// Takes the results of the workloads. Flows in progress end.
     pub(super) fn finish_workloads(&mut self) -> (Vec<WorkloadOutcome>, Completions) {
+        self.workloads.count_recent();
         let flows = self.flows.take_added();
         flows.iter().for_each(|flow| self.workloads.absorb(flow));
         let list = std::mem::take(&mut self.workloads.list);
@@ -234,10 +247,10 @@ impl Engine<'_> {
     /// Samples the queues of all switch ports with a cable, while hosts send.
     pub(super) fn sample_queues(&mut self) {
         let Some(lengths) = &mut self.queues else { return };
-        self.nodes.iter().for_each(|node| node.sample_queues(&mut |_, bytes| lengths.add(bytes, 1)));
-        let next = self.now + self.scenario.queues.0 * PS;
+        self.net.nodes.iter().for_each(|node| node.sample_queues(&mut |_, bytes| lengths.add(bytes, 1)));
+        let next = self.net.now + self.scenario.queues.0 * PS;
         if next < self.duration_ps {
-            self.events.at(next, Event::SampleQueues);
+            self.net.events.at(next, Event::SampleQueues);
         }
     }
 }

@@ -20,6 +20,8 @@
 //! assert!(holdfast::sim::report::verdict(&scenarios[0].1, &outcome).kept);
 //! ```
 
+mod barrier;
+mod calendar;
 mod checks;
 pub mod control;
 mod engine;
@@ -39,8 +41,11 @@ pub mod hpcc;
 mod launch;
 mod load;
 mod monitor;
+mod net;
 mod node;
 pub mod outcome;
+mod own;
+mod parts;
 mod path;
 pub mod plot;
 pub mod queues;
@@ -59,6 +64,7 @@ pub mod scenario;
 pub mod shrink;
 pub mod spec;
 mod spread;
+mod threads;
 mod tokens;
 mod traffic;
 pub mod transport;
@@ -69,7 +75,7 @@ pub mod workload;
 #[cfg(test)]
 mod workload_tests;
 
-pub use engine::{run, run_recorded};
+pub use engine::{run, run_on, run_recorded};
 
 /// Ticks per second of the simulator's clock: one tick is a picosecond.
 pub const HZ: u64 = 1_000_000_000_000;

@@ -66,14 +66,14 @@ impl Engine<'_> {
     /// Schedules the first sample of the monitor, if there is one.
     pub(super) fn begin_monitor(&mut self) {
         if let Some(monitor) = self.monitor.as_ref().filter(|monitor| monitor.samples < monitor.spec.samples) {
-            self.events.at(monitor.spec.first.0 * PS, Event::Monitor);
+            self.net.events.at(monitor.spec.first.0 * PS, Event::Monitor);
         }
     }
 
     /// Takes a sample, and schedules the next one.
     pub(super) fn monitor_queues(&mut self) {
         let Some(monitor) = &mut self.monitor else { return };
-        for (switch, node) in self.nodes.iter().enumerate() {
+        for (switch, node) in self.net.nodes.iter().enumerate() {
             node.sample_queues(&mut |port, bytes| {
                 if bytes >= KB {
                     monitor.add(PortRef { switch, port }, bytes);
@@ -82,7 +82,7 @@ impl Engine<'_> {
         }
         monitor.skip(1);
         if monitor.samples < monitor.spec.samples {
-            self.events.at(self.now + monitor.spec.every.0 * PS, Event::Monitor);
+            self.net.events.at(self.net.now + monitor.spec.every.0 * PS, Event::Monitor);
         }
     }
 }

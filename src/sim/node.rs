@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use super::HZ;
 use super::frame::{Cargo, FrameKind, Pool, SimPacket};
+use super::held::HeldPort;
 use super::load::PS;
+use super::own::Own;
 use super::rest::Rest;
 use super::rng::Rng;
 use super::router::SimRouter;
@@ -17,7 +19,7 @@ use crate::dataplane::{Counters, Pipeline, SwitchSpec};
 use crate::io::{self, Burst, Packet, Ports};
 use crate::pfc::PriorityMap;
 use crate::sets::{CLASSES, ClassSet, FrameSet};
-use crate::units::Ticks;
+use crate::units::{Nanos, Ticks};
 use crate::verify::audit::Auditor;
 use crate::verify::record::{Recorder, Tape};
 
@@ -89,6 +91,10 @@ pub struct Node {
     /// Whether it may rest. Only of a switch with one lcore is it known that no other gives it work, and each poll that
     /// may be late must be examined.
     pub rests: bool,
+    /// Whether a waiver exempts it from the rules of lossless service.
+    pub is_waived: bool,
+    /// Receive rings on the paths of lossless flows, in order of the flows.
+    pub held: Vec<HeldPort>,
     /// Polls during rests.
     pub rested_polls: u64,
     /// Its router; `None`: it only bridges.
@@ -172,7 +178,9 @@ impl Node {
             counters,
             rng,
             rest: None,
-            rests: spec.lcores == 1 && longest_gap_ps(switch.poll) <= SHORTEST_HALF_LIFE_PS.min(spec.poll_gap.0 * PS),
+            rests: spec.lcores == 1 && is_in_time(switch.poll, spec.poll_gap),
+            is_waived: false,
+            held: Vec::new(),
             rested_polls: 0,
             copies: 0,
             spec,
@@ -382,9 +390,10 @@ impl Node {
     }
 }
 
-/// Returns the longest time between two polls that move no frames.
-fn longest_gap_ps(poll: PollSpec) -> u64 {
-    (poll.every.0 + poll.jitter.0).saturating_mul(PS)
+/// Whether polls that move no frames are never late: for the headroom, which allows for `gap`, and for pauses.
+pub fn is_in_time(poll: PollSpec, gap: Nanos) -> bool {
+    let longest_ps = (poll.every.0 + poll.jitter.0).saturating_mul(PS);
+    longest_ps <= SHORTEST_HALF_LIFE_PS.min(gap.0.saturating_mul(PS))
 }
 
 /// Returns the random numbers of switch `number`, and the seed of its pipeline's. The pipeline uses xorshift, for which
@@ -444,12 +453,12 @@ impl Device {
             }
             self.missed += 1;
             self.missed_data += u64::from(packet.cargo.kind != FrameKind::Pfc);
-            self.missed_lossless += u64::from(world.watch.is_lossless(&packet.cargo));
-            if world.watch.is_lossless(&packet.cargo) && self.first_missed.is_none() {
-                let lossless = self.ring.iter().filter(|packet| world.watch.is_lossless(&packet.cargo)).count();
+            self.missed_lossless += u64::from(packet.cargo.is_lossless);
+            if packet.cargo.is_lossless && self.first_missed.is_none() {
+                let lossless = self.ring.iter().filter(|packet| packet.cargo.is_lossless).count();
                 self.first_missed = Some((packet.cargo.flow, self.ring.len() - lossless));
             }
-            world.pool.free(packet);
+            world.pool.drop_frame(packet);
         }
         self.highest = self.highest.max(self.ring.len());
         world.arrivals.update(&world.wires[wire]);
@@ -459,7 +468,7 @@ impl Device {
 /// The parts of the simulation outside a switch that the switch accesses.
 pub struct World<'a> {
     /// All wires.
-    pub wires: &'a mut [Wire],
+    pub wires: &'a mut Own<Wire>,
     /// Next arrivals at all switches.
     pub arrivals: &'a mut Arrivals,
     /// Pool of frame buffers.
@@ -523,7 +532,7 @@ impl Ports for End<'_, '_> {
         let device = &mut self.devices[port];
         let Some((wire, _)) = device.wires else {
             // No cable is connected. The frame disappears, as on a port without a cable whose device reports a link.
-            packets.drain(..).for_each(|packet| self.world.pool.free(packet));
+            packets.drain(..).for_each(|packet| self.world.pool.drop_frame(packet));
             return;
         };
         let out = &mut self.world.wires[wire];
@@ -542,7 +551,7 @@ impl Ports for End<'_, '_> {
     }
 
     fn free(&mut self, packets: &mut Burst<SimPacket>) {
-        packets.drain(..).for_each(|packet| self.world.pool.free(packet));
+        packets.drain(..).for_each(|packet| self.world.pool.drop_frame(packet));
     }
 
     fn copy(&mut self, packet: &SimPacket) -> Option<SimPacket> {

@@ -5,11 +5,10 @@
 //! check and a poll. A frame that arrives ends the rest, and the next poll comes when it would have come without. All
 //! outputs are those of a run without rests, but for the number of events at which a run is given up.
 
-use super::engine::Engine;
 use super::events::Event;
 use super::load::PS;
+use super::net::Net;
 use super::node::{Lcore, Node};
-use super::spec::End;
 
 /// The rest of a switch.
 #[derive(Debug, Clone, Copy)]
@@ -20,7 +19,7 @@ pub struct Rest {
     ends_ps: u64,
 }
 
-impl Engine<'_> {
+impl Net<'_> {
     /// Begins a rest of `switch`, whose next poll would begin at `next_poll_ps`.
     pub(super) fn begin_rest(&mut self, switch: usize, next_poll_ps: u64) {
         self.nodes[switch].rest = Some(Rest { next_poll_ps, ends_ps: u64::MAX });
@@ -30,23 +29,8 @@ impl Engine<'_> {
         }
     }
 
-    /// Handles a frame that was sent on `wire`: the host at its end expects it, and a switch does not rest longer.
-    #[inline]
-    pub(super) fn frame_sent(&mut self, wire: usize) {
-        match self.wires[wire].to {
-            End::Host(host) => self.expect(host),
-            End::Port(port) => {
-                if self.nodes[port.switch].rest.is_some()
-                    && let Some(at) = self.wires[wire].next_arrival()
-                {
-                    self.end_rest_at(port.switch, at);
-                }
-            }
-        }
-    }
-
     /// Ends the rest of `switch` at `at_ps`, unless it ends before.
-    fn end_rest_at(&mut self, switch: usize, at_ps: u64) {
+    pub(super) fn end_rest_at(&mut self, switch: usize, at_ps: u64) {
         if let Some(rest) = &mut self.nodes[switch].rest
             && at_ps < rest.ends_ps
         {
@@ -79,7 +63,7 @@ impl Engine<'_> {
     fn count_polls(&mut self, switch: usize) {
         let polls = self.nodes[switch].rest_until(self.now);
         self.handled += polls;
-        self.checks.done += polls;
+        self.steps.done += polls;
     }
 }
 

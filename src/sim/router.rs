@@ -74,10 +74,10 @@ impl SimRouter {
 impl Engine<'_> {
     /// Lets all routers follow the present state of the links.
     pub(super) fn reroute(&mut self) {
-        let now = Nanos(1 + self.now / PS);
+        let now = Nanos(1 + self.net.now / PS);
         let fabric = Fabric::new(self.scenario);
-        let is_up = |link: usize| self.wires[2 * link].is_up;
-        for (switch, node) in self.nodes.iter_mut().enumerate() {
+        let is_up = |link: usize| self.net.wires[2 * link].is_up;
+        for (switch, node) in self.net.nodes.iter_mut().enumerate() {
             let Some(router) = &mut node.router else { continue };
             let up = self.scenario.links.iter().enumerate().filter(|&(link, _)| is_up(link));
             let ends = up.flat_map(|(_, link)| [link.a, link.b]).filter_map(|end| match end {
@@ -85,7 +85,7 @@ impl Engine<'_> {
                 _ => None,
             });
             if router.reroute(ends.collect(), fabric.routes(switch, &is_up), &mut node.fleet, now) {
-                self.rerouted_ps = Some(self.now);
+                self.rerouted_ps = Some(self.net.now);
             }
         }
     }

@@ -3,6 +3,7 @@
 use super::flows::Flows;
 use super::node::Node;
 use super::outcome::{ClassSeries, PortSeries, Samples};
+use super::own::Own;
 use super::spec::{PortRef, Scenario};
 use crate::dataplane::Pipeline;
 use crate::sets::CLASSES;
@@ -52,7 +53,7 @@ impl Sampler {
     }
 
     /// Takes a sample. All flows live if there are samples.
-    pub fn sample(&mut self, nodes: &[Node], flows: &mut Flows<'_>) {
+    pub fn sample(&mut self, nodes: &Own<Node>, flows: &mut Flows<'_>) {
         self.samples.count += 1;
         for watched in &mut self.ports {
             watched.sample(&nodes[watched.port.switch], self.samples.count - 1);
@@ -66,7 +67,7 @@ impl Sampler {
                 rate.push(clamp(flow.rate() / 1_000_000));
             }
         }
-        for (series, node) in self.samples.pools.iter_mut().zip(nodes) {
+        for (series, node) in self.samples.pools.iter_mut().zip(nodes.iter()) {
             let used = Pipeline::pool_used(&node.fleet);
             series.iter_mut().zip(used).for_each(|(series, used)| series.push(used.0));
         }

@@ -15,21 +15,9 @@ use crate::wire::mac_control::PfcFrame;
 const CNP_LEN: u16 = 14 + 20 + 8 + 12 + 16;
 
 impl Engine<'_> {
-    /// Schedules an event for the next frame that arrives at the host.
-    pub(super) fn expect(&mut self, host: usize) {
-        let state = &mut self.hosts[host];
-        // A link failure may have removed the expected frame, and a shorter one may arrive earlier than it would have.
-        if let Some(at) = self.wires[state.wires.1].next_arrival()
-            && at < state.expects_at
-        {
-            state.expects_at = at;
-            self.events.at(at, Event::HostReceive(host as u32));
-        }
-    }
-
     /// Handles a change of the link of `host`.
     pub(super) fn host_link(&mut self, host: usize, is_up: bool) {
-        let now = self.now;
+        let now = self.net.now;
         if is_up {
             self.hosts[host].link_up(now);
             // Switches forget the host's port when its link goes down.
@@ -58,21 +46,21 @@ impl Engine<'_> {
         let state = &mut self.hosts[host];
         if at < state.wake_at {
             state.wake_at = at;
-            self.events.at(at, Event::HostSend(host as u32));
+            self.net.events.at(at, Event::HostSend(host as u32));
         }
     }
 
     pub(super) fn host_receive(&mut self, host: usize) {
-        if self.hosts[host].expects_at != self.now {
+        if self.net.expects_at[host] != self.net.now {
             return;
         }
-        self.hosts[host].expects_at = u64::MAX;
+        self.net.expects_at[host] = u64::MAX;
         let wire = self.hosts[host].wires.1;
-        while let Some((at, mut packet)) = self.wires[wire].arrived(self.now) {
+        while let Some((at, mut packet)) = self.net.wires[wire].arrived(self.net.now) {
             let pfc = packet.pfc();
             if let Some(frame) = &pfc {
                 // A PFC frame counts as a timely refresh even if the host is dead.
-                self.watch.pfc_received(wire, frame, at);
+                self.net.watch.pfc_received(wire, frame, at);
             }
             if self.hosts[host].is_dead {
                 self.buried += u64::from(packet.cargo.kind != FrameKind::Pfc);
@@ -80,12 +68,12 @@ impl Engine<'_> {
                 self.arrive(host, &mut packet, pfc, at);
             }
             let flow = packet.cargo.flow;
-            self.pool.free(packet);
+            self.net.pool.free(packet);
             if flow != u32::MAX {
                 self.frame_ended(flow as usize, at);
             }
         }
-        self.expect(host);
+        self.net.expect(host, wire);
     }
 
     fn arrive(&mut self, host: usize, packet: &mut SimPacket, pfc: Option<PfcFrame>, at: u64) {
@@ -93,7 +81,7 @@ impl Engine<'_> {
             FrameKind::Pfc => {
                 if let Some(frame) = pfc {
                     let understood = self.hosts[host].receive_pfc(frame, at);
-                    self.events.at(understood, Event::HostHear(host as u32));
+                    self.net.events.at(understood, Event::HostHear(host as u32));
                 }
             }
             FrameKind::Data if self.flows[packet.cargo.flow as usize].spec.to == host => self.accept(host, packet, at),
@@ -146,7 +134,8 @@ impl Engine<'_> {
             Err(Disorder::Late) if self.rerouted_ps.is_some_and(|changed| packet.cargo.born_ps <= changed) => {}
             Err(_) => {
                 let (name, sequence) = (flow.spec.name.clone(), packet.cargo.sequence);
-                self.watch
+                self.net
+                    .watch
                     .broken("frames_in_order", || format!("frame {sequence} of flow {name} arrived late or twice"));
             }
         }
@@ -170,13 +159,13 @@ impl Engine<'_> {
 
     pub(super) fn flow_timer(&mut self, number: usize) {
         // The timer of a flow that has ended means nothing.
-        let Some(flow) = self.flows.get_mut(number).filter(|flow| flow.timer_at == self.now) else { return };
+        let Some(flow) = self.flows.get_mut(number).filter(|flow| flow.timer_at == self.net.now) else { return };
         flow.timer_at = u64::MAX;
-        flow.timer(self.now);
+        flow.timer(self.net.now);
         let from = flow.spec.from;
         // A timeout makes frames due again, and a timer may raise the rate.
         if self.flows[number].transport.is_some() {
-            self.wake(from, self.now);
+            self.wake(from, self.net.now);
         }
         self.set_timer(number);
     }
@@ -184,36 +173,37 @@ impl Engine<'_> {
     fn set_timer(&mut self, number: usize) {
         let flow = &mut self.flows[number];
         let Some(at) = flow.next_timer() else { return };
-        let at = at.max(self.now + 1);
+        let at = at.max(self.net.now + 1);
         if at < flow.timer_at {
             flow.timer_at = at;
-            self.events.at(at, Event::FlowTimer(number as u32));
+            let sender = flow.spec.from as u32;
+            self.net.events.at(at, Event::FlowTimer { flow: number as u32, sender });
         }
     }
 
     /// Sends a frame if the host's link is free and a frame is ready, and schedules the next send event.
     pub(super) fn host_send(&mut self, host: usize) {
-        let (now, state) = (self.now, &mut self.hosts[host]);
+        let (now, state) = (self.net.now, &mut self.hosts[host]);
         if state.wake_at != now {
             return;
         }
         state.wake_at = u64::MAX;
         let wire = state.wires.0;
         // Without a carrier a NIC keeps its frames. The end of that state wakes the host.
-        if state.is_dead || !self.wires[wire].is_up {
+        if state.is_dead || !self.net.wires[wire].is_up {
             return;
         }
-        let free_at = self.wires[wire].free_at();
+        let free_at = self.net.wires[wire].free_at();
         if free_at > now {
             return self.wake(host, free_at);
         }
         state.judge(now);
         let pfc_wake = match self.next_frame(host) {
             Ok(packet) => {
-                self.wires[wire].send(packet, now, &mut self.pool, &mut self.faults);
-                self.arrivals.update(&self.wires[wire]);
-                self.frame_sent(wire);
-                Some(self.wires[wire].free_at())
+                self.net.wires[wire].send(packet, now, &mut self.net.pool, &mut self.net.faults);
+                self.net.arrivals.update(&self.net.wires[wire]);
+                self.net.frame_sent(wire);
+                Some(self.net.wires[wire].free_at())
             }
             Err(at) => (at < u64::MAX).then_some(at),
         };
@@ -225,14 +215,14 @@ impl Engine<'_> {
 
     /// Returns the frame that `host` sends now. The error is the time at which there may be one.
     fn next_frame(&mut self, host: usize) -> Result<SimPacket, u64> {
-        let (now, state) = (self.now, &mut self.hosts[host]);
+        let (now, state) = (self.net.now, &mut self.hosts[host]);
         if let Some(frame) = state.pfc_due(now) {
             let bytes = frame.emit(state.spec.mac);
-            return Ok(self.pool.make(&bytes, bytes.len(), Cargo::of(FrameKind::Pfc)));
+            return Ok(self.net.pool.make(&bytes, bytes.len(), Cargo::of(FrameKind::Pfc)));
         }
         if let Some(bytes) = state.announcements.pop_front() {
             self.checks.announcements_sent += 1;
-            return Ok(self.pool.make(&bytes, bytes.len(), Cargo::of(FrameKind::Announcement)));
+            return Ok(self.net.pool.make(&bytes, bytes.len(), Cargo::of(FrameKind::Announcement)));
         }
         // CNPs precede the data that causes congestion, and have a class of their own.
         let cnp_paused = |number: &usize| state.paused_until(self.flows[*number].cnp_priority, now);
@@ -245,7 +235,7 @@ impl Engine<'_> {
             flow.waiting_replies -= 1;
             let cargo = Cargo { flow: number as u32, born_ps: now, ..Cargo::of(FrameKind::Cnp) };
             let len = flow.cnp_header.least_frame().max(CNP_LEN);
-            return Ok(self.pool.make(flow.cnp_header.for_len(len), usize::from(len), cargo));
+            return Ok(self.net.pool.make(flow.cnp_header.for_len(len), usize::from(len), cargo));
         }
         // ACKs too: they end the wait of senders.
         let ack_until = state.acks.front().and_then(|ack| state.paused_until(self.flows[ack.flow].ack_priority, now));
@@ -262,7 +252,7 @@ impl Engine<'_> {
             let cargo = Cargo { flow: ack.flow as u32, note: Note::Reply(ack.reply), ..Cargo::of(FrameKind::Ack) };
             // The invariant CRC is behind the headers.
             let len = flow.ack_header.least_frame().max(ACK_LEN);
-            return Ok(self.pool.make(flow.ack_header.for_len(len), usize::from(len), cargo));
+            return Ok(self.net.pool.make(flow.ack_header.for_len(len), usize::from(len), cargo));
         }
         let mut again = cnp_until.into_iter().chain(ack_until).min().unwrap_or(u64::MAX);
         let is_held = state.is_held(now);
@@ -271,7 +261,7 @@ impl Engine<'_> {
             if at == now {
                 let bytes = garbage.frame(now, is_held);
                 self.checks.garbage_sent += 1;
-                return Ok(self.pool.make(&bytes, bytes.len(), Cargo::of(FrameKind::Garbage)));
+                return Ok(self.net.pool.make(&bytes, bytes.len(), Cargo::of(FrameKind::Garbage)));
             }
             again = again.min(at);
         }
@@ -283,7 +273,7 @@ impl Engine<'_> {
 
     /// Returns the flow of `host` that sends a frame now, in turns. The error is the time at which there may be one.
     fn next_flow(&mut self, host: usize) -> Result<usize, u64> {
-        let (now, state) = (self.now, &mut self.hosts[host]);
+        let (now, state) = (self.net.now, &mut self.hosts[host]);
         while let Some(number) = state.begin_flow(now) {
             self.flows.begin(number as usize);
         }
@@ -320,7 +310,7 @@ impl Engine<'_> {
 
     /// Returns the next frame of a flow, which leaves now.
     fn data_frame(&mut self, number: usize) -> SimPacket {
-        let (now, flow) = (self.now, &mut self.flows[number]);
+        let (now, flow) = (self.net.now, &mut self.flows[number]);
         let (len, mut cargo) = flow.take(now);
         flow.header.set_number(cargo.sequence);
         flow.outcome.sent_frames += 1;
@@ -331,7 +321,7 @@ impl Engine<'_> {
             part.asks = flow.asks_for_ack();
             flow.header.set_asks(part.asks);
         }
-        let packet = self.pool.make(flow.header.for_len(len), usize::from(len), cargo);
+        let packet = self.net.pool.make(flow.header.for_len(len), usize::from(len), cargo);
         if let Some(control) = &mut flow.control {
             control.sent(u64::from(len), now);
         }

@@ -1,6 +1,8 @@
 //! Waivers: the reasons for which switches do not guarantee lossless service in a scenario. Reports list waivers under
 //! `not promised`.
 
+use std::collections::BTreeSet;
+
 use super::host::standard_response_ps;
 use super::load::PS;
 use super::spec::{End, Fault, FaultKind, FlowNode, FrameSizes, LinkNode, Load, Lost, PortRef, Scenario, SwitchNode};
@@ -11,21 +13,21 @@ use crate::headroom::{
 };
 use crate::mmu::{HeadroomPolicy, HpccRule, HpccRules};
 use crate::pfc::PriorityMap;
-use crate::sets::{ClassSet, PortSet};
+use crate::sets::ClassSet;
 use crate::units::{BitRate, Bytes, Cells, Nanos};
 
 /// A reason for which some switches guarantee nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Waiver {
-    /// The switches. A scenario has at most 64, so that a set of ports can hold them.
-    pub switches: PortSet,
+    /// The switches, by index.
+    pub switches: BTreeSet<usize>,
     /// The reason, as a sentence.
     pub what: String,
 }
 
 impl Waiver {
     fn of(switch: usize, what: String) -> Self {
-        Self { switches: PortSet::only(switch), what }
+        Self { switches: BTreeSet::from([switch]), what }
     }
 }
 
@@ -36,7 +38,7 @@ pub fn waivers(scenario: &Scenario) -> Vec<Waiver> {
     // `lossless_kept` does not depend on these rules, so no switch is exempt. They come first, so that the verdict
     // names them.
     let rules = scenario.switches.iter().filter_map(of_rules);
-    let mut waivers: Vec<Waiver> = rules.map(|what| Waiver { switches: PortSet::EMPTY, what }).collect();
+    let mut waivers: Vec<Waiver> = rules.map(|what| Waiver { switches: BTreeSet::new(), what }).collect();
     for (number, host) in scenario.hosts.iter().enumerate().filter(|(_, host)| !host.obeys_pfc) {
         waivers.push(Waiver { switches: of_host(number, scenario), what: format!("{} does not obey PFC", host.name) });
     }
@@ -62,22 +64,22 @@ pub fn waivers(scenario: &Scenario) -> Vec<Waiver> {
 }
 
 /// Returns the switches at both ends of a link.
-fn ends(link: &LinkNode) -> PortSet {
-    let of = |end| if let End::Port(port) = end { PortSet::only(port.switch) } else { PortSet::EMPTY };
-    of(link.a) | of(link.b)
+fn ends(link: &LinkNode) -> BTreeSet<usize> {
+    let of = |end| if let End::Port(port) = end { Some(port.switch) } else { None };
+    [link.a, link.b].into_iter().filter_map(of).collect()
 }
 
 /// Returns the switch at which a host is.
-fn of_host(host: usize, scenario: &Scenario) -> PortSet {
+fn of_host(host: usize, scenario: &Scenario) -> BTreeSet<usize> {
     let links = scenario.links.iter().filter(|link| link.a == End::Host(host) || link.b == End::Host(host));
-    links.fold(PortSet::EMPTY, |switches, link| switches | ends(link))
+    links.flat_map(ends).collect()
 }
 
 /// Returns a switch and its neighbours: a switch that polls late also obeys PFC late.
 #[must_use]
-pub fn around(switch: usize, scenario: &Scenario) -> PortSet {
-    let next = scenario.links.iter().map(ends).filter(|ends| ends.contains(switch));
-    next.fold(PortSet::only(switch), |switches, ends| switches | ends)
+pub fn around(switch: usize, scenario: &Scenario) -> BTreeSet<usize> {
+    let next = scenario.links.iter().map(ends).filter(|ends| ends.contains(&switch));
+    next.flatten().chain([switch]).collect()
 }
 
 fn of_fault(fault: &Fault, scenario: &Scenario) -> Option<Waiver> {
@@ -164,6 +166,17 @@ fn of_port(port: PortRef, peer: End, link: &LinkNode, scenario: &Scenario) -> Op
             of.name, spec.ports[peer.port].name
         );
         return Some(Waiver::of(port.switch, what));
+    }
+    if let End::Port(peer) = peer {
+        let (of, other) =
+            (&scenario.switches[peer.switch], &scenario.switches[peer.switch].config.switch.ports[peer.port]);
+        if other.marks.roce != spec.marks.roce {
+            let what = format!(
+                "{}.{} and {name} differ in `maps.roce`: ACKs or CNPs may ignore pauses of {name}",
+                of.name, other.name
+            );
+            return Some(Waiver::of(port.switch, what));
+        }
     }
     let input = input(port, peer, link, scenario);
     if pause_may_lapse(&input) {

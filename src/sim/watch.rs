@@ -1,9 +1,9 @@
 //! The observer of all links. It records every pause from its first XOFF to its end, and checks that frames and PFC
 //! obey the rules on the wire.
 
-use super::frame::{Cargo, FrameKind};
 use super::load::PS;
-use super::outcome::{MOST_PAUSES, Pause, Violation};
+use super::outcome::{MOST_PAUSES, Pause};
+use super::own::Own;
 use super::spec::{End, FaultKind, Lost, Scenario};
 use crate::sets::CLASSES;
 use crate::units::BitRate;
@@ -30,10 +30,12 @@ struct Held {
 /// The observer.
 #[derive(Debug)]
 pub struct Watch {
-    held: Vec<Held>,
-    lossless_flows: Vec<bool>,
-    /// Every pause so far, at most [`MOST_PAUSES`].
-    pub pauses: Vec<Pause>,
+    /// By wire.
+    held: Own<Held>,
+    /// Pauses that have ended since the last [`Watch::absorb`].
+    recent: Vec<Pause>,
+    /// Every pause before, at most [`MOST_PAUSES`].
+    pauses: Vec<Pause>,
     /// Number of pauses beyond that limit.
     pub pauses_left_out: u64,
     /// The first violated invariant, with a description.
@@ -52,28 +54,31 @@ impl Watch {
                 ..Held::default()
             })
         });
-        Self {
-            held: held.collect(),
-            lossless_flows: scenario.flows.iter().map(|flow| flow.lossless).collect(),
-            pauses: Vec::new(),
-            pauses_left_out: 0,
-            violation: None,
-        }
+        Self { held: held.collect(), recent: Vec::new(), pauses: Vec::new(), pauses_left_out: 0, violation: None }
     }
 
-    /// Whether the frame is lossless data.
-    #[inline]
+    /// Returns an observer of no wire, for another thread.
     #[must_use]
-    pub fn is_lossless(&self, cargo: &Cargo) -> bool {
-        cargo.kind == FrameKind::Data && self.lossless_flows[cargo.flow as usize]
+    pub fn absent(wires: usize) -> Self {
+        Self { held: Own::absent(wires), recent: Vec::new(), pauses: Vec::new(), pauses_left_out: 0, violation: None }
     }
 
-    /// Records whether data of flow `number` is lossless.
-    pub fn set_lossless(&mut self, number: usize, is_lossless: bool) {
-        if self.lossless_flows.len() <= number {
-            self.lossless_flows.resize(number + 1, false);
-        }
-        self.lossless_flows[number] = is_lossless;
+    /// Moves the pauses on `wire` to `to`.
+    pub fn give(&mut self, wire: usize, to: &mut Self) {
+        self.held.give(wire, &mut to.held);
+    }
+
+    /// Takes the pauses that `other` has seen end.
+    pub fn take_recent(&mut self, other: &mut Self) {
+        self.recent.append(&mut other.recent);
+    }
+
+    /// Adds the recent pauses to the others, in order of their ends, as far as there is room.
+    pub fn absorb(&mut self) {
+        self.recent.sort_unstable_by_key(|pause| (pause.to_ps, pause.link, pause.holds_a, pause.priority));
+        let count = self.recent.len().min(MOST_PAUSES - self.pauses.len());
+        self.pauses_left_out += (self.recent.len() - count) as u64;
+        self.pauses.extend(self.recent.drain(..).take(count));
     }
 
     /// Records a violated invariant, if it is the first.
@@ -125,19 +130,15 @@ impl Watch {
 
     fn end(&mut self, wire: usize, priority: usize, at: u64) {
         let Some(since) = self.held[wire].since[priority].take() else { return };
-        if self.pauses.len() == MOST_PAUSES {
-            self.pauses_left_out += 1;
-            return;
-        }
         // Wire 2n ends at b; PFC frames on it pause b.
         let holds_a = wire % 2 == 1;
-        self.pauses.push(Pause { link: wire / 2, holds_a, priority: priority as u8, from_ps: since, to_ps: at });
+        self.recent.push(Pause { link: wire / 2, holds_a, priority: priority as u8, from_ps: since, to_ps: at });
     }
 
     /// Checks for expired pauses.
     pub fn look(&mut self, now: u64) {
         for wire in 0..self.held.len() {
-            if self.held[wire].since.iter().any(Option::is_some) {
+            if self.held.get_mut(wire).is_some_and(|held| held.since.iter().any(Option::is_some)) {
                 (0..CLASSES).for_each(|priority| self.expire(wire, priority, now.saturating_sub(GRACE_PS)));
             }
         }
@@ -180,14 +181,9 @@ impl Watch {
         for wire in 0..self.held.len() {
             (0..CLASSES).for_each(|priority| self.end(wire, priority, now.min(self.held[wire].until[priority])));
         }
+        self.absorb();
         self.pauses.sort_by_key(|pause| (pause.from_ps, pause.link, pause.holds_a, pause.priority));
         std::mem::take(&mut self.pauses)
-    }
-
-    /// Takes the recorded violation.
-    #[must_use]
-    pub fn violation_at(&mut self, at_ps: u64, event: u64) -> Option<Violation> {
-        self.violation.take().map(|(invariant, what)| Violation { invariant, at_ps, event, what })
     }
 }
 
@@ -218,13 +214,7 @@ mod tests {
 
     fn watch() -> Watch {
         let held = Held { quanta_ps: quanta_ps(BitRate(10_000_000_000)), ..Held::default() };
-        Watch {
-            held: vec![held.clone(), held],
-            lossless_flows: vec![],
-            pauses: vec![],
-            pauses_left_out: 0,
-            violation: None,
-        }
+        Watch { held: [held.clone(), held].into_iter().collect(), ..Watch::absent(2) }
     }
 
     fn pfc(quanta: u16) -> PfcFrame {

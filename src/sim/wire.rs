@@ -29,6 +29,8 @@ pub struct Wire {
     flying: VecDeque<(u64, SimPacket)>,
     /// Start times of posted frames that have not begun yet.
     waiting: VecDeque<u64>,
+    /// Whether its receiving end is with another thread. The frames on their way go there after the window.
+    pub is_crossing: bool,
     /// Whether the link is up.
     pub is_up: bool,
     /// Number of frames lost in a million: data, PFC.
@@ -48,6 +50,7 @@ impl Wire {
             free_at: 0,
             flying: VecDeque::new(),
             waiting: VecDeque::new(),
+            is_crossing: false,
             is_up: true,
             loses: [0; 2],
             lost: [0; 2],
@@ -103,12 +106,40 @@ impl Wire {
         let chance = self.loses[usize::from(is_pfc)];
         if !self.is_up || chance > 0 && faults.chance(chance) {
             self.lost[usize::from(is_pfc)] += 1;
-            pool.free(packet);
+            pool.drop_frame(packet);
             return start;
         }
         let arrival = start + self.crossing_ps(len);
         self.flying.push_back((arrival, packet));
         start
+    }
+
+    /// Returns the sending end of the wire for another thread; this one keeps the receiving end.
+    #[must_use]
+    pub fn split(&mut self) -> Self {
+        let waiting = std::mem::take(&mut self.waiting);
+        Self { flying: VecDeque::new(), waiting, is_crossing: true, ..*self }
+    }
+
+    /// Takes back the sending end of the wire, all of whose frames were passed on.
+    pub fn unite(&mut self, sending: Self) {
+        debug_assert!(sending.flying.is_empty(), "frames were passed on");
+        let flying = std::mem::take(&mut self.flying);
+        *self = Self { flying, is_crossing: false, ..sending };
+    }
+
+    /// Takes the frames on their way.
+    pub fn take_flying(&mut self) -> VecDeque<(u64, SimPacket)> {
+        std::mem::take(&mut self.flying)
+    }
+
+    /// Adds frames that were sent at the other end.
+    pub fn deliver(&mut self, frames: &mut VecDeque<(u64, SimPacket)>) {
+        if self.flying.is_empty() {
+            std::mem::swap(&mut self.flying, frames);
+        } else {
+            self.flying.append(frames);
+        }
     }
 
     /// Returns when the next frame arrives.
@@ -146,7 +177,7 @@ impl Wire {
         self.waiting.clear();
         for (_, packet) in self.flying.drain(..) {
             self.lost[usize::from(packet.cargo.kind == FrameKind::Pfc)] += 1;
-            pool.free(packet);
+            pool.drop_frame(packet);
         }
     }
 }
@@ -177,10 +208,17 @@ impl Arrivals {
         self.ports[switch].iter().copied().min().unwrap_or(u64::MAX)
     }
 
+    /// Moves the arrivals of `switch` to `to`.
+    pub fn give(&mut self, switch: usize, to: &mut Self) {
+        to.ports[switch] = std::mem::take(&mut self.ports[switch]);
+    }
+
     /// Takes over the next arrival of `wire`, which has changed.
     #[inline]
     pub fn update(&mut self, wire: &Wire) {
-        if let End::Port(port) = wire.to {
+        if let End::Port(port) = wire.to
+            && !wire.is_crossing
+        {
             self.ports[port.switch][port.port] = wire.next_arrival().unwrap_or(u64::MAX);
         }
     }

@@ -34,7 +34,8 @@ pub fn run(args: &Args, config: &Path) -> Result<(), Failure> {
     }
     let mut progress = Progress::new(1, args.quiet);
     progress.begin("");
-    let mut outcome = sim::run(&prepared.scenario, &mut |thousandths| progress.show(thousandths));
+    let mut outcome =
+        sim::run_on(args.threads.into(), &prepared.scenario, &mut |thousandths| progress.show(thousandths));
     progress.end(outcome.events);
     progress.finish();
     if outcome.pauses_left_out > 0 {

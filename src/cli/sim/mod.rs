@@ -98,6 +98,10 @@ pub struct Args {
     /// Directory for the result of the shard, for `holdfast sim merge`
     #[arg(long, value_name = "DIR", requires = "shard")]
     results: Option<PathBuf>,
+    /// Threads of each run, which divide the switches with long cables; the output does not depend on their number
+    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with_all = ["random", "trace"])]
+    #[arg(value_parser = clap::value_parser!(u8).range(1..=64))]
+    threads: u8,
     /// Print no progress and no speed
     #[arg(long, short)]
     quiet: bool,
@@ -282,7 +286,8 @@ fn run(args: &Args, scenarios: Vec<(String, Scenario)>, claims: &mut Claims) -> 
             scenario.sample = Nanos(0);
         }
         progress.begin(&variant);
-        let (outcome, recording) = trace::record(&scenario, recorded, &mut |thousandths| progress.show(thousandths));
+        let (outcome, recording) =
+            trace::record(&scenario, (recorded, args.threads), &mut |thousandths| progress.show(thousandths));
         progress.end(outcome.events);
         let mut run = Run { variant, file, scenario, outcome };
         write_files(args, &run, recording.as_ref(), count, claims)?;

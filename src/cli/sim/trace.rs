@@ -6,7 +6,7 @@ use std::path::Path;
 use holdfast::sim::outcome::Outcome;
 use holdfast::sim::recording::{self, MOST_RECORDED, Recording};
 use holdfast::sim::spec::Scenario;
-use holdfast::sim::{run, run_recorded};
+use holdfast::sim::{run_on, run_recorded};
 
 use super::files::{self, Output};
 use crate::cli::Failure;
@@ -33,14 +33,14 @@ pub fn switch(scenario: &Scenario, name: Option<&str>) -> Result<usize, Failure>
     }
 }
 
-/// Runs `scenario`, and records `switch` if it is given.
+/// Runs `scenario` with these threads, and records `switch` if it is given: then with one.
 pub fn record(
     scenario: &Scenario,
-    switch: Option<usize>,
+    (switch, threads): (Option<usize>, u8),
     progress: &mut dyn FnMut(u64),
 ) -> (Outcome, Option<Recording>) {
     match switch {
-        None => (run(scenario, progress), None),
+        None => (run_on(threads.into(), scenario, progress), None),
         Some(switch) => {
             let (outcome, recording) = run_recorded(scenario, switch, progress);
             (outcome, Some(recording))

@@ -102,9 +102,9 @@ impl<'a> World<'a> {
         group.threshold = Threshold::Static(self.limit);
         let late = self.adversary.sends_late.then(|| self.link.poll_gap.0 * PS - 1);
         let prepare = |engine: &mut crate::sim::engine::Engine<'_>| {
-            engine.nodes[0].sends_after_ps = late;
-            engine.nodes[0].hurry = self.hurry;
-            for device in &mut engine.nodes[0].devices {
+            engine.net.nodes[0].sends_after_ps = late;
+            engine.net.nodes[0].hurry = self.hurry;
+            for device in &mut engine.net.nodes[0].devices {
                 (device.descriptors, device.tx_descriptors) = (DESCRIPTORS, DESCRIPTORS);
             }
         };

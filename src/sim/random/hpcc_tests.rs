@@ -54,7 +54,7 @@ fn auditor_without_waiver_finds_each_rule_that_breaks_an_invariant() {
                 run_prepared(
                     &scenario,
                     |engine| {
-                        for node in &mut engine.nodes {
+                        for node in engine.net.nodes.iter_mut() {
                             let mut spec = node.spec.clone();
                             spec.hpcc = HpccRules::NONE;
                             node.auditor = Auditor::new(&spec);
