@@ -18,6 +18,7 @@ pub fn judge(scenario: &Scenario, outcome: &Outcome) -> Option<Violation> {
         Ending::Undrained { .. } if holds_for_good(scenario) || can_deadlock(scenario) => None,
         Ending::Undrained { .. } if outcome.flows.iter().any(repeats) => None,
         Ending::Undrained { .. } if outcome.workloads.iter().any(is_open) => None,
+        Ending::Undrained { frames: 0 } if is_slowed(scenario, outcome) => None,
         Ending::Undrained { frames } => {
             let what = format!(
                 "{frames} frames never arrived, without a fault that blocks them for good and without a loop of links"
@@ -40,6 +41,18 @@ fn is_open(workload: &WorkloadOutcome) -> bool {
     sum.is_reliable && workload.completed < workload.started && (sum.repeated_frames > 0 || sum.lost_frames() > 0)
 }
 
+/// Whether congestion control may have slowed a reliable flow that has not ended. Beside a strict class, TIMELY goes down
+/// to its least rate, at which a message may take longer than any time to drain.
+fn is_slowed(scenario: &Scenario, outcome: &Outcome) -> bool {
+    let mut flows = scenario.flows.iter().zip(&outcome.flows);
+    let mut workloads = scenario.workloads.iter().zip(&outcome.workloads);
+    flows.any(|(flow, outcome)| flow.control.is_some() && outcome.is_reliable && !outcome.is_settled)
+        || workloads.any(|(workload, outcome)| {
+            let has_control = workload.senders.iter().any(|flow| flow.control.is_some());
+            has_control && outcome.sum.is_reliable && outcome.completed < outcome.started
+        })
+}
+
 /// Whether a fault pauses, stops or slows a part of the fabric to the end of the run, or loses frames.
 fn holds_for_good(scenario: &Scenario) -> bool {
     scenario.faults.iter().filter(|fault| fault.until.is_none()).any(|fault| match fault.kind {
@@ -49,4 +62,40 @@ fn holds_for_good(scenario: &Scenario) -> bool {
             false
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sim::scenario::{Options, parse};
+
+    /// A strict class slows a message with TIMELY to 10 Mb/s or so when hosts stop sending.
+    #[test]
+    fn message_at_the_least_rate_may_outlast_the_time_to_drain() {
+        let yaml = "
+seed: 1
+duration: 72us
+drain: 3302925ns
+switches:
+  - name: s0
+    poll: {every: 1us}
+    config:
+      buffer: {size: 3703856B, cell: 208B, lossy: 25%}
+      lcores: {poll_gap: 3154ns}
+      classes: {3: {lossless: true, scheduler: strict}, 4: {lossless: true}}
+      ports: [{name: p*, count: 3, speed: 100G, cable: 5m, mtu: 1500}]
+hosts: [{name: h*, count: 3, at: s0.p*, length: 5m}]
+flows: [{from: h3, to: h2, dscp: 24, frame: 1078, ecn: false, start: 10us}]
+workloads:
+  - {all_to_all: 319787B, hosts: [h1, h2], dscp: 32, frame: 1078, ecn: false, start: 10us, cc: timely}
+";
+        let mut scenarios = parse("slow.yaml", yaml, None, &Options::default());
+        let mut scenario = scenarios.as_mut().unwrap_or_else(|errors| panic!("{errors}")).remove(0).1;
+        let outcome = crate::sim::run(&scenario, &mut |_| {});
+        assert_eq!(outcome.ending, Ending::Undrained { frames: 0 });
+        assert_eq!(judge(&scenario, &outcome), None);
+        // Without congestion control nothing slows a sender: it would have stopped for no reason.
+        scenario.workloads.iter_mut().flat_map(|workload| &mut workload.senders).for_each(|flow| flow.control = None);
+        assert_eq!(judge(&scenario, &outcome).map(|violation| violation.invariant), Some("drains"));
+    }
 }
