@@ -420,8 +420,8 @@ impl Flow {
     }
 }
 
-/// Returns the PFC priority of replies with `dscp` to the flow's sender, at the port of the host that sends them. A host
-/// stops its replies by their marks, whatever class `maps.roce` of its switch gives them.
+/// Returns the PFC priority of replies with `dscp` to the flow's sender, at the port of the host that sends them. The
+/// host stops its replies by their marks, whatever class `maps.roce` of its switch gives them.
 fn reply_priority(flow: &FlowNode, dscp: u8, scenario: &Scenario, cables: &Cables) -> usize {
     let Some(at) = cables.port_of(flow.to) else { return 0 };
     let spec = &scenario.switches[at.switch].config.switch;

@@ -41,8 +41,8 @@ fn is_open(workload: &WorkloadOutcome) -> bool {
     sum.is_reliable && workload.completed < workload.started && (sum.repeated_frames > 0 || sum.lost_frames() > 0)
 }
 
-/// Whether congestion control may have slowed a reliable flow that has not ended. Beside a strict class, TIMELY goes down
-/// to its least rate, at which a message may take longer than any time to drain.
+/// Whether congestion control may have slowed a reliable flow that has not ended. Beside a strict class, TIMELY goes
+/// down to its least rate, at which a message may take longer than any time to drain.
 fn is_slowed(scenario: &Scenario, outcome: &Outcome) -> bool {
     let mut flows = scenario.flows.iter().zip(&outcome.flows);
     let mut workloads = scenario.workloads.iter().zip(&outcome.workloads);
