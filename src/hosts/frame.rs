@@ -20,10 +20,9 @@ use std::net::Ipv4Addr;
 use super::spec::{FlowKind, FlowSpec};
 use crate::units::Ticks;
 use crate::wire::parse::{ETHERTYPE_IPV4, ETHERTYPE_SVLAN, ETHERTYPE_VLAN};
+pub use crate::wire::roce::PORT as ROCE_PORT;
 use crate::wire::{MacAddr, mac_control};
 
-/// UDP destination port of RoCEv2.
-pub const ROCE_PORT: u16 = 4791;
 /// UDP destination port of plain UDP flows.
 pub const UDP_PORT: u16 = 18_502;
 /// Source port of flow 0. RoCEv2 uses the range up to 65535 for the entropy of a queue pair.

@@ -8,7 +8,7 @@ use super::host::Host;
 use super::launch::Workloads;
 use super::load::PS;
 use super::monitor::Monitor;
-use super::net::Net;
+use super::net::{Net, Share};
 use super::node::Node;
 use super::outcome::{Ending, Outcome, Violation};
 use super::parts::Parts;
@@ -107,6 +107,19 @@ pub fn run_recorded(scenario: &Scenario, switch: usize, progress: &mut dyn FnMut
     let (ending, violation) = engine.go(None, progress);
     let recording = Recording::take(&mut engine.net.nodes[switch]);
     (finish::outcome(engine, ending, violation), recording)
+}
+
+impl<'a> Share<'a> for Engine<'a> {
+    fn net(&mut self) -> &mut Net<'a> {
+        &mut self.net
+    }
+
+    #[inline]
+    fn handle_event(&mut self, event: Event) {
+        if !self.net.handle(event) {
+            self.handle(event);
+        }
+    }
 }
 
 impl<'a> Engine<'a> {
@@ -225,7 +238,7 @@ impl<'a> Engine<'a> {
                 }),
                 (Turn::Window(until), None) if self.net.parts.len() == 1 => self.strict_window(until, progress),
                 (Turn::Window(until), None) => {
-                    self.window_of_parts(until);
+                    self.window(until);
                     self.limit()
                 }
                 (Turn::Window(_), Some(crew)) => {
@@ -254,23 +267,6 @@ impl<'a> Engine<'a> {
         None
     }
 
-    /// Handles the events of this thread's parts before `until`, part by part.
-    pub(super) fn window_of_parts(&mut self, until: u64) {
-        let mut last = self.net.now;
-        for place in 0..self.net.parts.len() {
-            let part = self.net.parts[place];
-            while let Some((at, event)) = self.net.events.next_before(part, until) {
-                let end = self.step(at, event, &mut |_| {});
-                debug_assert!(end.is_none(), "only events of the whole network end a run");
-                if self.net.is_broken(part) {
-                    break;
-                }
-            }
-            last = last.max(self.net.now);
-        }
-        self.net.now = last;
-    }
-
     /// Returns the end of the run if an invariant was violated, or if there were too many events.
     fn limit(&mut self) -> Option<End> {
         if let Some((at_ps, _, invariant, what)) = self.net.violation.take() {
@@ -290,15 +286,11 @@ impl<'a> Engine<'a> {
     /// Handles an event. Returns the end of the run, if it ends.
     #[inline]
     fn step(&mut self, at: u64, event: Event, progress: &mut dyn FnMut(u64)) -> Option<End> {
-        self.net.now = at;
-        self.net.handled += u64::from(event.is_counted());
-        if self.net.handle(event) {
-            return None;
-        }
+        self.net.begin(at, event);
         if event == Event::Look || event == Event::Deadline {
             return self.look(event, progress);
         }
-        self.handle(event);
+        self.handle_event(event);
         None
     }
 
@@ -336,6 +328,7 @@ impl<'a> Engine<'a> {
         self.limit().filter(|(_, violation)| violation.is_some()).unwrap_or((ending, None))
     }
 
+    /// Handles an event that concerns more than switches.
     fn handle(&mut self, event: Event) {
         match event {
             Event::HostSend(host) => self.host_send(host as usize),

@@ -12,20 +12,16 @@ use crate::wire::MacAddr;
 use crate::wire::inband::{self, Hops};
 use crate::wire::mac_control::{self, MacControl, PfcFrame};
 use crate::wire::parse::{ETHERTYPE_IPV4, ETHERTYPE_VLAN};
+use crate::wire::roce::{ACKNOWLEDGE, NOTIFICATION, TRANSPORT_LEN};
 
 /// Room in front of a frame for tags, in bytes.
 const FRONT: usize = 16;
 /// Log2 of the smallest buffer size. Buffer sizes are powers of two.
 const SMALLEST: u32 = 8;
 const SIZES: usize = 7;
-/// Opcode of an ACK, bytes of its extended header, and the syndrome of a NAK for a gap (InfiniBand volume 1, sections
-/// 9.2.1 and 9.7.5.2).
-const ACKNOWLEDGE: u8 = 0x11;
-/// Opcode of a CNP (InfiniBand volume 1, annex A17.9.3).
-const NOTIFICATION: u8 = 0x81;
+/// Bytes of the extended header of an ACK, and the syndrome of a NAK for a gap (InfiniBand volume 1, section 9.7.5.2).
 const ACK_HEADER: usize = 4;
-/// Bytes of a base transport header, and the offset of its reserved bits (InfiniBand volume 1, section 9.2).
-const TRANSPORT_LEN: usize = 12;
+/// Offset of the reserved bits of a base transport header (InfiniBand volume 1, section 9.2).
 const RESERVED: usize = 4;
 const NAK_SEQUENCE_ERROR: u8 = 0x60;
 

@@ -100,22 +100,11 @@ impl<'a> Net<'a> {
         true
     }
 
-    /// Handles the events of this thread's switches before `until`, part by part.
-    pub(super) fn window(&mut self, until: u64) {
-        let mut last = self.now;
-        for place in 0..self.parts.len() {
-            let part = self.parts[place];
-            while let Some((at, event)) = self.events.next_before(part, until) {
-                self.now = at;
-                self.handled += u64::from(event.is_counted());
-                assert!(self.handle(event), "hosts are with the first thread");
-                if self.is_broken(part) {
-                    break;
-                }
-            }
-            last = last.max(self.now);
-        }
-        self.now = last;
+    /// Takes note of an event that is handled now.
+    #[inline]
+    pub(super) fn begin(&mut self, at: u64, event: Event) {
+        self.now = at;
+        self.handled += u64::from(event.is_counted());
     }
 
     /// Whether the last event of `part` violated an invariant. The earliest violation of a window is kept.
@@ -251,5 +240,42 @@ impl<'a> Net<'a> {
             self.nodes[*exempt].is_waived = true;
         }
         self.waivers.push((self.now, switch, waiver));
+    }
+}
+
+/// A thread's share of a network.
+pub trait Share<'a> {
+    /// Its switches and wires.
+    fn net(&mut self) -> &mut Net<'a>;
+
+    /// Handles an event of one of its parts.
+    fn handle_event(&mut self, event: Event);
+
+    /// Handles the events of its parts before `until`, part by part. A part stops at a violation.
+    fn window(&mut self, until: u64) {
+        let mut last = self.net().now;
+        for place in 0..self.net().parts.len() {
+            let part = self.net().parts[place];
+            while let Some((at, event)) = self.net().events.next_before(part, until) {
+                self.net().begin(at, event);
+                self.handle_event(event);
+                if self.net().is_broken(part) {
+                    break;
+                }
+            }
+            last = last.max(self.net().now);
+        }
+        self.net().now = last;
+    }
+}
+
+impl<'a> Share<'a> for Net<'a> {
+    fn net(&mut self) -> &mut Net<'a> {
+        self
+    }
+
+    #[inline]
+    fn handle_event(&mut self, event: Event) {
+        assert!(self.handle(event), "hosts are with the first thread");
     }
 }

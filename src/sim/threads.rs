@@ -11,7 +11,7 @@ use std::thread::Scope;
 use super::barrier::{Exchange, Frames, Summary};
 use super::engine::Engine;
 use super::events::Events;
-use super::net::Net;
+use super::net::{Net, Share};
 use super::parts::Parts;
 use super::spec::{End, Scenario};
 
@@ -157,34 +157,6 @@ fn next<T>(receiver: &Receiver<T>) -> Option<T> {
         }
     }
     receiver.recv().ok()
-}
-
-/// A thread's share of a network.
-trait Share<'a> {
-    fn net(&mut self) -> &mut Net<'a>;
-
-    /// Handles the events before `until`.
-    fn window(&mut self, until: u64);
-}
-
-impl<'a> Share<'a> for Net<'a> {
-    fn net(&mut self) -> &mut Net<'a> {
-        self
-    }
-
-    fn window(&mut self, until: u64) {
-        Net::window(self, until);
-    }
-}
-
-impl<'a> Share<'a> for Engine<'a> {
-    fn net(&mut self) -> &mut Net<'a> {
-        &mut self.net
-    }
-
-    fn window(&mut self, until: u64) {
-        Engine::window_of_parts(self, until);
-    }
 }
 
 /// Handles the windows before `until` of thread `own`. All threads end together: there, after a violation, or at the

@@ -54,7 +54,7 @@ impl Watch {
                 ..Held::default()
             })
         });
-        Self { held: held.collect(), recent: Vec::new(), pauses: Vec::new(), pauses_left_out: 0, violation: None }
+        Self { held: held.collect(), ..Self::absent(0) }
     }
 
     /// Returns an observer of no wire, for another thread.

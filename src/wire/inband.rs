@@ -12,6 +12,8 @@
 //! | 27 to 46 | bytes that the port has sent before it, in units of 128 |
 //! | 47 to 63 | bytes that wait behind it in its queue, in units of 80 |
 
+use super::parse::{UDP, UDP_LEN};
+use super::roce::{ACKNOWLEDGE, PORT, TRANSPORT_LEN};
 use crate::units::BitRate;
 
 /// Bytes of the field.
@@ -28,14 +30,10 @@ const QUEUE_BITS: u32 = 17;
 const BYTES_UNIT: u64 = 128;
 const QUEUE_UNIT: u64 = 80;
 
-/// Offsets in the base transport header: opcode, and the byte of the reserved bits. Its length.
+/// Offsets in the base transport header: opcode, and the byte of the reserved bits.
 const OPCODE: usize = 0;
 const RESERVED: usize = 4;
-const TRANSPORT_LEN: usize = 12;
-const ACKNOWLEDGE: u8 = 0x11;
-const UDP_LEN: usize = 8;
-const ROCE_PORT: [u8; 2] = super::roce::PORT.to_be_bytes();
-const UDP: u8 = 17;
+const ROCE_PORT: [u8; 2] = PORT.to_be_bytes();
 
 /// The note of one hop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

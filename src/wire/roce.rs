@@ -9,15 +9,16 @@ use super::parse::{IPV6_LEN, L3, UDP, UDP_LEN};
 /// UDP destination port of RoCEv2 (IANA: `roce`).
 pub const PORT: u16 = 4791;
 /// Bytes of a base transport header.
-const TRANSPORT_LEN: usize = 12;
-/// Operations: an ACK or NAK, and the ACK of an atomic operation, which carries its result.
-const ACKNOWLEDGE: u8 = 0x11;
+pub const TRANSPORT_LEN: usize = 12;
+/// Operation of an ACK or NAK; with the service of a reliable connection it is the opcode.
+pub const ACKNOWLEDGE: u8 = 0x11;
+/// Operation of the ACK of an atomic operation, which carries its result.
 const ATOMIC_ACKNOWLEDGE: u8 = 0x12;
 /// Services that acknowledge, in the upper three bits: reliable connection, reliable datagram, extended reliable
 /// connection.
 const RELIABLE: [u8; 3] = [0x00, 0x40, 0xa0];
 /// Opcode of a congestion notification packet (annex A17.9.3).
-const NOTIFICATION: u8 = 0x81;
+pub const NOTIFICATION: u8 = 0x81;
 
 /// The kind of a RoCEv2 packet without data of applications.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
