@@ -36,9 +36,7 @@ impl<P: Packet> Pipeline<P> {
     /// other lcores poll between the halves, so that the data they publish is as old as it can be.
     #[inline]
     pub(crate) fn poll_in<I: Ports<Pkt = P>>(&mut self, io: &mut I, scratch: &mut Scratch<P>, now: Ticks) -> usize {
-        self.adapt_burst_size(now);
-        self.now = now;
-        self.forwarder.fdb.set_time(now);
+        self.begin(now);
         self.forwarder.apply_fdb_updates(&self.telemetry.counters.lcores[self.lcore]);
         self.hear_joint();
         // Mutants are faults for tests, constant false in the program.
@@ -51,6 +49,14 @@ impl<P: Packet> Pipeline<P> {
             self.collect_releases();
         }
         received
+    }
+
+    /// Begins a poll.
+    #[inline]
+    pub(crate) fn begin(&mut self, now: Ticks) {
+        self.adapt_burst_size(now);
+        self.now = now;
+        self.forwarder.fdb.set_time(now);
     }
 
     /// Adapts the size of bursts to the poll before, which ends `now`.

@@ -341,13 +341,17 @@ impl<'a> Engine<'a> {
             Event::Reroute => self.reroute(),
             Event::Fault(fault) => faults::change(self, fault as usize),
             Event::Sample => {
+                self.net.count_all_polls();
                 self.sampler.sample(&self.net.nodes, &mut self.flows);
                 self.net.events.at(self.net.now + self.scenario.sample.0 * PS, Event::Sample);
             }
             Event::Monitor => self.monitor_queues(),
             Event::SampleQueues => self.sample_queues(),
             Event::Arrival(workload) => self.workload_arrival(workload as usize),
-            Event::Stop => self.at_stop = finish::at_stop(&self.net.nodes),
+            Event::Stop => {
+                self.net.count_all_polls();
+                self.at_stop = finish::at_stop(&self.net.nodes);
+            }
             Event::PollIn { .. }
             | Event::PollOut { .. }
             | Event::RestEnd(_)

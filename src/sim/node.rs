@@ -292,7 +292,7 @@ impl Node {
             }
         };
         let has_work = has_work || moved > 0;
-        let rests = !has_work && is_free && self.fleet[lcore].may_rest(&mut io, at);
+        let may_rest = is_free && self.fleet[lcore].may_rest_when_settled(&mut io, at);
         let (sent, received) = (moved - self.lcores[lcore].received, self.lcores[lcore].worked_for_ps);
         self.disobeyed = self.disobeyed.or_else(|| self.broken_silence(&silent));
         let busy = self.every_ps(lcore) + received + self.poll.frame.0 * PS * sent as u64;
@@ -304,7 +304,7 @@ impl Node {
         self.hurry = self.hurry.filter(|hurry| state.began_ps < hurry.from_ps);
         let late = if self.poll.jitter.0 == 0 { 0 } else { self.rng.between(0, self.poll.jitter.0 * PS) };
         let next = (state.began_ps + busy + late).max(leaves + 1).max(state.stalled_until);
-        (next, rests)
+        (next, may_rest)
     }
 
     /// Returns the queues that peers have paused beyond `leaves`, when the frames of this poll leave, of the ports by
@@ -495,10 +495,9 @@ struct End<'a, 'b> {
     worked_ps: u64,
 }
 
-impl Ports for End<'_, '_> {
-    type Pkt = SimPacket;
-
-    fn rx(&mut self, port: usize, most: usize, out: &mut Burst<SimPacket>) {
+impl End<'_, '_> {
+    /// Does the work of [`Ports::rx`] for a ring with frames.
+    fn receive(&mut self, port: usize, most: usize, out: &mut Burst<SimPacket>) {
         let (device, before) = (&mut self.devices[port], out.len());
         let until = out.capacity().min(before + most);
         while out.len() < until
@@ -511,6 +510,18 @@ impl Ports for End<'_, '_> {
             out.push(packet);
         }
         self.worked_ps += self.poll.frame.0 * PS * (out.len() - before) as u64;
+    }
+}
+
+impl Ports for End<'_, '_> {
+    type Pkt = SimPacket;
+
+    #[inline(always)]
+    fn rx(&mut self, port: usize, most: usize, out: &mut Burst<SimPacket>) {
+        // Most rings are empty.
+        if !self.devices[port].ring.is_empty() {
+            self.receive(port, most, out);
+        }
     }
 
     /// Returns the time of the poll plus the time of its frames, if frames take time. Frames that arrive meanwhile wait

@@ -1,14 +1,16 @@
 //! Rest of switches: polls that can change nothing are counted, and not simulated.
 //!
-//! A switch with one lcore, whose polls are never late, rests after a poll without frames, if no work is pending
-//! ([`crate::dataplane::Pipeline::may_rest`]). Its polls go on in time: each has its jitter, and counts as an event, a
-//! check and a poll. A frame that arrives ends the rest, and the next poll comes when it would have come without. All
-//! outputs are those of a run without rests, but for the number of events at which a run is given up.
+//! A switch with one lcore, whose polls are never late, rests after a poll if no work is pending
+//! ([`crate::dataplane::Pipeline::may_rest_when_settled`]). Its polls go on in time: each has its jitter, and counts as
+//! an event, a check and a poll. The first collects the releases of the frames that have left. A frame that arrives
+//! ends the rest, and the next poll comes when it would have come without. All outputs are those of a run without
+//! rests, but for the number of events at which a run is given up.
 
 use super::events::Event;
 use super::load::PS;
 use super::net::Net;
-use super::node::{Lcore, Node};
+use super::node::{EPOCH, Lcore, Node};
+use crate::units::Ticks;
 
 /// The rest of a switch.
 #[derive(Debug, Clone, Copy)]
@@ -17,12 +19,14 @@ pub struct Rest {
     next_poll_ps: u64,
     /// Time at which the rest ends: a frame arrives. `u64::MAX`: none is under way.
     ends_ps: u64,
+    /// Whether a poll of this rest has collected the releases.
+    is_settled: bool,
 }
 
 impl Net<'_> {
     /// Begins a rest of `switch`, whose next poll would begin at `next_poll_ps`.
     pub(super) fn begin_rest(&mut self, switch: usize, next_poll_ps: u64) {
-        self.nodes[switch].rest = Some(Rest { next_poll_ps, ends_ps: u64::MAX });
+        self.nodes[switch].rest = Some(Rest { next_poll_ps, ends_ps: u64::MAX, is_settled: false });
         let next_ps = self.arrivals.earliest_ps(switch);
         if next_ps < u64::MAX {
             self.end_rest_at(switch, next_ps);
@@ -85,6 +89,9 @@ impl Node {
             let lcore = &mut self.lcores[0];
             lcore.gap_highest_ps = lcore.gap_highest_ps.max(began - lcore.began_ps);
             (lcore.began_ps, lcore.heard_ps) = (began, began);
+            if !std::mem::replace(&mut rest.is_settled, true) {
+                self.fleet[0].settle(Ticks(EPOCH + began));
+            }
             polls += 1;
         }
         self.rest = Some(rest);

@@ -13,11 +13,15 @@ impl<P: Packet> Pipeline<P> {
     /// come.
     pub(crate) fn may_rest<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks) -> bool {
         // `holding` covers frames that another lcore has yet to send: they are charged here, and their release may
-        // cause XON. `running_pauses` covers a pause that has ended before the gauges were updated.
-        let is_empty = self.egress.slab.held() == 0
-            && self.buffer.holding.is_empty()
-            && self.pauses.xoff.is_empty()
-            && self.telemetry.running_pauses.is_empty();
+        // cause XON.
+        self.buffer.holding.is_empty() && self.may_rest_when_settled(io, now)
+    }
+
+    /// Whether it may rest once it has collected the releases of its own frames ([`Pipeline::settle`]).
+    pub(crate) fn may_rest_when_settled<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks) -> bool {
+        // `running_pauses` covers a pause that has ended before the gauges were updated.
+        let is_empty =
+            self.egress.slab.held() == 0 && self.pauses.xoff.is_empty() && self.telemetry.running_pauses.is_empty();
         is_empty
             // It ends after a number of polls.
             && !self.shedder.is_on()
@@ -33,6 +37,15 @@ impl<P: Packet> Pipeline<P> {
 }
 
 impl<P: Packet> Pipeline<P> {
+    /// Does the work of a poll at `now` that has none but to collect the releases of the poll before: for an only
+    /// lcore in the simulator that may rest then. Gauges follow later.
+    pub(crate) fn settle(&mut self, now: Ticks) {
+        self.begin(now);
+        self.collect_releases();
+        self.moved = 0;
+        assert!(self.buffer.holding.is_empty(), "no frame is queued, and no other lcore holds one");
+    }
+
     /// Whether other lcores have sent by own joint ports since the last look. A pause for these frames must not wait
     /// for the end of a rest.
     fn guests_send(&mut self) -> bool {
