@@ -15,6 +15,7 @@ impl<P: Packet> Pipeline<P> {
             return;
         }
         self.links.up.set(port, up);
+        self.alert.insert(port);
         self.release_stuck(port);
         self.forwarder.fdb.change();
         if !up {
@@ -48,6 +49,7 @@ impl<P: Packet> Pipeline<P> {
     fn announce_pfc(&mut self, port: usize) {
         self.telemetry.counters.ports[port].link_ups.add(1);
         self.ports[port].pfc.announce();
+        self.alert.insert(port);
     }
 
     /// Ends the switch's operation: sends XON for every XOFF, and frees every buffer. Frames in queues and in the rings

@@ -52,6 +52,9 @@ pub struct Pipeline<P> {
     pub(crate) joint: JointPorts,
     pub(crate) mesh: Mesh<P>,
     pub(crate) pauses: PauseState,
+    /// Ports that a poll visits even if they have no frames: their PFC or their backlog may have work. All, if the
+    /// device cannot tell which ports have frames ([`crate::io::Ports::KNOWS_FILLED`]).
+    pub(crate) alert: PortSet,
     /// Drops lossy frames when the lcore has more frames than time.
     pub(crate) shedder: Shedder,
     pub(crate) telemetry: Telemetry,
@@ -119,6 +122,7 @@ impl<P: Packet> Pipeline<P> {
                     joint,
                     mesh,
                     pauses: PauseState::default(),
+                    alert: PortSet::ALL,
                     shedder: Shedder::default(),
                     telemetry,
                     now: Ticks(0),

@@ -80,7 +80,7 @@ impl<P: Packet> Pipeline<P> {
         let Scratch { bursts: [burst, ahead], metas } = scratch;
         let (mut burst, mut ahead) = (burst, ahead);
         self.shedder.begin(self.own);
-        let mut round = PollRound { left: self.own, is_first: true, ..PollRound::default() };
+        let mut round = PollRound { left: self.visited(io), is_first: true, ..PollRound::default() };
         let (mut taken, mut moved, mut rounds) = (self.take(io, &mut round, burst, now), 0, 1);
         while let Some(TakenBurst { port, is_full, mut is_last }) = taken {
             let mut next = self.take(io, &mut round, ahead, now);
@@ -208,6 +208,7 @@ impl<P: Packet> Pipeline<P> {
             self.ports[port].rx_queues.learn(arrived.data, metas);
         }
         if !arrived.control.is_empty() {
+            self.alert.insert(port);
             self.control(port, burst, metas, arrived.control, now);
             self.tell_pauses(port);
         }
@@ -340,6 +341,7 @@ impl<P: Packet> Pipeline<P> {
             }
             self.log_pauses(port, fresh);
         }
+        self.alert.insert(port);
         self.telemetry.gauges_dirty.insert(port);
     }
 
@@ -366,7 +368,10 @@ impl<P: Packet> Pipeline<P> {
             let (state, counters) = (&mut self.ports[port], self.telemetry.written(port));
             match self.links.look_at_stuck((port, state), counters, now) {
                 StuckLook::Moves => self.telemetry.gauges_dirty.insert(port),
-                StuckLook::Probe if self.own.contains(port) => state.pfc.announce(),
+                StuckLook::Probe if self.own.contains(port) => {
+                    state.pfc.announce();
+                    self.alert.insert(port);
+                }
                 StuckLook::Probe if state.pfc.generated().is_empty() => {}
                 // Only the owner knows the state of the priorities, so this probe has none.
                 StuckLook::Probe => self.links.send_pfc(io, (port, state), &PfcFrame::default(), counters, now),

@@ -21,7 +21,7 @@ pub mod memory;
 
 use arrayvec::ArrayVec;
 
-use crate::sets::{BURST, ClassSet, FrameSet};
+use crate::sets::{BURST, ClassSet, FrameSet, PortSet};
 use crate::units::Ticks;
 
 /// Up to [`BURST`] packets.
@@ -62,6 +62,12 @@ pub trait Packet: Send {
 
 impl<I: Ports> Ports for &mut I {
     type Pkt = I::Pkt;
+    const KNOWS_FILLED: bool = I::KNOWS_FILLED;
+
+    #[inline]
+    fn filled(&self) -> PortSet {
+        (**self).filled()
+    }
 
     #[inline]
     fn rx(&mut self, port: usize, most: usize, out: &mut Burst<I::Pkt>) {
@@ -142,6 +148,16 @@ pub fn shed<I: Ports + ?Sized>(io: &mut I, packets: &mut Burst<I::Pkt>, frames: 
 pub trait Ports {
     /// Packet type of the ports.
     type Pkt: Packet;
+    /// Whether [`Ports::filled`] says more than that all ports may have frames. With false, a poll has no instruction
+    /// for it.
+    const KNOWS_FILLED: bool = false;
+
+    /// Ports that may have received frames; the others have none. A device would have to be polled for that, but a
+    /// simulator knows.
+    #[inline]
+    fn filled(&self) -> PortSet {
+        PortSet::ALL
+    }
 
     /// Receives up to `most` frames of `port` into `out`, up to its free room. A port with several receive queues
     /// receives from all of them in turn.

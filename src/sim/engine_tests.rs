@@ -8,6 +8,7 @@ use crate::config;
 use crate::hosts::FlowKind;
 use crate::mutant::{self, Mutant};
 use crate::units::{BitRate, Bytes, Length, Nanos};
+use crate::verify::record::Tape;
 use crate::wire::MacAddr;
 
 /// A host that obeys PFC.
@@ -220,7 +221,8 @@ fn acknowledged_frame_that_was_discarded_breaks_messages_delivered() {
     assert_eq!(outcome.violation.map(|violation| violation.invariant), Some("messages_delivered"));
 }
 
-/// Runs the fabrics of many seeds, with faults, reliable flows and workloads, with and without rests of switches.
+/// Runs the fabrics of many seeds, with faults, reliable flows and workloads: with and without rests of switches, and
+/// with polls that visit all ports, as those of a recorded switch do.
 #[test]
 fn rests_of_switches_change_no_result() {
     let mut compared = 0;
@@ -234,7 +236,9 @@ fn rests_of_switches_change_no_result() {
         }
         let with = super::run(&scenario, &mut |_| {});
         let never = |engine: &mut super::engine::Engine<'_>| {
-            engine.net.nodes.iter_mut().for_each(|node| node.rests = false);
+            for node in engine.net.nodes.iter_mut() {
+                (node.rests, node.tape) = (false, Some(Tape::new(0)));
+            }
         };
         let without = super::engine::run_prepared(&scenario, never, &mut |_| {});
         assert_eq!(with, without, "seed {seed}:\n{yaml}");

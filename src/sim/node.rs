@@ -18,7 +18,7 @@ use super::wire::{Arrivals, Wire};
 use crate::dataplane::{Counters, Pipeline, SwitchSpec};
 use crate::io::{self, Burst, Packet, Ports};
 use crate::pfc::PriorityMap;
-use crate::sets::{CLASSES, ClassSet, FrameSet};
+use crate::sets::{CLASSES, ClassSet, FrameSet, PortSet};
 use crate::units::{Nanos, Ticks};
 use crate::verify::audit::Auditor;
 use crate::verify::record::{Recorder, Tape};
@@ -77,6 +77,8 @@ pub struct Node {
     number: usize,
     /// Devices of its ports.
     pub devices: Vec<Device>,
+    /// Devices whose rings have frames.
+    filled: PortSet,
     /// Whether a ring may have missed a lossless frame since the last check.
     pub has_missed: bool,
     /// Latest end of the pauses of all its ports.
@@ -187,6 +189,7 @@ impl Node {
             number,
             silent_until_ps: 0,
             has_missed: false,
+            filled: PortSet::EMPTY,
         }
     }
 
@@ -226,11 +229,13 @@ impl Node {
         for port in 0..self.devices.len() {
             if world.arrivals.next_ps(self.number, port) <= now && pipeline.owns(port) {
                 self.devices[port].receive(now, world);
+                self.filled.set(port, !self.devices[port].ring.is_empty());
                 self.has_missed |= self.devices[port].first_missed.is_some();
             }
         }
         let mut io = End {
             devices: &mut self.devices,
+            filled: &mut self.filled,
             now,
             copies: &mut self.copies,
             silent_until_ps: &mut self.silent_until_ps,
@@ -271,11 +276,14 @@ impl Node {
     /// Returns when the next poll is due, and whether the switch rests until a frame arrives.
     pub fn poll_out(&mut self, lcore: usize, leaves: u64, world: &mut World<'_>) -> (u64, bool) {
         let silent = self.silent(lcore, leaves, world);
-        let is_free = self.is_free_to_rest(leaves);
+        // Without a look at all ports, if a frame comes before the next poll.
+        let is_free = self.is_free_to_rest(leaves)
+            && world.arrivals.earliest_ps(self.number) > self.lcores[lcore].began_ps + self.poll.every.0 * PS;
         let state = &mut self.lcores[lcore];
         let has_work = state.received + self.fleet[lcore].held_frames() > 0;
         let mut io = End {
             devices: &mut self.devices,
+            filled: &mut self.filled,
             now: leaves,
             copies: &mut self.copies,
             silent_until_ps: &mut self.silent_until_ps,
@@ -348,7 +356,10 @@ impl Node {
 
     /// Moves every frame that has arrived by `now` into its receive ring, independent of polls.
     pub fn settle(&mut self, now: u64, world: &mut World<'_>) {
-        self.devices.iter_mut().for_each(|device| device.receive(now, world));
+        for (port, device) in self.devices.iter_mut().enumerate() {
+            device.receive(now, world);
+            self.filled.set(port, !device.ring.is_empty());
+        }
         self.has_missed = true;
     }
 
@@ -484,6 +495,7 @@ pub struct World<'a> {
 /// The device interface of the pipeline during one half of a poll.
 struct End<'a, 'b> {
     devices: &'a mut [Device],
+    filled: &'a mut PortSet,
     now: u64,
     copies: &'a mut u64,
     silent_until_ps: &'a mut u64,
@@ -509,12 +521,19 @@ impl End<'_, '_> {
             }
             out.push(packet);
         }
+        self.filled.set(port, !device.ring.is_empty());
         self.worked_ps += self.poll.frame.0 * PS * (out.len() - before) as u64;
     }
 }
 
 impl Ports for End<'_, '_> {
     type Pkt = SimPacket;
+    const KNOWS_FILLED: bool = true;
+
+    #[inline]
+    fn filled(&self) -> PortSet {
+        *self.filled
+    }
 
     #[inline(always)]
     fn rx(&mut self, port: usize, most: usize, out: &mut Burst<SimPacket>) {

@@ -80,6 +80,20 @@ impl<P: Packet> Pipeline<P> {
         !may_more
     }
 
+    /// The ports that this poll visits.
+    #[inline]
+    pub(crate) fn visited<I: Ports<Pkt = P>>(&self, io: &I) -> PortSet {
+        if I::KNOWS_FILLED && !self.shedder.is_on() { self.own & (self.alert | io.filled()) } else { self.own }
+    }
+
+    /// Ends the alert of `port`, which had no frames, if a poll has nothing else to do there.
+    fn calm(&mut self, port: usize, round: &PollRound, now: Ticks) {
+        let state = &self.ports[port];
+        if round.is_first && !state.rx_queues.is_managed() && state.is_at_rest(true, now) {
+            self.alert.remove(port);
+        }
+    }
+
     /// Receives the next burst of the round; `None` at the end of the round. An empty burst is returned only if its
     /// port has other work: a PFC frame that is due, or a backlog that may have ended. Always inlined: a call would
     /// cost every poll of a port its registers.
@@ -112,6 +126,9 @@ impl<P: Packet> Pipeline<P> {
             if burst.is_empty() && state.pfc.due(now).is_none() && !state.backlog.is_watching() {
                 debug_assert!(state.may_take_more(), "an empty burst counts nothing towards the limit");
                 round.again.insert(port);
+                if I::KNOWS_FILLED {
+                    self.calm(port, round, now);
+                }
                 continue;
             }
             let is_full = burst.len() >= full;

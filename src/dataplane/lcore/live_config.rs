@@ -14,7 +14,7 @@ use crate::io::Packet;
 use crate::mmu::{GroupProfile, QueueAdmission};
 use crate::pfc::WatchdogSpec;
 use crate::qos::{MaxRate, QueueDiscipline, Rewrite};
-use crate::sets::CLASSES;
+use crate::sets::{CLASSES, PortSet};
 use crate::units::{Nanos, Ticks};
 
 /// Settings of a switch that may change while it runs:
@@ -117,6 +117,7 @@ impl<P: Packet> Pipeline<P> {
             }
         }
         self.telemetry.gauges_dirty |= self.sends;
+        self.alert = PortSet::ALL;
     }
 
     fn apply_to_egress(&mut self, port: usize, live_config: &PortLiveConfig, disciplines: [QueueDiscipline; CLASSES]) {

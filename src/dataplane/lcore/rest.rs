@@ -26,10 +26,10 @@ impl<P: Packet> Pipeline<P> {
             // It ends after a number of polls.
             && !self.shedder.is_on()
             && !self.guests_send()
-            && self.own.iter().all(|port| self.ports[port].is_at_rest((self.links.up - self.links.stuck).contains(port), now))
+            && (self.own & self.alert).iter().all(|port| self.ports[port].is_at_rest((self.links.up - self.links.stuck).contains(port), now))
             && self.mesh.peers.iter_mut().flatten().all(|peer| peer.frames_in.refresh() == 0)
             // Last, because it may query a device: it covers frames that came during the poll.
-            && self.own.iter().all(|port| {
+            && (self.own & io.filled()).iter().all(|port| {
                 let queues = &self.ports[port].rx_queues;
                 queues.keeps_frames() || io.backlog(port, queues.all()).is_none_or(|left| left == 0)
             })
@@ -59,7 +59,7 @@ impl<P: Packet> Pipeline<P> {
 impl Port {
     /// Whether no timer runs here, for PFC or for the receive backlog, and no frame must be discarded. A PFC frame that
     /// is due counts on a link that is up and not stuck.
-    fn is_at_rest(&self, is_up: bool, now: Ticks) -> bool {
+    pub(crate) fn is_at_rest(&self, is_up: bool, now: Ticks) -> bool {
         self.pfc.is_at_rest(is_up, now) && self.discarding.is_empty() && !self.backlog.is_watching()
     }
 }

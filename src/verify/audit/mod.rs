@@ -21,8 +21,10 @@ use crate::mmu::{GroupState, HeadroomPolicy, HpccRules, PortProfile, QueueLimit}
 use crate::sets::{CLASSES, ClassSet, PortSet};
 use crate::units::Cells;
 
-/// Every check of this number is a deep one, which also walks the queues and examines idle ports.
+/// Every check of this number is a deep one, which also walks the queues and examines idle ports. It takes a time for
+/// each port, so switches of more than [`FEW_PORTS`] have fewer in proportion: the mean time of a check is bounded.
 const DEEP: u64 = 64;
+const FEW_PORTS: u64 = 4;
 
 /// Bytes that a frame may have beyond its port's MTU: Ethernet header, two tags, and one tag that the switch inserts.
 const HEADERS: u64 = 26;
@@ -60,6 +62,8 @@ pub struct Auditor {
     most: u32,
     lcores: Vec<Lcore>,
     checks: u64,
+    /// Number of checks of which one is deep.
+    deep_every: u64,
     /// Changes of the logged drops as of the last check, and whether that was deep or found new ones.
     drop_changes: u64,
     has_new_drops: bool,
@@ -160,6 +164,7 @@ impl Auditor {
             most: longest.div_ceil(spec.buffer.cell.0.max(1)) as u32,
             lcores: vec![lcore; usize::from(spec.lcores)],
             checks: 0,
+            deep_every: DEEP * (spec.ports.len() as u64).div_ceil(FEW_PORTS).max(1),
             drop_changes: 0,
             has_new_drops: false,
             busy: PortSet::EMPTY,
@@ -188,7 +193,7 @@ impl Auditor {
     /// Returns the first invariant that does not hold.
     pub fn check<P: Packet>(&mut self, fleet: &[Pipeline<P>]) -> Check {
         self.checks += 1;
-        let is_deep = self.checks.is_multiple_of(DEEP);
+        let is_deep = self.checks.is_multiple_of(self.deep_every);
         let busy = if is_deep { PortSet::ALL } else { self.busy } | busy(fleet);
         let busy = busy & PortSet::first(self.ports.len());
         self.collect(fleet, busy);
