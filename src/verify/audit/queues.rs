@@ -13,9 +13,9 @@ const QUEUES: &str = "queues_consistent";
 /// Cells charged to a group, by port and group.
 type Charges = Vec<[u64; CLASSES]>;
 
-/// Returns the cells in the queues of an lcore.
+/// Returns the cells in the queues of an lcore, at the ports that its polls visit. Deep checks find frames elsewhere.
 pub(crate) fn cells_queued<P: Packet>(part: &Pipeline<P>) -> u64 {
-    let ports = part.sends.iter().map(|port| &part.ports[port]);
+    let ports = part.egress.waiting.iter().map(|port| &part.ports[port]);
     let queues = ports.flat_map(|port| port.waiting.iter().map(|queue| &port.queues[queue]));
     queues.map(|queue| u64::from(queue.cells().0)).sum()
 }
