@@ -50,7 +50,7 @@ use self::yaml::{Node, Shape};
 use crate::dataplane::{PortSpec, QueueSpec, SwitchSpec};
 use crate::mmu::{PortProfile, QueueLimit};
 use crate::pfc::{PfcMode, WatchdogSpec};
-use crate::sets::CLASSES;
+use crate::sets::{CLASSES, ClassSet};
 use crate::units::{Bytes, Cells};
 
 const KEYS: &[&str] = &[
@@ -171,10 +171,11 @@ pub(crate) fn build(root: &Item<'_>, overrides: &Overrides) -> Option<Config> {
 
     let (routing, router_defaults) = routing.map(|routing| (routing.spec, routing.defaults)).unzip();
     let devices = ports.iter().map(|port| port.device.clone()).collect();
+    let [_, queues] = maps.used();
     let switch = SwitchSpec {
         queues: std::array::from_fn(|class| queue_spec(&classes[class], plan.queue_reserves[class], plan.buffer.cell)),
         buffer: plan.buffer,
-        ports: port_specs(ports, &classes, (&plan.ports, marks), overrides),
+        ports: port_specs(ports, (&classes, queues), (&plan.ports, marks), overrides),
         classes: maps.classes,
         fdb,
         poll_gap,
@@ -221,14 +222,14 @@ fn backlog_marks(
 /// The ports as the dataplane takes them.
 fn port_specs(
     ports: Vec<Port<'_>>,
-    classes: &[Class<'_>; CLASSES],
+    (classes, queues): (&[Class<'_>; CLASSES], ClassSet),
     (profiles, marks): (&[PortProfile], Vec<Option<u32>>),
     overrides: &Overrides,
 ) -> Vec<PortSpec> {
     let watchdogs = watchdog::of_ports(&ports);
     let parts = ports.into_iter().zip(profiles).zip(watchdogs).zip(marks);
     let specs = parts.map(|(((port, profile), watchdog), mark)| {
-        let max_rates = max_rate::of_port(&port, classes);
+        let max_rates = max_rate::of_port(&port, classes, queues);
         let port = PortSpec { max_rates, ..port_spec(port, *profile, watchdog, mark) };
         if overrides.pfc == Some(PfcMode::Off) { without_pfc(port) } else { port }
     });

@@ -165,6 +165,20 @@ fn maximum_rates_of_joint_ports_need_a_restart() {
     }
 }
 
+/// Class 1 waits in queue 0, so that queue 1 and its maximum do not exist.
+#[test]
+fn maximum_rate_of_a_class_without_a_queue_of_its_own_leaves_ports_joint() {
+    let ports = "[{name: a, device: ring, speed: 10G, max_rate: {1: 1G}}, {name: b, device: ring, speed: 10G}]";
+    let hosts = "[{name: h1, port: a}, {name: h2, port: b}]";
+    let of = |maps: &str| {
+        let text = format!("lcores: {{count: 2}}\nports: {ports}\nhosts: {hosts}\n{maps}\n");
+        parse("x.yaml", &text).expect("a configuration")
+    };
+    let config = of("maps: {tc_to_queue: {1: 0}}");
+    assert!(config.warnings.iter().any(|warning| warning.to_string().contains("this has no effect")));
+    assert_eq!((config.switch.joint_ports().len(), of("").switch.joint_ports().len()), (2, 1));
+}
+
 #[test]
 fn marks_of_a_nic_with_flow_rules_need_a_restart() {
     let at = |queues: u8, keys: &str| {
