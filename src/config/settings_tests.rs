@@ -165,6 +165,31 @@ fn maximum_rates_of_joint_ports_need_a_restart() {
     }
 }
 
+/// The burst of a maximum rate follows the weight of its class. The port has one owner before and after.
+#[test]
+fn scheduler_of_a_limited_queue_is_live_at_a_port_that_stays_owned() {
+    let at = |class: &str, more: &str| {
+        let ports = "[{name: a, device: ring, speed: 10G}, {name: b, device: ring, speed: 10G}]";
+        let hosts = "[{name: h1, port: a}, {name: h2, port: b}]";
+        let text = format!("lcores: {{count: 2}}\nports: {ports}\nhosts: {hosts}\nclasses: {{{class}}}\n{more}");
+        parse("x.yaml", &text).expect("a configuration")
+    };
+    let is_live = |base: &Config, wanted: &Config| {
+        let found = differences(base, wanted);
+        assert!(!found.is_empty());
+        let is_live = found.iter().all(|found| found.is_live);
+        assert_eq!(LiveConfig::between(&base.switch, &wanted.switch, 1_000_000_000).is_some(), is_live, "{found:?}");
+        is_live
+    };
+    let base = at("1: {max_rate: 1G, scheduler: {weight: 2}}", "");
+    assert!(base.switch.joint_ports().is_empty());
+    let faster = at("1: {max_rate: 1G, scheduler: {weight: 50}}", "");
+    assert_ne!(base.switch.ports[0].max_rates, faster.switch.ports[0].max_rates, "the burst is another one");
+    assert!(is_live(&base, &faster));
+    assert!(is_live(&base, &at("1: {max_rate: 1G, scheduler: {weight: 2}}, 2: {max_rate: 2G}", "")));
+    assert!(!is_live(&base, &at("1: {scheduler: {weight: 2}}", "")), "the ports become joint");
+}
+
 /// Class 1 waits in queue 0, so that queue 1 and its maximum do not exist.
 #[test]
 fn maximum_rate_of_a_class_without_a_queue_of_its_own_leaves_ports_joint() {

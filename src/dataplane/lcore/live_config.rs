@@ -61,8 +61,8 @@ impl LiveConfig {
 fn overlaid(running: &SwitchSpec, wanted: &SwitchSpec) -> SwitchSpec {
     let mut spec = running.clone();
     for (index, (port, new)) in spec.ports.iter_mut().zip(&wanted.ports).enumerate() {
-        // A joint port would get an owner, or lose it.
-        if !running.may_be_joint(index) {
+        // A joint port would get an owner with its first maximum rate, and lose it with the last one.
+        if !running.may_be_joint(index) || port.is_limited() == new.is_limited() {
             port.max_rates = new.max_rates;
         }
         (port.trust, port.port_class, port.marks) = (new.trust, new.port_class, new.marks.clone());
