@@ -131,6 +131,7 @@ fn each_change_is_named_and_only_live_ones_can_be_made() {
         ("classes: {3: {headroom: 400KiB}}", "classes.3.headroom", false),
         ("classes: {3: {reserve: 20KiB}}", "classes.3.reserve", false),
         ("buffer: {size: 20MiB}", "buffer.size", false),
+        ("buffer: {queue_policy: abm}", "buffer.queue_policy", false),
         ("fdb: {ageing: 20s}", "fdb.ageing", false),
         ("lcores: {poll_gap: 30us}", "lcores.poll_gap", false),
         ("metrics: 127.0.0.1:9999", "metrics", false),

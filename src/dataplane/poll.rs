@@ -45,12 +45,22 @@ impl<P: Packet> Pipeline<P> {
         if !mutant::is(Mutant::TallyReadLast) {
             self.collect_releases();
         }
+        if self.abm.is_some() {
+            self.measure_drains(now);
+        }
         self.resume_peers(io, now);
         let received = self.receive_all(io, scratch, now);
         if mutant::is(Mutant::TallyReadLast) {
             self.collect_releases();
         }
         received
+    }
+
+    /// Measures drain rates and congested queues for ABM.
+    #[inline(never)]
+    fn measure_drains(&mut self, now: Ticks) {
+        let Self { abm: Some(abm), egress, ports, queue_rule, telemetry, .. } = self else { return };
+        abm.poll(egress.waiting, (ports, queue_rule), &telemetry.counters.ports, now);
     }
 
     /// Adapts the size of bursts to the poll before, which ends `now`.

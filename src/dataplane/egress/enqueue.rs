@@ -215,7 +215,8 @@ impl<P: Packet> Egress<P> {
         let of_port = || state.queues.iter().map(|queue| queue.cells()).sum();
         let cells = if mutant::is(Mutant::QueueOfPort) { of_port() } else { queue.cells() };
         let elsewhere = state.elsewhere(handed.desc.queue());
-        let depth = QueueDepth { cells: cells + elsewhere.cells, bytes: queue.bytes() + elsewhere.bytes };
+        let drain = state.drains[handed.desc.queue()];
+        let depth = QueueDepth { cells: cells + elsewhere.cells, bytes: queue.bytes() + elsewhere.bytes, drain };
         rule.admit(handed.desc.queue(), handed.request(), depth, pool, || self.rng.roll()).map_err(DropReason::from)
     }
 

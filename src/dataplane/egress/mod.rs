@@ -1,5 +1,8 @@
 //! Egress: schedules frames of the queues, marks them, transmits them and releases their cells.
 
+pub(crate) mod abm;
+#[cfg(test)]
+mod abm_tests;
 mod choose;
 mod chosen;
 pub(crate) mod enqueue;

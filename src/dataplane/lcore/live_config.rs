@@ -11,7 +11,7 @@ use crate::dataplane::pipeline::Pipeline;
 use crate::dataplane::spec::{QueueSpec, SwitchSpec};
 use crate::dataplane::telemetry::drops::DropReason;
 use crate::io::Packet;
-use crate::mmu::{GroupProfile, QueueAdmission};
+use crate::mmu::GroupProfile;
 use crate::pfc::WatchdogSpec;
 use crate::qos::{MaxRate, QueueDiscipline, Rewrite};
 use crate::sets::CLASSES;
@@ -104,7 +104,7 @@ impl<P: Packet> Pipeline<P> {
     /// its new threshold turns XOFF with its next frame; a group below its new XON level gets XON in the next poll.
     #[cold]
     pub fn apply(&mut self, live_config: &LiveConfig) {
-        self.queue_rule = QueueAdmission::new(live_config.queues.map(|queue| queue.admission()));
+        self.queue_rule.set_profiles(live_config.queues.map(|queue| queue.admission()));
         let disciplines = live_config.queues.map(|queue| queue.discipline);
         for (port, live_config) in live_config.ports.iter().enumerate() {
             // For all ports, because frames of this lcore leave by the ports of others too.

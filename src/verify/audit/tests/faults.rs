@@ -56,6 +56,7 @@ fn spec(policy: HeadroomPolicy) -> SwitchSpec {
         lcores: 1,
         floods_lossless: false,
         hpcc: crate::mmu::HpccRules::NONE,
+        abm: None,
         telemetry_queues: ClassSet::EMPTY,
         routing: None,
     }
@@ -188,7 +189,7 @@ fn crowded(bed: &mut Bed) -> Check {
 fn lossy_drop_within_the_audited_limits_is_found() {
     type Change = fn(&mut SwitchSpec);
     const fn limit(cells: u32) -> Option<QueueLimit> {
-        Some(QueueLimit { threshold: Threshold::Static(Cells(cells)) })
+        Some(QueueLimit { threshold: Threshold::Static(Cells(cells)), abm: false })
     }
     let cases: [(DropReason, Change, Change); 3] = [
         (DropReason::Threshold, |_| (), |spec| spec.ports[0].buffer.groups[0].threshold = Threshold::Static(Cells(90))),
