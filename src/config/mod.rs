@@ -190,6 +190,7 @@ pub(crate) fn build(root: &Item<'_>, overrides: &Overrides) -> Option<Config> {
         floods_lossless: false,
         hpcc: crate::mmu::HpccRules::NONE,
         abm,
+        reverie: false,
         telemetry_queues: (0..CLASSES).filter(|&class| classes[class].settings.telemetry).collect(),
         routing,
     };

@@ -95,7 +95,7 @@ impl<P: Packet> Pipeline<P> {
         assert!(spec.ports.iter().all(|port| usize::from(port.lcore) < lcores), "a port is on a missing lcore");
         assert!(spec.routing.is_none() || ports < MAX_PORTS, "the router needs a port number");
         assert!(spec.classes.is_valid(), "a class map beyond eight classes");
-        assert!(P::EMULATES || spec.hpcc.is_empty(), "only simulated switches decide by other rules");
+        assert!(P::EMULATES || spec.hpcc.is_empty() && !spec.reverie, "only simulated switches decide by other rules");
         let has_guests = counters.guests.len() == lcores;
         assert!(spec.joint_ports().is_empty() || has_guests, "joint ports need the counters of `Counters::of`");
         let parts = Mesh::fleet(spec).into_iter().zip(Forwarder::fleet(spec, hz)).zip(Buffer::fleet(spec));

@@ -10,7 +10,7 @@ use crate::dataplane::ingress::rx_queues::RxQueues;
 use crate::dataplane::telemetry::counters::Counters;
 use crate::dataplane::telemetry::drops::DropReason;
 use crate::headroom::{PACING_SLACK, bursts_per_poll};
-use crate::mmu::{LimitPart, PortLedger};
+use crate::mmu::{DepthFilter, LimitPart, PortLedger};
 use crate::pfc::{PfcMode, PortPfc, PortPfcSpec, PriorityMap};
 use crate::qos::{MaxRate, QueueShapers, Scheduler, Shaper};
 use crate::sets::{CLASSES, ClassSet, LEAST_BURST, PortSet};
@@ -48,6 +48,8 @@ pub(crate) struct Port {
     pub waiting: ClassSet,
     /// With ABM, the drain rate of each queue.
     pub drains: [LimitPart; CLASSES],
+    /// With Reverie, the filtered depth of each queue.
+    pub filters: Option<Box<[DepthFilter; CLASSES]>>,
     /// Frames at the head of each queue that must be discarded, with the reason, and the queues that have any. No poll
     /// discards a whole queue, because the other ports would wait for longer than any headroom allows.
     pub discard: [(u32, DropReason); CLASSES],
@@ -101,6 +103,7 @@ impl Port {
             queues: Default::default(),
             waiting: ClassSet::EMPTY,
             drains: [LimitPart::ONE; CLASSES],
+            filters: switch.reverie.then(Box::default),
             discard: [(0, DropReason::Shutdown); CLASSES],
             discarding: ClassSet::EMPTY,
             scheduler: Scheduler::new(switch.queues.map(|queue| queue.discipline)),

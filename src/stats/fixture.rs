@@ -74,6 +74,7 @@ pub fn slow(rate: BitRate) -> SwitchView {
         floods_lossless: false,
         hpcc: crate::mmu::HpccRules::NONE,
         abm: None,
+        reverie: false,
         telemetry_queues: ClassSet::EMPTY,
         routing: None,
         ports: vec![port(0), port(1)],

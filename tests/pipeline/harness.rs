@@ -83,6 +83,7 @@ pub fn spec(ports: usize) -> SwitchSpec {
         floods_lossless: false,
         hpcc: holdfast::mmu::HpccRules::NONE,
         abm: None,
+        reverie: false,
         telemetry_queues: ClassSet::EMPTY,
         routing: None,
     }

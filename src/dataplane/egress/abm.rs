@@ -1,14 +1,14 @@
 //! The measurements of Active Buffer Management: congested queues, and the drain rate of each queue.
 //!
 //! They are made at the begin of a poll, once in each interval, while some port has frames. Only ports with frames are
-//! visited. A drain rate is measured at ports that had frames at both ends of the interval. All bytes on the wire count,
-//! from the counters of sent frames, so that a packet costs nothing here.
+//! visited. A drain rate is measured at ports that had frames at both ends of the interval. It counts all bytes on the
+//! wire, from the counters of sent frames, so that a packet costs nothing here.
 
 use crossbeam_utils::CachePadded;
 
-use super::super::port::Port;
-use super::super::spec::SwitchSpec;
-use super::super::telemetry::counters::{Counter, PortCounters};
+use crate::dataplane::port::Port;
+use crate::dataplane::spec::SwitchSpec;
+use crate::dataplane::telemetry::counters::{Counter, PortCounters};
 use crate::headroom::WIRE_OVERHEAD;
 use crate::mmu::{AbmSpec, Congestion, LimitPart, QueueAdmission};
 use crate::sets::{CLASSES, PortSet};
@@ -18,6 +18,9 @@ use crate::units::{BitRate, Bytes, Nanos, Ticks};
 #[derive(Debug)]
 pub(crate) struct AbmMeter {
     spec: AbmSpec,
+    /// Whether depths are filtered and no drain rates measured.
+    reverie: bool,
+    cell: Bytes,
     hz: u64,
     /// The interval in ticks.
     interval: u64,
@@ -45,6 +48,8 @@ impl AbmMeter {
     pub fn fleet(spec: &SwitchSpec, hz: u64) -> Vec<Option<Box<Self>>> {
         let meter = |(abm, congestion): (AbmSpec, Congestion)| Self {
             spec: abm,
+            reverie: spec.reverie,
+            cell: spec.buffer.cell,
             hz,
             interval: (u128::from(abm.interval.0) * u128::from(hz) / 1_000_000_000) as u64,
             rates: spec.ports.iter().map(|port| port.rate).collect(),
@@ -110,10 +115,10 @@ impl AbmMeter {
         self.slowed = PortSet::EMPTY;
         for port in (waiting | before).iter() {
             let (state, could) = (&mut ports[port], self.rates[port].bytes_in(elapsed));
-            let is_whole = self.began.contains(port) && waiting.contains(port);
+            let is_whole = !self.reverie && self.began.contains(port) && waiting.contains(port);
             let now = if is_whole { sent(&counters[port]) } else { self.sent[port] };
             for queue in queues.iter() {
-                let depth = state.queues[queue].bytes();
+                let depth = self.depth(state, queue);
                 sums[queue] += self.spec.congestion(depth);
                 let sent = Bytes(now[queue] - self.sent[port][queue]);
                 state.drains[queue] = if is_whole { self.spec.drain(depth, sent, could) } else { LimitPart::ONE };
@@ -123,6 +128,12 @@ impl AbmMeter {
             }
         }
         self.publish(&sums, rule);
+    }
+
+    /// Returns the depth by which a queue is congested.
+    fn depth(&self, port: &Port, queue: usize) -> Bytes {
+        let held = &port.queues[queue];
+        port.filters.as_ref().map_or(held.bytes(), |filters| filters[queue].of(held.cells()).to_bytes(self.cell))
     }
 
     /// Publishes the congestion of the own ports, and applies that of all ports.

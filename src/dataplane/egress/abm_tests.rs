@@ -154,7 +154,7 @@ fn congested_queues_of_another_lcore_count_at_the_next_interval() {
 /// One poll of a random trace: time since the one before, and for each port its depth and the frames sent since.
 type Step = (u64, [(u32, u64); 3]);
 
-/// What a meter must have measured, from the whole history of polls with their time, depths and frames ever sent.
+/// Measurements that a meter must have after a history of polls with their time, depths and frames ever sent.
 #[derive(Debug, PartialEq)]
 struct Measured {
     drains: [LimitPart; 3],

@@ -214,6 +214,10 @@ impl<P: Packet> Egress<P> {
         let queue = &state.queues[handed.desc.queue()];
         let of_port = || state.queues.iter().map(|queue| queue.cells()).sum();
         let cells = if mutant::is(Mutant::QueueOfPort) { of_port() } else { queue.cells() };
+        let cells = match &state.filters {
+            Some(filters) if P::EMULATES => filters[handed.desc.queue()].of(cells),
+            _ => cells,
+        };
         let elsewhere = state.elsewhere(handed.desc.queue());
         let drain = state.drains[handed.desc.queue()];
         let depth = QueueDepth { cells: cells + elsewhere.cells, bytes: queue.bytes() + elsewhere.bytes, drain };

@@ -65,7 +65,7 @@ impl LimitPart {
     #[inline]
     #[must_use]
     pub fn of(self, limit: Cells) -> Cells {
-        Cells((u64::from(limit.0) * u64::from(self.0) >> 16) as u32)
+        Cells(((u64::from(limit.0) * u64::from(self.0)) >> 16) as u32)
     }
 
     /// Returns the part in parts of 2^16.

@@ -8,11 +8,13 @@
 //! not ECN-capable. With ABM ([`AbmSpec`]) the queue may use a part of that threshold.
 
 mod abm;
+mod filter;
 mod reserves;
 #[cfg(test)]
 mod tests;
 
 pub use abm::{AbmSpec, Congestion, LimitPart};
+pub use filter::DepthFilter;
 pub use reserves::QueueReserves;
 
 use super::QueueLimit;
@@ -228,10 +230,9 @@ impl QueueAdmission {
     }
 
     /// Whether [`QueueAdmission::admit`] would accept every frame of a burst, in any order. `pool` is not charged for
-    /// them yet. `deepest` returns the largest depth of a queue number among the burst's egress ports, and `slowest` the
-    /// lowest drain rate, for ABM.
-    /// `draws` is whether some lossy frame needs a draw of WRED. True is exact for queues of this lcore: another lcore
-    /// judges its own again. False may be pessimistic.
+    /// them yet. `deepest` returns the largest depth of a queue number among the burst's egress ports, and for ABM
+    /// `slowest` returns their lowest drain rate. `draws` is whether some lossy frame needs a draw of WRED. True is
+    /// exact for queues of this lcore: another lcore judges its own again. False may be pessimistic.
     #[inline(always)]
     #[must_use]
     pub fn admit_burst(

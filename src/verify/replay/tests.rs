@@ -57,6 +57,7 @@ pub(super) fn switch(lossless: Threshold) -> Replay {
         floods_lossless: false,
         hpcc: crate::mmu::HpccRules::NONE,
         abm: None,
+        reverie: false,
         telemetry_queues: ClassSet::EMPTY,
         routing: None,
     })

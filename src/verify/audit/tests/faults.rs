@@ -57,6 +57,7 @@ fn spec(policy: HeadroomPolicy) -> SwitchSpec {
         floods_lossless: false,
         hpcc: crate::mmu::HpccRules::NONE,
         abm: None,
+        reverie: false,
         telemetry_queues: ClassSet::EMPTY,
         routing: None,
     }
