@@ -188,7 +188,7 @@ impl QueueAdmission {
             return QueueVerdict::Accept;
         }
         if let Some(limit) = &profile.limit
-            && !pool.unreserved().is_some_and(|free| after <= self.limit(queue, limit, depth.drain, free))
+            && pool.unreserved().is_none_or(|free| after > self.limit(queue, limit, depth.drain, free))
         {
             return QueueVerdict::OverLimit;
         }
