@@ -42,15 +42,17 @@ use self::checks::{paths, summary};
 use self::sections::classes::Class;
 use self::sections::ports::{Common, Context, Port};
 use self::sections::preset::Preset;
-use self::sections::{api, buffer, classes, hosts, lcores, maps, max_rate, ports, routing, stuck, system, watchdog};
+use self::sections::{
+    api, buffer, classes, hosts, lcores, maps, max_rate, ports, queue_policy, routing, stuck, system, watchdog,
+};
 use self::yaml::count;
 use self::yaml::names::Unique;
 use self::yaml::read::{Item, Report};
 use self::yaml::{Node, Shape};
 use crate::dataplane::{PortSpec, QueueSpec, SwitchSpec};
-use crate::mmu::{PortProfile, QueueLimit};
+use crate::mmu::{AbmSpec, PortProfile, QueueLimit};
 use crate::pfc::{PfcMode, WatchdogSpec};
-use crate::sets::CLASSES;
+use crate::sets::{CLASSES, ClassSet};
 use crate::units::{Bytes, Cells};
 
 const KEYS: &[&str] = &[
@@ -152,6 +154,7 @@ pub(crate) fn build(root: &Item<'_>, overrides: &Overrides) -> Option<Config> {
     maps.check_ports(&ports, &classes);
     ports::check_classes(&ports, &classes);
     max_rate::check(&ports, &classes, &maps);
+    queue_policy::check(buffer.queue_policy.as_ref(), &ports, &classes);
     if report.errors() > errors {
         // The sums would be wrong too, and their errors would add nothing.
         return None;
@@ -171,16 +174,23 @@ pub(crate) fn build(root: &Item<'_>, overrides: &Overrides) -> Option<Config> {
 
     let (routing, router_defaults) = routing.map(|routing| (routing.spec, routing.defaults)).unzip();
     let devices = ports.iter().map(|port| port.device.clone()).collect();
+    let abm = buffer.queue_policy.as_ref().map(|(_, spec)| *spec);
+    let [_, queues] = maps.used();
     let switch = SwitchSpec {
-        queues: std::array::from_fn(|class| queue_spec(&classes[class], plan.queue_reserves[class], plan.buffer.cell)),
+        queues: std::array::from_fn(|class| {
+            let limit = queue_limit(&classes[class], abm, plan.buffer.cell);
+            queue_spec(&classes[class], plan.queue_reserves[class], limit)
+        }),
         buffer: plan.buffer,
-        ports: port_specs(ports, &classes, (&plan.ports, marks), overrides),
+        ports: port_specs(ports, (&classes, queues), (&plan.ports, marks), overrides),
         classes: maps.classes,
         fdb,
         poll_gap,
         lcores: lcores.count,
         floods_lossless: false,
         hpcc: crate::mmu::HpccRules::NONE,
+        abm,
+        reverie: false,
         telemetry_queues: (0..CLASSES).filter(|&class| classes[class].settings.telemetry).collect(),
         routing,
     };
@@ -221,14 +231,14 @@ fn backlog_marks(
 /// The ports as the dataplane takes them.
 fn port_specs(
     ports: Vec<Port<'_>>,
-    classes: &[Class<'_>; CLASSES],
+    (classes, queues): (&[Class<'_>; CLASSES], ClassSet),
     (profiles, marks): (&[PortProfile], Vec<Option<u32>>),
     overrides: &Overrides,
 ) -> Vec<PortSpec> {
     let watchdogs = watchdog::of_ports(&ports);
     let parts = ports.into_iter().zip(profiles).zip(watchdogs).zip(marks);
     let specs = parts.map(|(((port, profile), watchdog), mark)| {
-        let max_rates = max_rate::of_port(&port, classes);
+        let max_rates = max_rate::of_port(&port, classes, queues);
         let port = PortSpec { max_rates, ..port_spec(port, *profile, watchdog, mark) };
         if overrides.pfc == Some(PfcMode::Off) { without_pfc(port) } else { port }
     });
@@ -267,13 +277,14 @@ fn without_pfc(port: PortSpec) -> PortSpec {
     PortSpec { pfc: PfcMode::Off, watchdog: None, backlog_mark: None, ..port }
 }
 
-fn queue_spec(class: &Class<'_>, reserve: Cells, cell: Bytes) -> QueueSpec {
+/// The limit of the queue of a lossy class.
+fn queue_limit(class: &Class<'_>, abm: Option<AbmSpec>, cell: Bytes) -> Option<QueueLimit> {
+    let threshold = class.settings.queue_limit.threshold(cell);
+    let limit = QueueLimit { threshold, abm: abm.is_some() && queue_policy::is_limited(class) };
+    (!class.settings.lossless).then_some(limit)
+}
+
+fn queue_spec(class: &Class<'_>, reserve: Cells, limit: Option<QueueLimit>) -> QueueSpec {
     let settings = &class.settings;
-    let limit = QueueLimit { threshold: settings.queue_limit.threshold(cell) };
-    QueueSpec {
-        discipline: settings.scheduler,
-        wred: settings.wred,
-        limit: (!settings.lossless).then_some(limit),
-        reserve,
-    }
+    QueueSpec { discipline: settings.scheduler, wred: settings.wred, limit, reserve }
 }

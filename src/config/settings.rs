@@ -73,7 +73,7 @@ pub fn differences(running: &Config, wanted: &Config) -> Vec<Difference> {
             key: place.1.clone(),
             before: value(old),
             after: value(new),
-            is_live: old.or(new).is_some_and(|setting| setting.is_live),
+            is_live: old.into_iter().chain(new).all(|setting| setting.is_live),
         };
         let is_same = |other: &&mut Difference| {
             let same =
@@ -126,7 +126,9 @@ fn settings(config: &Config) -> Settings {
         for (queue, maximum) in port.max_rates.iter().enumerate() {
             let of = class_or(&config.switch.classes.tc_to_queue, queue, "queue");
             let value = maximum.map_or("off".to_owned(), |maximum| words::max_rate(&maximum));
-            list.live_if_rounded(!config.switch.may_be_joint(index), format!("{of}.max_rate"), value, *maximum);
+            // A joint port has no maximum rate, and gets one owner with its first one.
+            let is_live = port.is_limited() || !config.switch.may_be_joint(index);
+            list.live_if_rounded(is_live, format!("{of}.max_rate"), value, *maximum);
         }
     }
     list.settings
@@ -218,6 +220,7 @@ fn of_switch(switch: &SwitchSpec, list: &mut List) {
     let plan = &switch.buffer;
     list.fixed_rounded("buffer.cell", plan.cell, plan.cell);
     list.fixed("buffer.headroom.policy", policy_name(plan.policy));
+    list.fixed("buffer.queue_policy", words::queue_policy(switch.abm.as_ref()));
     let parts = [
         ("buffer.size", plan.total),
         ("reserves together", plan.reserves),

@@ -131,6 +131,7 @@ fn each_change_is_named_and_only_live_ones_can_be_made() {
         ("classes: {3: {headroom: 400KiB}}", "classes.3.headroom", false),
         ("classes: {3: {reserve: 20KiB}}", "classes.3.reserve", false),
         ("buffer: {size: 20MiB}", "buffer.size", false),
+        ("buffer: {queue_policy: abm}", "buffer.queue_policy", false),
         ("fdb: {ageing: 20s}", "fdb.ageing", false),
         ("lcores: {poll_gap: 30us}", "lcores.poll_gap", false),
         ("metrics: 127.0.0.1:9999", "metrics", false),
@@ -163,6 +164,45 @@ fn maximum_rates_of_joint_ports_need_a_restart() {
         assert_eq!(found[0].to_string(), "a, b: classes.1.max_rate: off -> 1G, burst 5.19KiB");
         assert_eq!(LiveConfig::between(&base.switch, &wanted.switch, 1_000_000_000).is_some(), is_live);
     }
+}
+
+/// The burst of a maximum rate follows the weight of its class. The port has one owner before and after.
+#[test]
+fn scheduler_of_a_limited_queue_is_live_at_a_port_that_stays_owned() {
+    let at = |class: &str, more: &str| {
+        let ports = "[{name: a, device: ring, speed: 10G}, {name: b, device: ring, speed: 10G}]";
+        let hosts = "[{name: h1, port: a}, {name: h2, port: b}]";
+        let text = format!("lcores: {{count: 2}}\nports: {ports}\nhosts: {hosts}\nclasses: {{{class}}}\n{more}");
+        parse("x.yaml", &text).expect("a configuration")
+    };
+    let is_live = |base: &Config, wanted: &Config| {
+        let found = differences(base, wanted);
+        assert!(!found.is_empty());
+        let is_live = found.iter().all(|found| found.is_live);
+        assert_eq!(LiveConfig::between(&base.switch, &wanted.switch, 1_000_000_000).is_some(), is_live, "{found:?}");
+        is_live
+    };
+    let base = at("1: {max_rate: 1G, scheduler: {weight: 2}}", "");
+    assert!(base.switch.joint_ports().is_empty());
+    let faster = at("1: {max_rate: 1G, scheduler: {weight: 50}}", "");
+    assert_ne!(base.switch.ports[0].max_rates, faster.switch.ports[0].max_rates, "the burst is another one");
+    assert!(is_live(&base, &faster));
+    assert!(is_live(&base, &at("1: {max_rate: 1G, scheduler: {weight: 2}}, 2: {max_rate: 2G}", "")));
+    assert!(!is_live(&base, &at("1: {scheduler: {weight: 2}}", "")), "the ports become joint");
+}
+
+/// Class 1 waits in queue 0, so that queue 1 and its maximum do not exist.
+#[test]
+fn maximum_rate_of_a_class_without_a_queue_of_its_own_leaves_ports_joint() {
+    let ports = "[{name: a, device: ring, speed: 10G, max_rate: {1: 1G}}, {name: b, device: ring, speed: 10G}]";
+    let hosts = "[{name: h1, port: a}, {name: h2, port: b}]";
+    let of = |maps: &str| {
+        let text = format!("lcores: {{count: 2}}\nports: {ports}\nhosts: {hosts}\n{maps}\n");
+        parse("x.yaml", &text).expect("a configuration")
+    };
+    let config = of("maps: {tc_to_queue: {1: 0}}");
+    assert!(config.warnings.iter().any(|warning| warning.to_string().contains("this has no effect")));
+    assert_eq!((config.switch.joint_ports().len(), of("").switch.joint_ports().len()), (2, 1));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Settings as text for people: in the plan of `holdfast check`, and in the differences of a reload.
 
 use crate::forward::VlanMode;
-use crate::mmu::Threshold;
+use crate::mmu::{AbmSpec, Threshold};
 use crate::pfc::{PfcMode, WatchdogAction, WatchdogSpec};
 use crate::qos::{MaxRate, QueueDiscipline, Trust, WredProfile};
 use crate::units::{Bytes, Probability};
@@ -34,6 +34,14 @@ pub fn discipline(discipline: QueueDiscipline) -> String {
         QueueDiscipline::Strict => "strict".to_owned(),
         QueueDiscipline::Dwrr { weight } => format!("weight {weight}"),
     }
+}
+
+/// Formats the policy of lossy queues, as the configuration writes it.
+#[must_use]
+pub fn queue_policy(abm: Option<&AbmSpec>) -> String {
+    let written =
+        |spec: &AbmSpec| format!("{{policy: abm, interval: {}, congested: {}}}", spec.interval, spec.congested);
+    abm.map_or_else(|| "dt".to_owned(), written)
 }
 
 /// Formats the maximum rate of a queue and its burst.

@@ -9,6 +9,7 @@ use super::spec::SwitchSpec;
 use super::telemetry::Telemetry;
 use crate::dataplane::buffer::pauses::PauseState;
 use crate::dataplane::buffer::trash::Trash;
+use crate::dataplane::egress::abm::AbmMeter;
 use crate::dataplane::egress::joint::JointPorts;
 use crate::dataplane::egress::links::Links;
 use crate::dataplane::egress::queue::Queue;
@@ -48,6 +49,8 @@ pub struct Pipeline<P> {
     pub(crate) buffer: Buffer,
     /// The admission rule of the queues.
     pub(crate) queue_rule: QueueAdmission,
+    /// Measures for the rule; `None`: it is not ABM.
+    pub(crate) abm: Option<Box<AbmMeter>>,
     pub(crate) egress: Egress<P>,
     pub(crate) joint: JointPorts,
     pub(crate) mesh: Mesh<P>,
@@ -95,13 +98,13 @@ impl<P: Packet> Pipeline<P> {
         assert!(spec.ports.iter().all(|port| usize::from(port.lcore) < lcores), "a port is on a missing lcore");
         assert!(spec.routing.is_none() || ports < MAX_PORTS, "the router needs a port number");
         assert!(spec.classes.is_valid(), "a class map beyond eight classes");
-        assert!(P::EMULATES || spec.hpcc.is_empty(), "only simulated switches decide by other rules");
+        assert!(P::EMULATES || spec.hpcc.is_empty() && !spec.reverie, "only simulated switches decide by other rules");
         let has_guests = counters.guests.len() == lcores;
         assert!(spec.joint_ports().is_empty() || has_guests, "joint ports need the counters of `Counters::of`");
         let parts = Mesh::fleet(spec).into_iter().zip(Forwarder::fleet(spec, hz)).zip(Buffer::fleet(spec));
-        let parts = parts.zip(JointPorts::fleet(spec, hz)).enumerate();
+        let parts = parts.zip(JointPorts::fleet(spec, hz)).zip(AbmMeter::fleet(spec, hz)).enumerate();
         parts
-            .map(|(lcore, (((mesh, forwarder), buffer), (joint, sides)))| {
+            .map(|(lcore, ((((mesh, forwarder), buffer), (joint, sides)), abm))| {
                 let own = owned_by(lcore, spec);
                 let telemetry = Telemetry::new(counters.clone(), (lcore, own), hz, spec.poll_gap);
                 // Each lcore needs its own seed; otherwise all would mark the same frames.
@@ -118,6 +121,7 @@ impl<P: Packet> Pipeline<P> {
                     rewriter: Rewriter::new(spec),
                     buffer,
                     queue_rule: QueueAdmission::new(spec.queues.map(|queue| queue.admission())),
+                    abm,
                     egress: Egress::new(spec, seed, hz),
                     joint,
                     mesh,

@@ -43,6 +43,9 @@ impl<P: Packet> Pipeline<P> {
         if !mutant::is(Mutant::TallyReadLast) {
             self.collect_releases();
         }
+        if self.abm.is_some() {
+            self.measure_drains(now);
+        }
         self.resume_peers(io, now);
         let received = self.receive_all(io, scratch, now);
         if mutant::is(Mutant::TallyReadLast) {
@@ -57,6 +60,13 @@ impl<P: Packet> Pipeline<P> {
         self.adapt_burst_size(now);
         self.now = now;
         self.forwarder.fdb.set_time(now);
+    }
+
+    /// Measures drain rates and congested queues for ABM.
+    #[inline(never)]
+    pub(crate) fn measure_drains(&mut self, now: Ticks) {
+        let Self { abm: Some(abm), egress, ports, queue_rule, telemetry, .. } = self else { return };
+        abm.poll(egress.waiting, (ports, queue_rule), &telemetry.counters.ports, now);
     }
 
     /// Adapts the size of bursts to the poll before, which ends `now`.

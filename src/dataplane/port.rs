@@ -10,7 +10,7 @@ use crate::dataplane::ingress::rx_queues::RxQueues;
 use crate::dataplane::telemetry::counters::Counters;
 use crate::dataplane::telemetry::drops::DropReason;
 use crate::headroom::{PACING_SLACK, bursts_per_poll};
-use crate::mmu::PortLedger;
+use crate::mmu::{DepthFilter, LimitPart, PortLedger};
 use crate::pfc::{PfcMode, PortPfc, PortPfcSpec, PriorityMap};
 use crate::qos::{MaxRate, QueueShapers, Scheduler, Shaper};
 use crate::sets::{CLASSES, ClassSet, LEAST_BURST, PortSet};
@@ -46,6 +46,10 @@ pub(crate) struct Port {
     pub queues: [Queue; CLASSES],
     /// Queues that are not empty.
     pub waiting: ClassSet,
+    /// With ABM, the drain rate of each queue.
+    pub drains: [LimitPart; CLASSES],
+    /// With Reverie, the filtered depth of each queue.
+    pub filters: Option<Box<[DepthFilter; CLASSES]>>,
     /// Frames at the head of each queue that must be discarded, with the reason, and the queues that have any. No poll
     /// discards a whole queue, because the other ports would wait for longer than any headroom allows.
     pub discard: [(u32, DropReason); CLASSES],
@@ -98,6 +102,8 @@ impl Port {
             rx_queues: RxQueues::new(spec.rx_queues.into(), spec.pfc == PfcMode::Queue, lossless, hz),
             queues: Default::default(),
             waiting: ClassSet::EMPTY,
+            drains: [LimitPart::ONE; CLASSES],
+            filters: switch.reverie.then(Box::default),
             discard: [(0, DropReason::Shutdown); CLASSES],
             discarding: ClassSet::EMPTY,
             scheduler: Scheduler::new(switch.queues.map(|queue| queue.discipline)),

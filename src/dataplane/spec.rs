@@ -1,7 +1,7 @@
 //! The specification of a switch: the validated plan from which a [`super::Pipeline`] is built.
 
 use crate::forward::{FdbSpec, StaticEntry, VlanMode};
-use crate::mmu::{BufferPlan, GroupProfile, HpccRules, PortProfile, QueueLimit, QueueProfile, QueueReserves};
+use crate::mmu::{AbmSpec, BufferPlan, GroupProfile, HpccRules, PortProfile, QueueLimit, QueueProfile, QueueReserves};
 use crate::pfc::{PfcMode, WatchdogSpec};
 use crate::qos::{ClassMap, MarkMap, MaxRate, QueueDiscipline, Rewrite, Trust, WredProfile};
 use crate::route::{ROUTER_PORT, RoutingSpec};
@@ -142,6 +142,11 @@ pub struct SwitchSpec {
     /// Rules of HPCC's simulator by which the buffer decides. No configuration sets them: they are for the simulator,
     /// to explain published results.
     pub hpcc: HpccRules,
+    /// Active Buffer Management of lossy queues; `None`: Dynamic Threshold alone.
+    pub abm: Option<AbmSpec>,
+    /// Whether ABM compares filtered depths and measures no drain rates, as Reverie. No configuration sets it: it is
+    /// for the simulator, to compare.
+    pub reverie: bool,
     /// Queues whose marked packets get notes of in-band telemetry ([`crate::wire::inband`]).
     pub telemetry_queues: ClassSet,
     /// The router; `None`: the switch only bridges.
@@ -159,8 +164,8 @@ impl SwitchSpec {
     }
 
     /// Joint ports: every lcore sends by its own transmit queue, so that frames stay on the lcore that received them.
-    /// Reserves of queues and telemetry need one owner of each port, so with them there are none. A maximum rate of a
-    /// queue needs an owner of its port.
+    /// Reserves of queues, telemetry and ABM need one owner of each port, so with them there are none. A maximum rate
+    /// of a queue needs an owner of its port.
     #[must_use]
     pub fn joint_ports(&self) -> PortSet {
         (0..self.ports.len()).filter(|&port| !self.ports[port].is_limited() && self.may_be_joint(port)).collect()
@@ -169,7 +174,8 @@ impl SwitchSpec {
     /// Whether `port` is a joint port if none of its queues has a maximum rate.
     #[must_use]
     pub fn may_be_joint(&self, port: usize) -> bool {
-        let needs_owner = !self.telemetry_queues.is_empty() || self.queues.iter().any(|queue| queue.reserve > Cells(0));
+        let has_reserve = self.queues.iter().any(|queue| queue.reserve > Cells(0));
+        let needs_owner = self.abm.is_some() || !self.telemetry_queues.is_empty() || has_reserve;
         self.lcores > 1 && !needs_owner && self.ports[port].tx_queues >= self.lcores
     }
 

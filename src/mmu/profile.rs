@@ -103,15 +103,13 @@ impl PortProfile {
 pub struct QueueLimit {
     /// Limit on the queue's depth, relative to the lossy pool.
     pub threshold: Threshold,
+    /// Whether Active Buffer Management multiplies the limit ([`crate::mmu::AbmSpec`]).
+    pub abm: bool,
 }
 
-impl QueueLimit {
-    /// Whether a queue may hold `depth` cells while the lossy pool, already charged for the frame, has `free` free
-    /// cells.
-    #[inline]
-    #[must_use]
-    pub fn admits(&self, depth: Cells, free: Cells) -> bool {
-        depth <= self.threshold.limit(free)
+impl From<Threshold> for QueueLimit {
+    fn from(threshold: Threshold) -> Self {
+        Self { threshold, abm: false }
     }
 }
 

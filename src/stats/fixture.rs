@@ -73,6 +73,8 @@ pub fn slow(rate: BitRate) -> SwitchView {
         lcores: 1,
         floods_lossless: false,
         hpcc: crate::mmu::HpccRules::NONE,
+        abm: None,
+        reverie: false,
         telemetry_queues: ClassSet::EMPTY,
         routing: None,
         ports: vec![port(0), port(1)],
@@ -210,7 +212,7 @@ pub fn trouble() -> SwitchView {
     let (detection, restoration) = (Nanos(200_000_000), Nanos(300_000_000));
     spec.ports[1].watchdog = Some(WatchdogSpec { detection, restoration, action: WatchdogAction::Drop });
     spec.ports[1].pfc = PfcMode::Asymmetric;
-    spec.queues[0].limit = Some(QueueLimit { threshold: Threshold::Dynamic(Alpha::from_exponent(-2).unwrap()) });
+    spec.queues[0].limit = Some(QueueLimit::from(Threshold::Dynamic(Alpha::from_exponent(-2).unwrap())));
     spec.queues[0].reserve = Cells(15);
     switch_view.rests = vec![None, Some(Nanos(100_000))];
     let before = std::mem::replace(&mut switch_view.counters, Arc::new(Counters::new(2, 2)));

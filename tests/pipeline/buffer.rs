@@ -142,7 +142,7 @@ fn lossy_frames_drop_at_their_queue_and_never_pause() {
 #[test]
 fn flooded_frames_count_against_the_queue_limit_within_a_burst() {
     let mut spec = spec(3);
-    spec.queues[0].limit = Some(QueueLimit { threshold: Threshold::Static(Cells(10)) });
+    spec.queues[0].limit = Some(QueueLimit::from(Threshold::Static(Cells(10))));
     let mut bed = Bed::learned(&spec);
     bed.io.set_room(1, Some(0));
     for frame in (0..15).map(|number| frame(0, if number < 5 { 0xffff } else { 1 }, 0, CELL)) {

@@ -56,7 +56,7 @@ pub fn spec(ports: usize) -> SwitchSpec {
         let port = PortSpec::new(format!("p{index}"), mac, BitRate(10_000_000_000), groups);
         PortSpec { lcore: [0, LCORES - 1][index % 2], tx_queues: TX_QUEUES, ..port }
     };
-    let lossy_limit = QueueLimit { threshold: Threshold::Dynamic(Alpha::from_exponent(3).unwrap()) };
+    let lossy_limit = QueueLimit::from(Threshold::Dynamic(Alpha::from_exponent(3).unwrap()));
     let mut queues = [QueueSpec {
         discipline: QueueDiscipline::Dwrr { weight: 1 },
         wred: None,
@@ -82,6 +82,8 @@ pub fn spec(ports: usize) -> SwitchSpec {
         lcores: LCORES,
         floods_lossless: false,
         hpcc: holdfast::mmu::HpccRules::NONE,
+        abm: None,
+        reverie: false,
         telemetry_queues: ClassSet::EMPTY,
         routing: None,
     }

@@ -60,7 +60,7 @@ fn lossless_drop_explanation_states_headroom_and_held_bytes() {
 #[test]
 fn a_lossy_drop_names_the_queue_that_was_too_deep() {
     let mut spec = spec(2);
-    spec.queues[0].limit = Some(QueueLimit { threshold: Threshold::Static(Cells(7)) });
+    spec.queues[0].limit = Some(QueueLimit::from(Threshold::Static(Cells(7))));
     let mut bed = Bed::learned(&spec);
     bed.io.set_room(1, Some(0));
     for _ in 0..8 {

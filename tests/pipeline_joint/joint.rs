@@ -135,7 +135,7 @@ fn link_that_goes_down_ends_the_pause_and_the_frames_of_both_lcores() {
 #[test]
 fn queue_limit_counts_the_frames_of_both_lcores() {
     let mut spec = slow();
-    spec.queues[0].limit = Some(QueueLimit { threshold: Threshold::Static(Cells(100)) });
+    spec.queues[0].limit = Some(QueueLimit::from(Threshold::Static(Cells(100))));
     let mut bed = Bed::learned(&spec);
     for _ in 0..50 {
         bed.send(4, LOW);

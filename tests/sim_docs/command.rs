@@ -391,6 +391,10 @@ fn mmu_gives_inputs_of_hpcc_its_rules_and_sizes() {
     assert_eq!((code, stderr.as_str()), (0, ""));
     assert!(all.contains("not promised: s0 decides as HPCC's simulator (all rules); not checked: "), "{all}");
     assert!(all.contains("of 3,000 lossless frames lost") && all.contains("  36.56KiB"), "{all}");
+    // Without its sizes the headroom is the one of a run without rules.
+    let (code, rules_only, stderr) = run(&["--mmu", "hpcc", "--mmu-sizes", "holdfast"]);
+    assert_eq!((code, stderr.as_str()), (0, ""));
+    assert!(rules_only.contains("(all rules)") && !rules_only.contains("  36.56KiB"), "{rules_only}");
     let (_, one, _) = run(&["--mmu", "xon-own-departure"]);
     assert!(one.contains("not promised: s0 decides as HPCC's simulator (xon-own-departure)\n"), "{one}");
 }
@@ -399,6 +403,8 @@ fn mmu_gives_inputs_of_hpcc_its_rules_and_sizes() {
 fn mmu_without_inputs_of_hpcc_or_with_an_unknown_rule_is_refused() {
     let dir = scenario(STAR);
     let (code, _, stderr) = sim(dir.path(), &["x.yaml", "--mmu", "hpcc"]);
+    assert!(code == 2 && stderr.contains("--mmu <RULES>"), "{stderr}");
+    let (code, _, stderr) = sim(dir.path(), &["--hpcc", "c.txt", "--mmu-sizes", "holdfast"]);
     assert!(code == 2 && stderr.contains("--mmu <RULES>"), "{stderr}");
     let (code, _, stderr) = sim(dir.path(), &["--hpcc", "c.txt", "--mmu", "xon"]);
     assert!(code == 2 && stderr.contains("`xon` is not a rule of HPCC's simulator"), "{stderr}");

@@ -45,6 +45,7 @@ macro_rules! pages {
 }
 
 pages! {
+    abm "abm",
     alpha "alpha",
     buy_400g "buy-400g",
     dcqcn "dcqcn",

@@ -240,9 +240,15 @@ impl Sentence<'_> {
     fn queue_limit(&self) -> String {
         let class = usize::from(self.logged.class & 7);
         let queue = usize::from(self.look.switch_view.spec.classes.tc_to_queue[class] & 7);
-        let limit = self.look.switch_view.spec.queues[queue].limit;
-        let is_so = |threshold: Threshold| threshold.limit(self.logged.free) == self.logged.queue_limit;
-        limit.map_or("there is now no limit".to_owned(), |limit| self.limit(limit.threshold, is_so(limit.threshold)))
+        let Some(limit) = self.look.switch_view.spec.queues[queue].limit else {
+            return "there is now no limit".to_owned();
+        };
+        let whole = limit.threshold.limit(self.logged.free);
+        if limit.abm {
+            let of = self.limit(limit.threshold, self.logged.queue_limit <= whole);
+            return format!("{of}, by ABM for the congested queues and the drain rate");
+        }
+        self.limit(limit.threshold, self.logged.queue_limit == whole)
     }
 
     fn size(&self, cells: Cells) -> String {

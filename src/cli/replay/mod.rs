@@ -60,6 +60,10 @@ impl From<io::Error> for Stop {
 pub fn replay(args: &Args) -> Result<(), Failure> {
     let config = args.config.as_ref().map_or_else(|| Ok(config::embedded()), |path| config::load(path));
     let switch = config.map_err(Failure::usage)?.switch;
+    if switch.abm.is_some() {
+        let why = "ABM decides by drain rates, which a trace does not have; write `queue_policy: dt` in `buffer`";
+        return Err(Failure::usage(format!("this configuration cannot be replayed: {why}")));
+    }
     let is_stdin = args.trace.as_os_str() == "-";
     let source = if is_stdin { "<stdin>".to_owned() } else { args.trace.display().to_string() };
     let input: Box<dyn BufRead> = if is_stdin {

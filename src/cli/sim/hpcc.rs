@@ -3,13 +3,31 @@
 use std::path::Path;
 
 use holdfast::sim;
-use holdfast::sim::hpcc::Inputs;
+use holdfast::sim::hpcc::{Inputs, MmuSizes};
 use holdfast::units::Nanos;
 
 use super::super::print;
 use super::claims::Claims;
 use super::interrupt::First;
 use super::progress::Progress;
+
+/// Sizes of buffers of switches with `--mmu`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Sizes {
+    /// HPCC's simulator
+    Hpcc,
+    /// Holdfast: a difference comes from the rules alone
+    Holdfast,
+}
+
+impl From<Sizes> for MmuSizes {
+    fn from(sizes: Sizes) -> Self {
+        match sizes {
+            Sizes::Hpcc => Self::Hpcc,
+            Sizes::Holdfast => Self::Holdfast,
+        }
+    }
+}
 use super::{Args, Failure, Run, claim, files, found, listen, show, verdict, warnings, write_files};
 
 pub fn run(args: &Args, config: &Path) -> Result<(), Failure> {
@@ -20,7 +38,8 @@ pub fn run(args: &Args, config: &Path) -> Result<(), Failure> {
     for file in inputs.files() {
         claims.read(file, "the input");
     }
-    let mut prepared = inputs.prepare(args.seed, args.mmu.unwrap_or_default()).map_err(Failure::usage)?;
+    let mut prepared =
+        inputs.prepare(args.seed, (args.mmu.unwrap_or_default(), args.mmu_sizes.into())).map_err(Failure::usage)?;
     claim(args, &["hpcc".to_owned()], &mut claims)?;
     for path in prepared.output_paths() {
         claims.write(path, "--hpcc")?;

@@ -48,10 +48,13 @@ pub struct Args {
     /// Run the configuration of HPCC's simulator, with its topology and flows, and write its output files: docs/hpcc.md
     #[arg(long, value_name = "CONFIG", conflicts_with_all = ["scenario", "random", "variant", "trace", "csv", "out"])]
     hpcc: Option<PathBuf>,
-    /// With --hpcc, decide as HPCC's simulator and with its sizes: `hpcc` for all of its rules, or names of rules with
+    /// With --hpcc, decide as HPCC's simulator: `hpcc` for all of its rules, or names of rules with
     /// commas between them: docs/mmu-rules.md
     #[arg(long, value_name = "RULES", requires = "hpcc", conflicts_with_all = ["scenario", "random"])]
     mmu: Option<HpccRules>,
+    /// With --mmu, sizes of reserves, headroom and thresholds: those of HPCC's simulator, or the ones without --mmu
+    #[arg(long, value_name = "SIZES", value_enum, requires = "mmu", default_value = "hpcc")]
+    mmu_sizes: hpcc::Sizes,
     /// Number of random fabrics [default: 10000 without --for]
     #[arg(long, requires = "random", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,

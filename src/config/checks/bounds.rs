@@ -23,6 +23,8 @@ pub const CELLS: (Bytes, Bytes) = (Bytes(64), Bytes(16 << 10));
 pub const LOWEST_MAX_RATE: BitRate = BitRate(1_000_000);
 /// Smallest and largest burst of a queue with a maximum rate.
 pub const BURSTS: (Bytes, Bytes) = (Bytes(100), Bytes(64 << 20));
+/// Shortest and longest time between two measurements of ABM.
+pub const ABM_INTERVALS: (Nanos, Nanos) = (Nanos(1_000), Nanos(100_000_000));
 /// Smallest and largest MTU.
 pub const MTUS: (u16, u16) = (256, 9600);
 
@@ -86,6 +88,16 @@ pub fn poll_gap(text: &str) -> Result<Nanos, String> {
     let gap: Nanos = parse(text)?;
     let right = (Nanos(1)..=LONGEST_POLL_GAP).contains(&gap);
     right.then_some(gap).ok_or_else(|| format!("`{text}` is not a poll gap; write from 1ns to {LONGEST_POLL_GAP}"))
+}
+
+/// Reads the time between two measurements of ABM.
+///
+/// # Errors
+/// A message that names the valid values.
+pub fn abm_interval(text: &str) -> Result<Nanos, String> {
+    let interval: Nanos = parse(text)?;
+    let right = (ABM_INTERVALS.0..=ABM_INTERVALS.1).contains(&interval);
+    right.then_some(interval).ok_or_else(|| format!("`{text}` is not an interval of ABM; write from 1us to 100ms"))
 }
 
 /// Reads the size of a buffer cell.

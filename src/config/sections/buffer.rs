@@ -7,17 +7,18 @@ use super::maps::Maps;
 use super::policy::{self, Policy};
 use super::ports::{self, Common, Port};
 use super::preset::ClassSettings;
+use super::queue_policy;
 use crate::config::checks::bounds;
 use crate::config::checks::levers::Levers;
 use crate::config::overrides::Overrides;
 use crate::config::yaml::read::Item;
 use crate::dataplane::frame::desc::MAX_CELLS;
 use crate::headroom::{SmallPackets, headroom, largest_frame};
-use crate::mmu::{BufferPlan, GroupProfile, HeadroomPolicy, PortProfile, Threshold};
+use crate::mmu::{AbmSpec, BufferPlan, GroupProfile, HeadroomPolicy, PortProfile, Threshold};
 use crate::sets::CLASSES;
 use crate::units::{Bytes, Cells};
 
-const KEYS: &[&str] = &["size", "cell", "headroom", "small_packets", "lossy", "shared", "port_reserve"];
+const KEYS: &[&str] = &["size", "cell", "headroom", "small_packets", "lossy", "shared", "port_reserve", "queue_policy"];
 
 const DEFAULT_SIZE: Bytes = Bytes(12 << 20);
 pub(crate) const SMALLEST_SIZE: Bytes = Bytes(64 << 10);
@@ -78,6 +79,7 @@ pub struct Buffer<'a> {
     pub small_packets: SmallPackets,
     /// For ports without a reserve of their own; indexed by `lossless as usize`.
     port_reserve: [Option<Bytes>; 2],
+    pub queue_policy: Option<(Item<'a>, AbmSpec)>,
 }
 
 /// The division of the buffer.
@@ -114,6 +116,7 @@ pub fn read<'a>(item: Option<Item<'a>>, root: &Item<'a>, overrides: &Overrides) 
         policy: policy::read(get("headroom"), overrides.headroom),
         small_packets: get("small_packets").and_then(|item| item.parse()).unwrap_or_default(),
         port_reserve: get("port_reserve").map(|item| ports::read_reserve(&item)).unwrap_or_default(),
+        queue_policy: queue_policy::read(get("queue_policy")),
         item: item.unwrap_or_else(|| root.child("buffer")),
         lossy_item,
         shared_item,

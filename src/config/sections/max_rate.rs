@@ -7,7 +7,7 @@ use crate::config::checks::bounds;
 use crate::config::yaml::read::Item;
 use crate::headroom::{PACING_SLACK, largest_frame};
 use crate::qos::MaxRate;
-use crate::sets::CLASSES;
+use crate::sets::{CLASSES, ClassSet};
 use crate::units::{BitRate, Bytes};
 
 /// A maximum rate as it is written.
@@ -75,10 +75,13 @@ pub fn check(ports: &[Port<'_>], classes: &[Class<'_>; CLASSES], maps: &Maps<'_>
     }
 }
 
-/// The maximum rates of the queues of `port`. One of the switch that is not below the rate of the port limits nothing
-/// there.
-pub fn of_port(port: &Port<'_>, classes: &[Class<'_>; CLASSES]) -> [Option<MaxRate>; CLASSES] {
+/// The maximum rates of the queues of `port`. One of a class without a queue of its own has no effect, and one of the
+/// switch that is not below the rate of the port limits nothing there.
+pub fn of_port(port: &Port<'_>, classes: &[Class<'_>; CLASSES], queues: ClassSet) -> [Option<MaxRate>; CLASSES] {
     std::array::from_fn(|queue| {
+        if !queues.contains(queue) {
+            return None;
+        }
         let settings = &classes[queue].settings;
         let written = match &port.max_rates[queue] {
             Some((_, written)) => *written,

@@ -12,6 +12,7 @@ pub(super) mod max_rate;
 pub(crate) mod policy;
 pub(crate) mod ports;
 pub(super) mod preset;
+pub(super) mod queue_policy;
 pub(super) mod routing;
 pub(super) mod stuck;
 pub(super) mod system;

@@ -180,7 +180,9 @@ impl Buffer {
                 .max()
                 .unwrap_or_default()
         };
-        rule.admit_burst(request, self.lossy_pool(), draws, deepest)
+        let slowest =
+            |queue: usize| demand.egresses.iter().map(|egress| ports[egress].drains[queue]).min().unwrap_or_default();
+        rule.admit_burst(request, self.lossy_pool(), draws, deepest, slowest)
     }
 
     /// Charges a frame from ingress port `port` to `egress` to its priority group. A lossy frame that its group refuses

@@ -214,8 +214,13 @@ impl<P: Packet> Egress<P> {
         let queue = &state.queues[handed.desc.queue()];
         let of_port = || state.queues.iter().map(|queue| queue.cells()).sum();
         let cells = if mutant::is(Mutant::QueueOfPort) { of_port() } else { queue.cells() };
+        let cells = match &state.filters {
+            Some(filters) if P::EMULATES => filters[handed.desc.queue()].of(cells),
+            _ => cells,
+        };
         let elsewhere = state.elsewhere(handed.desc.queue());
-        let depth = QueueDepth { cells: cells + elsewhere.cells, bytes: queue.bytes() + elsewhere.bytes };
+        let drain = state.drains[handed.desc.queue()];
+        let depth = QueueDepth { cells: cells + elsewhere.cells, bytes: queue.bytes() + elsewhere.bytes, drain };
         rule.admit(handed.desc.queue(), handed.request(), depth, pool, || self.rng.roll()).map_err(DropReason::from)
     }
 

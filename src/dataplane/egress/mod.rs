@@ -1,5 +1,8 @@
 //! Egress: schedules frames of the queues, marks them, transmits them and releases their cells.
 
+pub(crate) mod abm;
+#[cfg(test)]
+mod abm_tests;
 mod choose;
 mod chosen;
 pub(crate) mod enqueue;
@@ -24,7 +27,7 @@ use self::stamp::Stamper;
 use super::buffer::Buffer;
 use super::port::Port;
 use super::spec::SwitchSpec;
-use crate::dataplane::egress::queue::Slab;
+use crate::dataplane::egress::queue::{Queue, Slab};
 use crate::dataplane::frame::desc::FrameDesc;
 use crate::dataplane::frame::run::Run;
 use crate::dataplane::telemetry::counters::PortCounters;
@@ -136,6 +139,9 @@ impl<P: Packet> Egress<P> {
         }
         io.tx(number, &mut self.posted);
         let taken = posted - self.posted.len();
+        if P::EMULATES && port.filters.is_some() {
+            self.filter_depths(port, taken);
+        }
         self.release(taken, &chosen, buffer, counters);
         port.takes_all = self.posted.is_empty();
         if !port.takes_all {
@@ -160,6 +166,21 @@ impl<P: Packet> Egress<P> {
                 port.waiting.insert(queue);
                 reserves.update(number, queue, before, before + desc.cells());
             }
+        }
+    }
+
+    /// Moves the filtered depths of Reverie for each of the first `taken` frames of the posted ones.
+    #[cold]
+    fn filter_depths(&self, port: &mut Port, taken: usize) {
+        let Port { queues, filters: Some(filters), .. } = port else { return };
+        let mut depths = queues.each_ref().map(Queue::cells);
+        for desc in &self.charges {
+            depths[desc.queue()] += desc.cells();
+        }
+        for desc in self.charges.iter().take(taken) {
+            let queue = desc.queue();
+            depths[queue] -= desc.cells();
+            filters[queue].depart(depths[queue]);
         }
     }
 

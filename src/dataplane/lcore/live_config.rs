@@ -11,7 +11,7 @@ use crate::dataplane::pipeline::Pipeline;
 use crate::dataplane::spec::{QueueSpec, SwitchSpec};
 use crate::dataplane::telemetry::drops::DropReason;
 use crate::io::Packet;
-use crate::mmu::{GroupProfile, QueueAdmission};
+use crate::mmu::GroupProfile;
 use crate::pfc::WatchdogSpec;
 use crate::qos::{MaxRate, QueueDiscipline, Rewrite};
 use crate::sets::{CLASSES, PortSet};
@@ -61,8 +61,8 @@ impl LiveConfig {
 fn overlaid(running: &SwitchSpec, wanted: &SwitchSpec) -> SwitchSpec {
     let mut spec = running.clone();
     for (index, (port, new)) in spec.ports.iter_mut().zip(&wanted.ports).enumerate() {
-        // A joint port would get an owner, or lose it.
-        if !running.may_be_joint(index) {
+        // A joint port would get an owner with its first maximum rate, and lose it with the last one.
+        if !running.may_be_joint(index) || port.is_limited() == new.is_limited() {
             port.max_rates = new.max_rates;
         }
         (port.trust, port.port_class, port.marks) = (new.trust, new.port_class, new.marks.clone());
@@ -104,7 +104,7 @@ impl<P: Packet> Pipeline<P> {
     /// its new threshold turns XOFF with its next frame; a group below its new XON level gets XON in the next poll.
     #[cold]
     pub fn apply(&mut self, live_config: &LiveConfig) {
-        self.queue_rule = QueueAdmission::new(live_config.queues.map(|queue| queue.admission()));
+        self.queue_rule.set_profiles(live_config.queues.map(|queue| queue.admission()));
         let disciplines = live_config.queues.map(|queue| queue.discipline);
         for (port, live_config) in live_config.ports.iter().enumerate() {
             // For all ports, because frames of this lcore leave by the ports of others too.

@@ -6,6 +6,7 @@ use crate::dataplane::pipeline::Pipeline;
 use crate::dataplane::port::Port;
 use crate::dataplane::telemetry::counters::Counter;
 use crate::io::{Packet, Ports};
+use crate::sets::PortSet;
 use crate::units::Ticks;
 
 impl<P: Packet> Pipeline<P> {
@@ -42,8 +43,13 @@ impl<P: Packet> Pipeline<P> {
     pub(crate) fn settle(&mut self, now: Ticks) {
         self.begin(now);
         self.collect_releases();
+        if self.abm.is_some() {
+            self.measure_drains(now);
+        }
+        self.egress.waiting = PortSet::EMPTY;
         self.moved = 0;
-        assert!(self.buffer.holding.is_empty(), "no frame is queued, and no other lcore holds one");
+        let has_none = self.buffer.holding.is_empty() && self.egress.slab.held() == 0;
+        assert!(has_none, "no frame is queued, and no other lcore holds one");
     }
 
     /// Whether other lcores have sent by own joint ports since the last look. A pause for these frames must not wait

@@ -7,7 +7,7 @@ use crate::dataplane::buffer::Buffer;
 use crate::dataplane::frame::desc::FrameDesc;
 use crate::dataplane::handoff::mesh::HandoffFrame;
 use crate::dataplane::port::Port;
-use crate::mmu::{HeadroomPolicy, LossyPool, QueueAdmission};
+use crate::mmu::{HeadroomPolicy, LimitPart, LossyPool, QueueAdmission};
 use crate::sets::{ClassSet, PortSet};
 use crate::units::Cells;
 
@@ -35,7 +35,7 @@ impl Telemetry {
         let mut logged = self.describe(standing, frame.ports, frame.group.into(), LoggedEvent::Dropped(reason));
         (logged.class, logged.cells) = (frame.class, frame.cells);
         if let Some(queue) = frame.queue {
-            let explained = standing.rule.explain(queue.number, queue.pool);
+            let explained = standing.rule.explain(queue.number, queue.drain, queue.pool);
             let limit = explained.limit.filter(|_| reason == DropReason::QueueThreshold);
             logged.queue_limit = limit.unwrap_or(Cells(u32::MAX));
             logged.depth = queue.depth.unwrap_or_default();
@@ -114,6 +114,8 @@ pub(crate) struct RefusingQueue {
     pub number: usize,
     /// Cells in the queue, including the frame and those at other lcores; `None` if another lcore owns the queue.
     pub depth: Option<Cells>,
+    /// With ABM, its drain rate.
+    pub drain: LimitPart,
     pub pool: LossyPool,
 }
 
@@ -124,6 +126,7 @@ impl RefusingQueue {
         Self {
             number,
             depth: port.map(|port| port.queues[number].cells() + port.elsewhere(number).cells + desc.cells()),
+            drain: port.map_or(LimitPart::ONE, |port| port.drains[number]),
             pool,
         }
     }

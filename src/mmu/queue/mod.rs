@@ -5,12 +5,16 @@
 //!
 //! A lossless frame is never refused here: its priority group bounds it. A lossy frame is admitted within the reserve
 //! of its queue; beyond, up to the queue's Dynamic Threshold over the lossy pool, and then WRED may drop it if it is
-//! not ECN-capable.
+//! not ECN-capable. With ABM ([`AbmSpec`]) the queue may use a part of that threshold.
 
+mod abm;
+mod filter;
 mod reserves;
 #[cfg(test)]
 mod tests;
 
+pub use abm::{AbmSpec, Congestion, LimitPart};
+pub use filter::DepthFilter;
 pub use reserves::QueueReserves;
 
 use super::QueueLimit;
@@ -48,6 +52,8 @@ pub struct QueueDepth {
     pub cells: Cells,
     /// Bytes in the queue; WRED compares these.
     pub bytes: Bytes,
+    /// With ABM, the drain rate of the queue.
+    pub drain: LimitPart,
 }
 
 /// The lossy pool, already charged for the frame.
@@ -115,13 +121,45 @@ pub struct QueueAdmission {
     profiles: [QueueProfile; CLASSES],
     /// Queues with WRED.
     wred_queues: ClassSet,
+    /// With ABM, `1/n` for each queue.
+    shares: [LimitPart; CLASSES],
 }
 
 impl QueueAdmission {
     /// The rule for queues with these profiles.
     #[must_use]
     pub fn new(profiles: [QueueProfile; CLASSES]) -> Self {
-        Self { profiles, wred_queues: (0..CLASSES).filter(|&queue| profiles[queue].wred.is_some()).collect() }
+        let wred_queues = (0..CLASSES).filter(|&queue| profiles[queue].wred.is_some()).collect();
+        Self { profiles, wred_queues, shares: [LimitPart::ONE; CLASSES] }
+    }
+
+    /// Replaces the profiles. The measurements of ABM stay.
+    pub fn set_profiles(&mut self, profiles: [QueueProfile; CLASSES]) {
+        *self = Self { shares: self.shares, ..Self::new(profiles) };
+    }
+
+    /// With ABM, sets `1/n` of `queue`.
+    pub fn set_share(&mut self, queue: usize, share: LimitPart) {
+        self.shares[queue] = share;
+    }
+
+    /// Returns `1/n` of `queue`.
+    #[must_use]
+    pub fn share(&self, queue: usize) -> LimitPart {
+        self.shares[queue]
+    }
+
+    /// Queues that ABM limits.
+    #[must_use]
+    pub fn abm_queues(&self) -> ClassSet {
+        (0..CLASSES).filter(|&queue| self.profiles[queue].limit.is_some_and(|limit| limit.abm)).collect()
+    }
+
+    /// The depth up to which `limit` admits frames to `queue`, while `free` cells of the pool are unreserved.
+    #[inline]
+    fn limit(&self, queue: usize, limit: &QueueLimit, drain: LimitPart, free: Cells) -> Cells {
+        let whole = limit.threshold.limit(free);
+        if limit.abm { drain.of(self.shares[queue].of(whole)) } else { whole }
     }
 
     /// The profile of `queue`.
@@ -150,7 +188,7 @@ impl QueueAdmission {
             return QueueVerdict::Accept;
         }
         if let Some(limit) = &profile.limit
-            && !pool.unreserved().is_some_and(|free| limit.admits(after, free))
+            && pool.unreserved().is_none_or(|free| after > self.limit(queue, limit, depth.drain, free))
         {
             return QueueVerdict::OverLimit;
         }
@@ -192,9 +230,9 @@ impl QueueAdmission {
     }
 
     /// Whether [`QueueAdmission::admit`] would accept every frame of a burst, in any order. `pool` is not charged for
-    /// them yet. `deepest` returns the largest depth of a queue number among the burst's egress ports.
-    /// `draws` is whether some lossy frame needs a draw of WRED. True is exact for queues of this lcore: another lcore
-    /// judges its own again. False may be pessimistic.
+    /// them yet. `deepest` returns the largest depth of a queue number among the burst's egress ports, and for ABM
+    /// `slowest` returns their lowest drain rate. `draws` is whether some lossy frame needs a draw of WRED. True is
+    /// exact for queues of this lcore: another lcore judges its own again. False may be pessimistic.
     #[inline(always)]
     #[must_use]
     pub fn admit_burst(
@@ -203,6 +241,7 @@ impl QueueAdmission {
         pool: LossyPool,
         draws: impl FnOnce() -> bool,
         deepest: impl Fn(usize) -> Cells,
+        slowest: impl Fn(usize) -> LimitPart,
     ) -> bool {
         // Only frame by frame is it known which frames use a queue's reserve, and which of them may cross.
         let Some(free) = pool.unreserved().and_then(|free| free.checked_sub(burst.lossy)) else { return false };
@@ -211,18 +250,19 @@ impl QueueAdmission {
         }
         burst.queues.iter().all(|queue| {
             let limit = self.profiles[queue].limit.as_ref();
-            let limit = limit.map_or(Cells(u32::MAX), |limit| limit.threshold.limit(free));
+            let drain = |limit: &QueueLimit| if limit.abm { slowest(queue) } else { LimitPart::ONE };
+            let limit = limit.map_or(Cells(u32::MAX), |limit| self.limit(queue, limit, drain(limit), free));
             deepest(queue) + burst.all <= limit
         })
     }
 
-    /// The terms that decide for `queue` now.
+    /// The terms that decide for `queue` now; with ABM it drains at `drain`.
     #[must_use]
-    pub fn explain(&self, queue: usize, pool: LossyPool) -> QueueExplanation {
+    pub fn explain(&self, queue: usize, drain: LimitPart, pool: LossyPool) -> QueueExplanation {
         let (profile, unreserved) = (&self.profiles[queue], pool.unreserved());
-        let limit = profile
-            .limit
-            .map(|limit| unreserved.map_or(Cells(0), |free| limit.threshold.limit(free)).max(profile.reserve));
+        let limit = profile.limit.as_ref().map(|limit| {
+            unreserved.map_or(Cells(0), |free| self.limit(queue, limit, drain, free)).max(profile.reserve)
+        });
         QueueExplanation { limit, free: unreserved.unwrap_or(Cells(0)) }
     }
 }

@@ -10,7 +10,7 @@ use super::config::{Ecn, Settings};
 use super::flows::FlowLine;
 use super::path::BaseTimes;
 use super::topology::Topology;
-use super::{Inputs, Prepared, qlen, sizes};
+use super::{Inputs, MmuSizes, Prepared, qlen, sizes};
 use crate::config::error::{ConfigError, ConfigErrors};
 use crate::hosts::FlowKind;
 use crate::mmu::HpccRules;
@@ -21,7 +21,7 @@ use crate::sim::control::dctcp::DctcpSpec;
 use crate::sim::control::hpcc::HpccSpec;
 use crate::sim::control::timely::TimelySpec;
 use crate::sim::path::Paths;
-use crate::sim::scenario::{self, Options};
+use crate::sim::scenario::{self, Options, mmu};
 use crate::sim::spec::{FlowNode, FrameSizes, Load, MessageSize, Scenario};
 use crate::sim::transport::{Recovery, TransportSpec};
 use crate::units::{BitRate, Bytes, Nanos};
@@ -41,7 +41,7 @@ const MOST_DRAIN_NS: u64 = 10_000_000_000;
 const NS_PER_M: f64 = 5.0;
 
 /// Translates `inputs`.
-pub fn prepare(inputs: Inputs, seed: Option<u64>, mmu: HpccRules) -> Result<Prepared, ConfigErrors> {
+pub fn prepare(inputs: Inputs, seed: Option<u64>, mmu: (HpccRules, MmuSizes)) -> Result<Prepared, ConfigErrors> {
     let Inputs { settings, topology, flows, base, warnings, .. } = inputs;
     let destinations: HashSet<usize> = flows.iter().map(|flow| flow.dst).collect();
     let times = BaseTimes::new(&topology, destinations.into_iter(), settings.payload_bytes);
@@ -275,7 +275,11 @@ impl<'a> Plan<'a> {
 
     /// Gives the switches the `rules` and sizes of HPCC's simulator, if there are any rules. Hosts then obey pauses at
     /// once, as there: its headroom has no room for the response of real ones.
-    fn give_rules(&self, scenario: &mut Scenario, rules: HpccRules) -> Result<(), ConfigErrors> {
+    fn give_rules(&self, scenario: &mut Scenario, (rules, sizes): (HpccRules, MmuSizes)) -> Result<(), ConfigErrors> {
+        if sizes == MmuSizes::Holdfast {
+            scenario.switches.iter_mut().for_each(|switch| mmu::follow(&mut switch.config.switch, rules));
+            return Ok(());
+        }
         let Some(nic) = sizes::nic_rate(self.topology).filter(|_| !rules.is_empty()) else { return Ok(()) };
         for (number, switch) in self.switches.iter().zip(&mut scenario.switches) {
             let links: Vec<_> = self.ports[number].iter().map(|(link, _)| self.topology.links[*link]).collect();

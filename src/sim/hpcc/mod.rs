@@ -15,6 +15,7 @@ mod tests;
 mod topology;
 mod write;
 
+pub use self::sizes::MmuSizes;
 pub use self::write::Outputs;
 
 use std::path::{Path, PathBuf};
@@ -92,11 +93,11 @@ impl Inputs {
     }
 
     /// Translates the inputs. `seed` replaces the default seed. With any of the rules `mmu`, switches decide by these
-    /// and have the sizes of HPCC's simulator.
+    /// and have the given sizes.
     ///
     /// # Errors
     /// The reason for which Holdfast has no such switch.
-    pub fn prepare(self, seed: Option<u64>, mmu: HpccRules) -> Result<Prepared, ConfigErrors> {
+    pub fn prepare(self, seed: Option<u64>, mmu: (HpccRules, MmuSizes)) -> Result<Prepared, ConfigErrors> {
         convert::prepare(self, seed, mmu)
     }
 }

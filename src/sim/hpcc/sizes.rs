@@ -6,6 +6,16 @@ use crate::mmu::{GroupProfile, HpccRules, Threshold};
 use crate::sim::scenario::mmu;
 use crate::units::{Alpha, BitRate, Bytes, Cells};
 
+/// The sizes of buffers of switches that decide by rules of HPCC's simulator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum MmuSizes {
+    /// Those of HPCC's simulator.
+    #[default]
+    Hpcc,
+    /// Holdfast's: the same as without rules.
+    Holdfast,
+}
+
 /// Reserve of each group.
 const RESERVE: Bytes = Bytes(4 << 10);
 /// Bytes by which the share must be below T for XON.

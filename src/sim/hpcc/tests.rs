@@ -1,7 +1,7 @@
 use std::path::Path;
 
 use super::*;
-use crate::mmu::Threshold;
+use crate::mmu::{HpccRule, Threshold};
 use crate::sim::control::ControlSpec;
 use crate::sim::outcome::Ending;
 use crate::sim::spec::{FaultKind, FrameSizes, Load, MessageSize};
@@ -46,12 +46,14 @@ fn inputs(config: &str, topology: &str, flows: &str) -> Result<Inputs, ConfigErr
     Ok(Inputs { settings, topology, flows, base: PathBuf::from("dir"), files: Vec::new(), warnings })
 }
 
+const NO_RULES: (HpccRules, MmuSizes) = (HpccRules::NONE, MmuSizes::Hpcc);
+
 fn prepared(config: &str) -> Prepared {
-    inputs(config, TOPOLOGY, FLOWS).unwrap().prepare(None, HpccRules::NONE).unwrap_or_else(|errors| panic!("{errors}"))
+    inputs(config, TOPOLOGY, FLOWS).unwrap().prepare(None, NO_RULES).unwrap_or_else(|errors| panic!("{errors}"))
 }
 
 fn error(config: &str, topology: &str, flows: &str) -> String {
-    match inputs(config, topology, flows).and_then(|inputs| inputs.prepare(None, HpccRules::NONE)) {
+    match inputs(config, topology, flows).and_then(|inputs| inputs.prepare(None, NO_RULES)) {
         Ok(_) => panic!("accepted"),
         Err(errors) => errors.to_string(),
     }
@@ -111,8 +113,7 @@ fn queue_lengths_are_counted_by_kilobytes_until_each_dump() {
     let monitor = "QLEN_MON_FILE mix/q.txt\nQLEN_MON_START 2099900000\nQLEN_MON_END 2100200000\n";
     let config = CONFIG.replace("CC_MODE 3", "CC_MODE 1").replace("HAS_WIN 1", "HAS_WIN 0");
     let config = config.replace("TIME 2.1 ", "TIME 2.2 ") + monitor;
-    let prepared =
-        inputs(&config, &TOPOLOGY.replace("0.01\n", "0\n"), flows).unwrap().prepare(None, HpccRules::NONE).unwrap();
+    let prepared = inputs(&config, &TOPOLOGY.replace("0.01\n", "0\n"), flows).unwrap().prepare(None, NO_RULES).unwrap();
     let outcome = crate::sim::run(&prepared.scenario, &mut |_| ());
     let (path, text) = prepared.outputs(&outcome).qlen.expect("the configuration asks for it");
     assert_eq!(path, Path::new("dir/mix/q.txt"));
@@ -135,10 +136,8 @@ fn pauses_have_time_node_type_interface_and_event() {
         .replace("CC_MODE 3", "CC_MODE 7")
         .replace("HAS_WIN 1", "HAS_WIN 0")
         .replace("BUFFER_SIZE 32", "BUFFER_SIZE 6");
-    let prepared = inputs(&config, TOPOLOGY, flows)
-        .unwrap()
-        .prepare(None, HpccRules::NONE)
-        .unwrap_or_else(|errors| panic!("{errors}"));
+    let prepared =
+        inputs(&config, TOPOLOGY, flows).unwrap().prepare(None, NO_RULES).unwrap_or_else(|errors| panic!("{errors}"));
     let outcome = crate::sim::run(&prepared.scenario, &mut |_| ());
     let pfc = prepared.outputs(&outcome).pfc.1;
     let lines: Vec<Vec<u64>> =
@@ -155,7 +154,7 @@ fn pauses_have_time_node_type_interface_and_event() {
 fn switch_with_too_many_ports_keeps_the_hosts_that_have_flows() {
     let links: String = (1..=70).map(|host| format!("0 {host} 100Gbps 1us 0\n")).collect();
     let topology = format!("71 1 70\n0\n{links}");
-    let prepared = inputs(CONFIG, &topology, "1\n2 69 3 100 1000 2\n").unwrap().prepare(None, HpccRules::NONE).unwrap();
+    let prepared = inputs(CONFIG, &topology, "1\n2 69 3 100 1000 2\n").unwrap().prepare(None, NO_RULES).unwrap();
     assert_eq!(prepared.scenario.hosts.len(), 2);
     assert!(prepared.scenario.warnings.iter().any(|warning| warning.contains("68 hosts without flows are left out")));
     let all: String = (2..=70).map(|host| format!("{host} 1 3 100 1000 2\n")).collect();
@@ -273,7 +272,7 @@ fn numbers_out_of_range_are_refused_with_their_place() {
 fn switches_have_the_rules_and_sizes_of_hpcc_on_request() {
     let topology = TOPOLOGY.replace("0.01\n", "0\n");
     let rules = HpccRules::all();
-    let prepared = inputs(CONFIG, &topology, FLOWS).unwrap().prepare(None, rules).unwrap();
+    let prepared = inputs(CONFIG, &topology, FLOWS).unwrap().prepare(None, (rules, MmuSizes::Hpcc)).unwrap();
     let switch = &prepared.scenario.switches[0].config.switch;
     assert_eq!(switch.hpcc, rules);
     let cell = switch.buffer.cell;
@@ -291,4 +290,17 @@ fn switches_have_the_rules_and_sizes_of_hpcc_on_request() {
     let outcome = crate::sim::run(&prepared.scenario, &mut |_| ());
     assert_eq!((outcome.violation.clone(), outcome.ending), (None, Ending::Drained));
     assert!(outcome.waivers.iter().any(|waiver| waiver.contains("decides as HPCC's simulator (all rules)")));
+}
+
+#[test]
+fn rules_of_hpcc_are_given_without_its_sizes_on_request() {
+    let topology = TOPOLOGY.replace("0.01\n", "0\n");
+    let prepare = |mmu| inputs(CONFIG, &topology, FLOWS).unwrap().prepare(None, mmu).unwrap().scenario;
+    let rules: HpccRules = [HpccRule::XonOwnDeparture].into_iter().collect();
+    let (with, without) = (prepare((rules, MmuSizes::Holdfast)), prepare(NO_RULES));
+    let (mut with_rules, own) = (with.switches[0].config.switch.clone(), &without.switches[0].config.switch);
+    assert_eq!(with_rules.hpcc, rules);
+    with_rules.hpcc = HpccRules::NONE;
+    assert_eq!(with_rules, *own);
+    assert_eq!(with.hosts[0].response, without.hosts[0].response);
 }

@@ -2,6 +2,8 @@
 //!
 //! docs/testing.md lists the draws and the failures that count; docs/simulation-found.md lists the defects found.
 
+#[cfg(test)]
+mod abm_tests;
 mod deadlock;
 mod draft;
 mod draw;

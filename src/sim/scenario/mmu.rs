@@ -3,16 +3,26 @@
 use crate::config::Config;
 use crate::config::yaml::read::{Fields, Item};
 use crate::dataplane::SwitchSpec;
-use crate::mmu::{GroupProfile, HeadroomPolicy, HpccRule, HpccRules};
+use crate::mmu::{AbmSpec, GroupProfile, HeadroomPolicy, HpccRule, HpccRules, Threshold};
 use crate::units::Cells;
 
 /// Key of the rules, for mappings.
 const HPCC: &str = "hpcc";
 const OWN: &str = "holdfast";
+const REVERIE: &str = "reverie";
 
 /// Reads `mmu`, and gives the rules to the switch of `config`.
 pub fn read(fields: &Fields<'_>, config: Option<&mut Config>) {
     let Some(item) = fields.get("mmu") else { return };
+    if item.is(REVERIE) {
+        if let Some(config) = config {
+            match why_not_reverie(&config.switch) {
+                Some(reason) => item.fail(reason),
+                None => follow_reverie(&mut config.switch),
+            }
+        }
+        return;
+    }
     let Some(rules) = read_rules(&item).filter(|rules| !rules.is_empty()) else { return };
     let Some(switch) = config.map(|config| &mut config.switch) else { return };
     match why_not(switch) {
@@ -30,7 +40,7 @@ fn read_rules(item: &Item<'_>) -> Option<HpccRules> {
     }
     if !item.is_map() {
         return item.refuse(format!(
-            "`{}` is not one of the choices; write `{OWN}`, `{HPCC}` or e.g. `{{{HPCC}: [xoff-at-threshold]}}`",
+            "`{}` is not one of the choices; write `{OWN}`, `{HPCC}`, `{REVERIE}` or e.g. `{{{HPCC}: [xoff-at-threshold]}}`",
             item.shown()
         ));
     }
@@ -46,6 +56,27 @@ fn why_not(switch: &SwitchSpec) -> Option<&'static str> {
     }
     let has_reserve = switch.ports.iter().any(|port| port.buffer.reserve[1] > Cells(0));
     has_reserve.then_some("HPCC's simulator has no reserve of ports for lossless groups; remove `port_reserve`")
+}
+
+/// Returns the reason why Reverie's rules of lossy queues do not fit a switch; `None`: they do.
+fn why_not_reverie(switch: &SwitchSpec) -> Option<&'static str> {
+    if switch.abm.is_some() {
+        return Some("Reverie and ABM exclude each other; remove `queue_policy: abm` from the switch's `buffer`");
+    }
+    let is_dynamic = switch.queues.iter().any(|queue| queue.limit.is_some_and(|limit| is_dynamic(limit.threshold)));
+    (!is_dynamic).then_some("`reverie` limits lossy classes with a `queue_alpha`, and there is none; remove this")
+}
+
+const fn is_dynamic(threshold: Threshold) -> bool {
+    matches!(threshold, Threshold::Dynamic(_))
+}
+
+/// Lets the lossy queues of `switch` decide as Reverie.
+pub fn follow_reverie(switch: &mut SwitchSpec) {
+    (switch.abm, switch.reverie) = (Some(AbmSpec::USUAL), true);
+    for limit in switch.queues.iter_mut().filter_map(|queue| queue.limit.as_mut()) {
+        limit.abm = is_dynamic(limit.threshold);
+    }
 }
 
 /// Lets the buffer of `switch` decide by `rules`.

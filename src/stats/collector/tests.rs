@@ -180,7 +180,7 @@ fn dynamic_headroom_has_insurance_and_a_queue_its_fixed_limit_and_maximum_rate()
     let mut switch_view = quiet();
     switch_view.spec.buffer.policy = HeadroomPolicy::Dynamic;
     switch_view.spec.ports[0].buffer.insurance = Cells(50);
-    switch_view.spec.queues[1].limit = Some(QueueLimit { threshold: Threshold::Static(Cells(7)) });
+    switch_view.spec.queues[1].limit = Some(QueueLimit::from(Threshold::Static(Cells(7))));
     switch_view.spec.queues[2].discipline = QueueDiscipline::Strict;
     let quarter = Probability(Probability::ONE.0 / 4);
     switch_view.spec.queues[3].wred = WredProfile::new(Bytes(1_000), Bytes(4_000), quarter);

@@ -53,7 +53,11 @@ impl Auditor {
             DropReason::QueueThreshold if logged.free == Cells(0) => return Ok(()),
             DropReason::QueueThreshold => {
                 let queue = usize::from(self.queue_of[usize::from(logged.class)]);
-                let limit = self.lcores[lcore].limits[queue].map(|limit| limit.threshold.limit(logged.free));
+                let limit = self.lcores[lcore].limits[queue].map(|limit| {
+                    let whole = limit.threshold.limit(logged.free);
+                    // The log has the part of the whole limit that ABM measured.
+                    if limit.abm { whole.min(logged.queue_limit) } else { whole }
+                });
                 (logged.depth, limit.map_or(Cells(u32::MAX), |limit| limit.max(Cells(self.reserves[queue]))))
             }
             _ => return Ok(()),

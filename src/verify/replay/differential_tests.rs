@@ -326,7 +326,7 @@ fn queue() -> impl Strategy<Value = QueueSpec> {
         |(wred, limit, reserve)| QueueSpec {
             discipline: QueueDiscipline::Dwrr { weight: 1 },
             wred,
-            limit: limit.map(|threshold| QueueLimit { threshold }),
+            limit: limit.map(QueueLimit::from),
             reserve: Cells(if limit.is_some() { reserve } else { 0 }),
         },
     )
@@ -373,6 +373,8 @@ pub(super) fn spec(policy: HeadroomPolicy) -> impl Strategy<Value = SwitchSpec> 
             lcores: 1,
             floods_lossless: false,
             hpcc: crate::mmu::HpccRules::NONE,
+            abm: None,
+            reverie: false,
             telemetry_queues: ClassSet::EMPTY,
             routing: None,
         }

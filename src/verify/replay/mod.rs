@@ -15,7 +15,7 @@ use crate::dataplane::frame::desc::FrameDesc;
 use crate::dataplane::spec::{PortSpec, SwitchSpec};
 use crate::dataplane::telemetry::drops::DropReason;
 use crate::mmu::{
-    Admission, ExactPool, HeadroomPolicy, Lease, LossyPool, Pools, PortLedger, QueueAdmission, QueueDepth,
+    Admission, ExactPool, HeadroomPolicy, Lease, LimitPart, LossyPool, Pools, PortLedger, QueueAdmission, QueueDepth,
     QueueRefusal, QueueRequest, QueueReserves, QueueVerdict, SharedPool,
 };
 use crate::qos::ClassMap;
@@ -196,11 +196,11 @@ impl Replay {
 
     fn judge_at_queue(&self, frame: &Frame, way: Way, judged: &mut Judged) -> Result<(), DropReason> {
         let (rule, queue) = (&self.admission, &self.ports[frame.egress].queues[way.queue]);
-        let depth = QueueDepth { cells: queue.cells(), bytes: queue.bytes() };
+        let depth = QueueDepth { cells: queue.cells(), bytes: queue.bytes(), drain: LimitPart::ONE };
         let droppable = frame.ecn == Ecn::NotEct;
         let request = QueueRequest { cells: way.cells, must_accept: false, droppable };
         if depth.cells + way.cells > rule.profile(way.queue).reserve {
-            judged.threshold = rule.explain(way.queue, self.lossy_pool()).limit;
+            judged.threshold = rule.explain(way.queue, LimitPart::ONE, self.lossy_pool()).limit;
         }
         match rule.judge(way.queue, request, depth, self.lossy_pool()) {
             QueueVerdict::Accept => {}
@@ -322,7 +322,9 @@ impl Replay {
             at_queue: QueueUse {
                 cells: queue.cells(),
                 bytes: queue.bytes(),
-                threshold: judged.threshold.or_else(|| self.admission.explain(way.queue, self.lossy_pool()).limit),
+                threshold: judged
+                    .threshold
+                    .or_else(|| self.admission.explain(way.queue, LimitPart::ONE, self.lossy_pool()).limit),
             },
             marking: None,
             dropping: judged.dropping,

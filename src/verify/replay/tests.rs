@@ -31,7 +31,7 @@ pub(super) fn switch(lossless: Threshold) -> Replay {
     let port = |index: usize| {
         PortSpec::new(format!("p{index}"), MacAddr::local(0, index as u16), BitRate(10_000_000_000), groups)
     };
-    let limit = QueueLimit { threshold: Threshold::Dynamic(Alpha::from_exponent(0).unwrap()) };
+    let limit = QueueLimit::from(Threshold::Dynamic(Alpha::from_exponent(0).unwrap()));
     let discipline = QueueDiscipline::Dwrr { weight: 1 };
     let mut queues = [QueueSpec { discipline, wred: None, limit: Some(limit), reserve: Cells(0) }; CLASSES];
     let wred = WredProfile::new(Bytes(200), Bytes(712), "50%".parse().unwrap());
@@ -56,6 +56,8 @@ pub(super) fn switch(lossless: Threshold) -> Replay {
         lcores: 1,
         floods_lossless: false,
         hpcc: crate::mmu::HpccRules::NONE,
+        abm: None,
+        reverie: false,
         telemetry_queues: ClassSet::EMPTY,
         routing: None,
     })

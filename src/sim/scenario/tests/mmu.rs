@@ -1,7 +1,7 @@
 //! `mmu:` of a switch.
 
 use super::*;
-use crate::mmu::{HpccRule, HpccRules};
+use crate::mmu::{AbmSpec, HpccRule, HpccRules};
 
 /// The star with `lines` in its switch, and a second lossless class.
 fn with(lines: &str) -> String {
@@ -17,6 +17,23 @@ fn mmu_gives_a_switch_all_some_or_no_rules_of_hpcc() {
     assert_eq!(accept(STAR).switches[0].config.switch.hpcc, HpccRules::NONE);
     let two = [HpccRule::XonOwnDeparture, HpccRule::EcnAfterDeparture].into_iter().collect();
     assert_eq!(rules("mmu: {hpcc: [ecn-after-departure, xon-own-departure]}"), two);
+}
+
+#[test]
+fn mmu_gives_lossy_queues_the_rules_of_reverie() {
+    let switch = |lines: &str| accept(&with(lines)).switches[0].config.switch.clone();
+    let (own, theirs) = (switch("mmu: holdfast"), switch("mmu: reverie"));
+    assert_eq!((own.abm, own.reverie), (None, false));
+    assert_eq!((theirs.abm, theirs.reverie), (Some(AbmSpec::USUAL), true));
+    let limited = |queue: usize| theirs.queues[queue].limit.is_some_and(|limit| limit.abm);
+    assert!(limited(0) && !limited(3), "class 3 is lossless");
+    assert_eq!(own.buffer, theirs.buffer);
+}
+
+#[test]
+fn rules_of_reverie_that_do_not_fit_are_refused() {
+    let text = with("mmu: reverie").replace("{preset: roce", "{buffer: {queue_policy: abm}, preset: roce");
+    insta::assert_snapshot!(errors_of(&text), @"x.yaml:4:10: switches[0].mmu: Reverie and ABM exclude each other; remove `queue_policy: abm` from the switch's `buffer`");
 }
 
 #[test]
@@ -36,7 +53,7 @@ fn pool_per_port_leaves_all_but_one_reserve_and_headroom_in_the_pool() {
 
 #[test]
 fn rules_of_hpcc_that_do_not_fit_are_refused() {
-    insta::assert_snapshot!(errors_of(&with("mmu: ns3")), @"x.yaml:4:10: switches[0].mmu: `ns3` is not one of the choices; write `holdfast`, `hpcc` or e.g. `{hpcc: [xoff-at-threshold]}`");
+    insta::assert_snapshot!(errors_of(&with("mmu: ns3")), @"x.yaml:4:10: switches[0].mmu: `ns3` is not one of the choices; write `holdfast`, `hpcc`, `reverie` or e.g. `{hpcc: [xoff-at-threshold]}`");
     insta::assert_snapshot!(errors_of(&with("mmu: {hpcc: xon}")), @"x.yaml:4:17: switches[0].mmu.hpcc: `xon` is not a list; write `[xoff-at-threshold]`");
     insta::assert_snapshot!(errors_of(&with("mmu: {hpcc: [xon]}")), @"x.yaml:4:18: switches[0].mmu.hpcc[0]: `xon` is not a rule of HPCC's simulator; write one of `xoff-at-threshold`, `xon-own-departure`, `xon-empty-share`, `shared-beside-headroom`, `reserve-refused`, `ecn-after-departure`, `pool-per-port`");
     insta::assert_snapshot!(errors_of(&with("mmu: hpcc\n    headroom: dynamic")), @"x.yaml:4:10: switches[0].mmu: HPCC's simulator has headroom of each group only; write `headroom: independent`");

@@ -64,7 +64,7 @@ impl Tuned {
             queue.discipline = QueueDiscipline::Dwrr { weight: self.weight };
             queue.wred =
                 if self.is_marked { WredProfile::new(Bytes(1000), Bytes(9000), "50%".parse().unwrap()) } else { None };
-            queue.limit = self.limit.map(|threshold| QueueLimit { threshold }).filter(|_| queue.limit.is_some());
+            queue.limit = self.limit.map(QueueLimit::from).filter(|_| queue.limit.is_some());
         }
     }
 }

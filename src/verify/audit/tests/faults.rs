@@ -56,6 +56,8 @@ fn spec(policy: HeadroomPolicy) -> SwitchSpec {
         lcores: 1,
         floods_lossless: false,
         hpcc: crate::mmu::HpccRules::NONE,
+        abm: None,
+        reverie: false,
         telemetry_queues: ClassSet::EMPTY,
         routing: None,
     }
@@ -170,7 +172,7 @@ fn corrupted_generator_queue_or_counter_state_is_found() {
     assert_eq!(after(|bed| _ = bed.fleet[0].ports[2].pfc.set_xoff(ClassSet::only(3))), "generator_follows");
     assert_eq!(after(|bed| bed.fleet[0].pauses.xoff = PortSet::EMPTY), "generator_follows");
     assert_eq!(after(|bed| bed.fleet[0].ports[1].waiting.insert(0)), "queues_consistent");
-    assert_eq!(after(|bed| bed.fleet[0].egress.waiting = PortSet::EMPTY), "queues_consistent");
+    assert_eq!(after(|bed| bed.fleet[0].egress.waiting = PortSet::EMPTY), "never_underestimated");
     let charge = |bed: &mut Bed| bed.fleet[0].telemetry.counters.ports[0].rx_frames[3].set(0);
     let counted = |bed: &mut Bed| (0..40).for_each(|_| assert_eq!(bed.poll(), Ok(())));
     assert_eq!(after(|bed| (counted(bed), charge(bed)).1), "counters_monotonic");
@@ -188,7 +190,7 @@ fn crowded(bed: &mut Bed) -> Check {
 fn lossy_drop_within_the_audited_limits_is_found() {
     type Change = fn(&mut SwitchSpec);
     const fn limit(cells: u32) -> Option<QueueLimit> {
-        Some(QueueLimit { threshold: Threshold::Static(Cells(cells)) })
+        Some(QueueLimit { threshold: Threshold::Static(Cells(cells)), abm: false })
     }
     let cases: [(DropReason, Change, Change); 3] = [
         (DropReason::Threshold, |_| (), |spec| spec.ports[0].buffer.groups[0].threshold = Threshold::Static(Cells(90))),

@@ -54,7 +54,7 @@ fn queue(is_lossless: bool) -> impl Strategy<Value = QueueSpec> {
     (1_u16..4, limit, 0_u32..6, any::<bool>()).prop_map(move |(weight, limit, reserve, is_marked)| QueueSpec {
         discipline: QueueDiscipline::Dwrr { weight: weight.try_into().unwrap() },
         wred: if is_marked { WredProfile::new(Bytes(1000), Bytes(9000), "50%".parse().unwrap()) } else { None },
-        limit: limit.filter(|_| !is_lossless).map(|threshold| QueueLimit { threshold }),
+        limit: limit.filter(|_| !is_lossless).map(QueueLimit::from),
         reserve: Cells(if is_lossless { 0 } else { reserve }),
     })
 }
@@ -96,6 +96,8 @@ fn switch() -> impl Strategy<Value = SwitchSpec> {
                 lcores,
                 floods_lossless: headroom.is_multiple_of(2),
                 hpcc: crate::mmu::HpccRules::NONE,
+                abm: None,
+                reverie: false,
                 telemetry_queues: ClassSet::EMPTY,
                 routing: None,
             }

@@ -1,0 +1,146 @@
+//! The measurements of Active Buffer Management: congested queues, and the drain rate of each queue.
+//!
+//! They are made at the begin of a poll, once in each interval, while some port has frames. Only ports with frames are
+//! visited. A drain rate is measured at ports that had frames at both ends of the interval. It counts all bytes on the
+//! wire, from the counters of sent frames, so that a packet costs nothing here.
+
+use crossbeam_utils::CachePadded;
+
+use crate::dataplane::port::Port;
+use crate::dataplane::spec::SwitchSpec;
+use crate::dataplane::telemetry::counters::{Counter, PortCounters};
+use crate::headroom::WIRE_OVERHEAD;
+use crate::mmu::{AbmSpec, Congestion, LimitPart, QueueAdmission};
+use crate::sets::{CLASSES, PortSet};
+use crate::units::{BitRate, Bytes, Nanos, Ticks};
+
+/// The timer of one lcore.
+#[derive(Debug)]
+pub(crate) struct AbmMeter {
+    spec: AbmSpec,
+    /// Whether depths are filtered and no drain rates measured.
+    reverie: bool,
+    cell: Bytes,
+    hz: u64,
+    /// The interval in ticks.
+    interval: u64,
+    rates: Box<[BitRate]>,
+    congestion: Congestion,
+    /// Begin of the running interval; `None`: no port had frames at the last poll.
+    since: Option<Ticks>,
+    /// Ports that had frames at the begin of the interval.
+    began: PortSet,
+    /// Ports with a drain rate below one.
+    slowed: PortSet,
+    /// Bytes on the wire that each queue had sent at the begin of the interval, for the ports of `began`.
+    sent: Box<[[u64; CLASSES]]>,
+}
+
+/// Bytes that each queue has sent, with preamble, check sequence and gap.
+fn sent(counters: &PortCounters) -> [u64; CLASSES] {
+    let on_wire = |(bytes, frames): (&Counter, &Counter)| bytes.get() + WIRE_OVERHEAD * frames.get();
+    let mut queues = counters.tx_bytes.iter().zip(&counters.tx_frames).map(on_wire);
+    std::array::from_fn(|_| queues.next().unwrap_or_default())
+}
+
+impl AbmMeter {
+    /// Creates the meters of all lcores of `spec`, on a clock of `hz` ticks a second. Without ABM there are none.
+    pub fn fleet(spec: &SwitchSpec, hz: u64) -> Vec<Option<Box<Self>>> {
+        let meter = |(abm, congestion): (AbmSpec, Congestion)| Self {
+            spec: abm,
+            reverie: spec.reverie,
+            cell: spec.buffer.cell,
+            hz,
+            interval: (u128::from(abm.interval.0) * u128::from(hz) / 1_000_000_000) as u64,
+            rates: spec.ports.iter().map(|port| port.rate).collect(),
+            congestion,
+            since: None,
+            began: PortSet::EMPTY,
+            slowed: PortSet::EMPTY,
+            sent: vec![[0; CLASSES]; spec.ports.len()].into(),
+        };
+        let fleet = Congestion::fleet(spec.lcores).into_iter();
+        fleet.map(|congestion| spec.abm.map(|abm| Box::new(meter((abm, congestion))))).collect()
+    }
+
+    /// Measures if it is time. `waiting` has the own ports whose queues hold frames.
+    pub fn poll(
+        &mut self,
+        waiting: PortSet,
+        (ports, rule): (&mut [Port], &mut QueueAdmission),
+        counters: &[CachePadded<PortCounters>],
+        now: Ticks,
+    ) {
+        let Some(since) = self.since else {
+            if !waiting.is_empty() {
+                self.begin(waiting, counters, now);
+            }
+            return;
+        };
+        if waiting.is_empty() {
+            // Frames that come later find an idle lcore, however long it rests until then.
+            self.reset(ports, rule);
+        } else if now.since(since) >= self.interval {
+            let elapsed = Nanos((u128::from(now.since(since)) * 1_000_000_000 / u128::from(self.hz)) as u64);
+            self.measure(waiting, (ports, rule), counters, elapsed);
+            self.begin(waiting, counters, now);
+        }
+    }
+
+    fn begin(&mut self, waiting: PortSet, counters: &[CachePadded<PortCounters>], now: Ticks) {
+        (self.since, self.began) = (Some(now), waiting);
+        for port in waiting.iter() {
+            self.sent[port] = sent(&counters[port]);
+        }
+    }
+
+    fn reset(&mut self, ports: &mut [Port], rule: &mut QueueAdmission) {
+        for port in self.slowed.iter() {
+            ports[port].drains = [LimitPart::ONE; CLASSES];
+        }
+        (self.since, self.slowed) = (None, PortSet::EMPTY);
+        self.publish(&[Bytes(0); CLASSES], rule);
+    }
+
+    /// Measures the queues of the ports `waiting`, at the end of an interval of `elapsed`.
+    fn measure(
+        &mut self,
+        waiting: PortSet,
+        (ports, rule): (&mut [Port], &mut QueueAdmission),
+        counters: &[CachePadded<PortCounters>],
+        elapsed: Nanos,
+    ) {
+        let mut sums = [Bytes(0); CLASSES];
+        let (queues, before) = (rule.abm_queues(), self.slowed);
+        self.slowed = PortSet::EMPTY;
+        for port in (waiting | before).iter() {
+            let (state, could) = (&mut ports[port], self.rates[port].bytes_in(elapsed));
+            let is_whole = !self.reverie && self.began.contains(port) && waiting.contains(port);
+            let now = if is_whole { sent(&counters[port]) } else { self.sent[port] };
+            for queue in queues.iter() {
+                let depth = self.depth(state, queue);
+                sums[queue] += self.spec.congestion(depth);
+                let sent = Bytes(now[queue] - self.sent[port][queue]);
+                state.drains[queue] = if is_whole { self.spec.drain(depth, sent, could) } else { LimitPart::ONE };
+            }
+            if state.drains != [LimitPart::ONE; CLASSES] {
+                self.slowed.insert(port);
+            }
+        }
+        self.publish(&sums, rule);
+    }
+
+    /// Returns the depth by which a queue is congested.
+    fn depth(&self, port: &Port, queue: usize) -> Bytes {
+        let held = &port.queues[queue];
+        port.filters.as_ref().map_or(held.bytes(), |filters| filters[queue].of(held.cells()).to_bytes(self.cell))
+    }
+
+    /// Publishes the congestion of the own ports, and applies that of all ports.
+    fn publish(&self, sums: &[Bytes; CLASSES], rule: &mut QueueAdmission) {
+        for (queue, sum) in sums.iter().enumerate() {
+            self.congestion.publish(queue, *sum);
+            rule.set_share(queue, self.spec.share(self.congestion.of(queue)));
+        }
+    }
+}
