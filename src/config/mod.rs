@@ -152,6 +152,9 @@ pub(crate) fn build(root: &Item<'_>, overrides: &Overrides) -> Option<Config> {
     maps.check_ports(&ports, &classes);
     ports::check_classes(&ports, &classes);
     max_rate::check(&ports, &classes, &maps);
+    if routing.is_some() {
+        classes::refuse_routed_congestion_points(&classes);
+    }
     if report.errors() > errors {
         // The sums would be wrong too, and their errors would add nothing.
         return None;
@@ -182,6 +185,7 @@ pub(crate) fn build(root: &Item<'_>, overrides: &Overrides) -> Option<Config> {
         floods_lossless: false,
         hpcc: crate::mmu::HpccRules::NONE,
         telemetry_queues: (0..CLASSES).filter(|&class| classes[class].settings.telemetry).collect(),
+        congestion_points: std::array::from_fn(|class| classes[class].settings.qcn),
         routing,
     };
     let (source, lcores) = (report.source().to_owned(), lcores.config);

@@ -3,7 +3,7 @@
 use crate::forward::{FdbSpec, StaticEntry, VlanMode};
 use crate::mmu::{BufferPlan, GroupProfile, HpccRules, PortProfile, QueueLimit, QueueProfile, QueueReserves};
 use crate::pfc::{PfcMode, WatchdogSpec};
-use crate::qos::{ClassMap, MarkMap, MaxRate, QueueDiscipline, Rewrite, Trust, WredProfile};
+use crate::qos::{ClassMap, CongestionPointSpec, MarkMap, MaxRate, QueueDiscipline, Rewrite, Trust, WredProfile};
 use crate::route::{ROUTER_PORT, RoutingSpec};
 use crate::sets::{CLASSES, ClassSet, PortSet};
 use crate::units::{BitRate, Cells, Nanos};
@@ -144,6 +144,8 @@ pub struct SwitchSpec {
     pub hpcc: HpccRules,
     /// Queues whose marked packets get notes of in-band telemetry ([`crate::wire::inband`]).
     pub telemetry_queues: ClassSet,
+    /// The congestion point of each queue, which sends messages of QCN ([`crate::qos::qcn`]); `None`: it has none.
+    pub congestion_points: [Option<CongestionPointSpec>; CLASSES],
     /// The router; `None`: the switch only bridges.
     pub routing: Option<RoutingSpec>,
 }
@@ -159,7 +161,7 @@ impl SwitchSpec {
     }
 
     /// Joint ports: every lcore sends by its own transmit queue, so that frames stay on the lcore that received them.
-    /// Reserves of queues and telemetry need one owner of each port, so with them there are none. A maximum rate of a
+    /// Reserves of queues, telemetry and QCN need one owner of each port, so with them there are none. A maximum rate of a
     /// queue needs an owner of its port.
     #[must_use]
     pub fn joint_ports(&self) -> PortSet {
@@ -169,8 +171,16 @@ impl SwitchSpec {
     /// Whether `port` is a joint port if none of its queues has a maximum rate.
     #[must_use]
     pub fn may_be_joint(&self, port: usize) -> bool {
-        let needs_owner = !self.telemetry_queues.is_empty() || self.queues.iter().any(|queue| queue.reserve > Cells(0));
+        let needs_owner = !self.telemetry_queues.is_empty()
+            || self.has_congestion_points()
+            || self.queues.iter().any(|queue| queue.reserve > Cells(0));
         self.lcores > 1 && !needs_owner && self.ports[port].tx_queues >= self.lcores
+    }
+
+    /// Whether any queue is a congestion point of QCN.
+    #[must_use]
+    pub fn has_congestion_points(&self) -> bool {
+        self.congestion_points.iter().any(Option::is_some)
     }
 
     /// The reserves of the queues, as one view for each lcore.

@@ -74,6 +74,7 @@ pub fn slow(rate: BitRate) -> SwitchView {
         floods_lossless: false,
         hpcc: crate::mmu::HpccRules::NONE,
         telemetry_queues: ClassSet::EMPTY,
+        congestion_points: [None; CLASSES],
         routing: None,
         ports: vec![port(0), port(1)],
         buffer: BufferPlan {

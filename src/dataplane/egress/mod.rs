@@ -2,6 +2,7 @@
 
 mod choose;
 mod chosen;
+pub(crate) mod congestion;
 pub(crate) mod enqueue;
 pub(crate) mod joint;
 pub(crate) mod links;

@@ -374,6 +374,7 @@ pub(super) fn spec(policy: HeadroomPolicy) -> impl Strategy<Value = SwitchSpec> 
             floods_lossless: false,
             hpcc: crate::mmu::HpccRules::NONE,
             telemetry_queues: ClassSet::EMPTY,
+            congestion_points: [None; crate::sets::CLASSES],
             routing: None,
         }
     })

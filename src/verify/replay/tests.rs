@@ -4,7 +4,7 @@ use crate::dataplane::spec::QueueSpec;
 use crate::forward::FdbSpec;
 use crate::mmu::{BufferPlan, GroupProfile, HeadroomPolicy, QueueLimit, Threshold};
 use crate::qos::{QueueDiscipline, WredProfile};
-use crate::sets::ClassSet;
+use crate::sets::{CLASSES, ClassSet};
 use crate::units::{Alpha, BitRate, Nanos};
 use crate::wire::MacAddr;
 
@@ -57,6 +57,7 @@ pub(super) fn switch(lossless: Threshold) -> Replay {
         floods_lossless: false,
         hpcc: crate::mmu::HpccRules::NONE,
         telemetry_queues: ClassSet::EMPTY,
+        congestion_points: [None; CLASSES],
         routing: None,
     })
 }

@@ -57,6 +57,7 @@ fn spec(policy: HeadroomPolicy) -> SwitchSpec {
         floods_lossless: false,
         hpcc: crate::mmu::HpccRules::NONE,
         telemetry_queues: ClassSet::EMPTY,
+        congestion_points: [None; CLASSES],
         routing: None,
     }
 }

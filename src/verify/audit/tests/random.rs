@@ -97,6 +97,7 @@ fn switch() -> impl Strategy<Value = SwitchSpec> {
                 floods_lossless: headroom.is_multiple_of(2),
                 hpcc: crate::mmu::HpccRules::NONE,
                 telemetry_queues: ClassSet::EMPTY,
+                congestion_points: [None; CLASSES],
                 routing: None,
             }
         })
