@@ -224,6 +224,12 @@ mod tests {
         point.rate().0
     }
 
+    fn cycles(point: &mut Qcn, count: u32, cycle: fn(&mut Qcn) -> u64) {
+        for _ in 0..count {
+            cycle(point);
+        }
+    }
+
     #[test]
     fn flow_sends_at_line_rate_until_the_first_message() {
         let mut point = point();
@@ -238,20 +244,9 @@ mod tests {
         // 1 - 32 / 128 = 3/4.
         point.congested(32, 0);
         assert_eq!((point.rate().0, point.target as u64), (7_500 * MBPS, LINE.0));
-        // Fast recovery halves the distance to 10 Gbit/s five times.
+        // Fast recovery halves the distance to 10 Gbit/s five times: 10,000 - 2,500 / 2^n Mbit/s.
         let recovered: Vec<u64> = (0..5).map(|_| byte_cycle(&mut point)).collect();
-        assert_eq!(
-            recovered,
-            [8_750, 9_375, 9_687, 9_843, 9_921].map(|rate: u64| {
-                // 7,500 + 2,500 (1 - 1/2^n): exact in Mbit/s up to these fractions.
-                match rate {
-                    9_687 => 9_687_500_000,
-                    9_843 => 9_843_750_000,
-                    9_921 => 9_921_875_000,
-                    _ => rate * MBPS,
-                }
-            })
-        );
+        assert_eq!(recovered, [8_750_000_000, 9_375_000_000, 9_687_500_000, 9_843_750_000, 9_921_875_000]);
         // A second message: TR = CR, and 63 / 128 is the largest decrease of a message.
         point.congested(63, 0);
         assert_eq!((point.rate().0, point.target as u64), (5_038_452_148, 9_921_875_000));
@@ -277,15 +272,15 @@ mod tests {
     fn active_and_hyper_active_increase_raise_the_target() {
         let mut point = point();
         point.congested(32, 0);
-        (0..5).for_each(|_| drop(byte_cycle(&mut point)));
+        cycles(&mut point, 5, byte_cycle);
         point.congested(32, 0);
-        (0..5).for_each(|_| drop(byte_cycle(&mut point)));
+        cycles(&mut point, 5, byte_cycle);
         let target = 9_921_875_000;
         assert_eq!(point.target as u64, target);
         byte_cycle(&mut point);
         assert_eq!(point.target as u64, target + 5 * MBPS, "the sixth cycle of one kind is active");
         // Five cycles of the timer: B is 6, T at most 5.
-        (0..5).for_each(|_| drop(time_cycle(&mut point)));
+        cycles(&mut point, 5, time_cycle);
         assert_eq!(point.target as u64, target + 6 * 5 * MBPS);
         time_cycle(&mut point);
         assert_eq!(point.target as u64, target + 30 * MBPS + 50 * MBPS, "i = 1");
