@@ -357,8 +357,8 @@ impl Header {
         self.ip + 20 + 8
     }
 
-    /// Whether `msdu`, a frame behind its tags, begins with the headers of this flow. Switches may have changed DSCP and
-    /// ECN.
+    /// Whether `msdu`, a frame behind its tags, begins with the headers of this flow. Switches may have changed DSCP
+    /// and ECN.
     #[must_use]
     pub fn is_of(&self, msdu: &[u8]) -> bool {
         // Addresses and ports, and the queue pair.

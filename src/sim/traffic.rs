@@ -114,8 +114,8 @@ impl Engine<'_> {
         }
     }
 
-    /// Handles a message of QCN at a host. The flow is the one whose frame the message repeats; if it has ended, there is
-    /// nothing to do.
+    /// Handles a message of QCN at a host. The flow is the one whose frame the message repeats; if it has ended, there
+    /// is nothing to do.
     fn react(&mut self, host: usize, packet: &SimPacket, at: u64) {
         let Some((envelope, cnm)) = cnm::parse(packet.bytes()) else { return };
         let state = &mut self.hosts[host];

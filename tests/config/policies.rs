@@ -197,7 +197,7 @@ fn congestion_points_are_set_by_class_and_refused_in_a_router() {
     );
     refuse_beside_ports(
         "classes: {3: {qcn: {set_point: 10B}}}\n",
-        "x.yaml:4:32: classes.3.qcn.set_point: `10B` is out of range; write a size from 1kB to 64MiB",
+        "x.yaml:4:32: classes.3.qcn.set_point: `10B` is out of range; write a size from 1000B to 64MiB",
     );
     refuse_beside_ports(
         "classes: {3: {qcn: on}}\nrouting: {interfaces: [{vlan: 1, addresses: [10.0.0.1/24]}]}\n",

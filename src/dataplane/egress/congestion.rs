@@ -1,30 +1,18 @@
 //! Congestion points of QCN: they sample the frames that join a queue, and send messages to the sources of these frames
 //! (802.1Q clauses 30 to 33).
 //!
-//! Frames join queues in the first half of a poll and leave them in the second. So all frames that have joined since the
-//! last look are at the end of their queue when transmission begins. Their bytes are compared with the interval of the
-//! next sample there, once a poll and queue. Only where a sample is due are the frames looked at. Enqueueing costs
-//! nothing.
-//!
-//! A message leaves by the port where the sampled frame came in. It bypasses the queues and pauses of that port, as PFC
-//! frames do. If another lcore owns the port, the message crosses in a ring. A message that finds no room is lost, which
-//! QCN tolerates.
+//! This file has their state, `sample.rs` their work. If another lcore owns the port of a message, the message crosses
+//! in a ring.
 
 use crate::dataplane::egress::queue::QueuePlace;
-use crate::dataplane::frame::desc::FrameDesc;
 use crate::dataplane::handoff::ring::{Consumer, Producer, lcore_pairs, ring};
-use crate::dataplane::pipeline::Pipeline;
 use crate::dataplane::port::Port;
 use crate::dataplane::spec::SwitchSpec;
-use crate::io::{Burst, Packet, Ports};
-use crate::qos::qcn::{CongestionPoint, Sample};
+use crate::qos::qcn::CongestionPoint;
 use crate::qos::wred::XorShift;
 use crate::sets::{CLASSES, ClassSet, MAX_PORTS};
-use crate::units::Ticks;
-use crate::wire::cnm::{self, Cnm, Envelope, MOST_FRAME, Sampled};
+use crate::wire::cnm::MOST_FRAME;
 
-/// Priority of messages with a VLAN tag (cnmTransmitPriority, clause 32.2).
-const PRIORITY: u16 = 6;
 /// Messages that may wait in a ring between two lcores.
 const RING: usize = 64;
 /// Sampling must not follow the random numbers of WRED.
@@ -34,27 +22,27 @@ const SEED: u32 = 0x51c0_51c0;
 #[derive(Debug)]
 pub(crate) struct Congestion {
     /// Queues that are congestion points, the same at each port.
-    queues: ClassSet,
+    pub queues: ClassSet,
     /// By port and queue.
-    points: Box<[[Option<Watched>; CLASSES]]>,
-    rng: XorShift,
+    pub points: Box<[[Option<Watched>; CLASSES]]>,
+    pub rng: XorShift,
     /// Rings to and from the other lcores, by their numbers; `None` at the number of this one.
-    peers: Vec<Option<Peer>>,
+    pub peers: Vec<Option<Peer>>,
     /// The lcore that owns each port.
     owners: [u8; MAX_PORTS],
 }
 
 /// A congestion point, and the end of its queue at the last look.
 #[derive(Debug, Clone)]
-struct Watched {
-    point: CongestionPoint,
-    end: QueuePlace,
+pub(crate) struct Watched {
+    pub point: CongestionPoint,
+    pub end: QueuePlace,
 }
 
 /// The rings to and from another lcore.
-struct Peer {
-    to: Producer<Notice>,
-    from: Consumer<Notice>,
+pub(crate) struct Peer {
+    pub to: Producer<Notice>,
+    pub from: Consumer<Notice>,
 }
 
 impl std::fmt::Debug for Peer {
@@ -65,10 +53,10 @@ impl std::fmt::Debug for Peer {
 
 /// A message that is ready to leave.
 #[derive(Debug, Clone, Copy)]
-struct Notice {
-    port: u8,
-    len: u8,
-    frame: [u8; MOST_FRAME],
+pub(crate) struct Notice {
+    pub port: u8,
+    pub len: u8,
+    pub frame: [u8; MOST_FRAME],
 }
 
 const _: () = assert!(MOST_FRAME <= u8::MAX as usize, "the length fits its field");
@@ -106,7 +94,7 @@ impl Congestion {
     }
 
     /// Moves the ends of the queues of port `number` behind their last frames.
-    fn note_ends(&mut self, number: usize, port: &Port) {
+    pub fn note_ends(&mut self, number: usize, port: &Port) {
         for queue in self.queues.iter() {
             if let Some(watched) = &mut self.points[number][queue] {
                 watched.end = port.queues[queue].end_place();
@@ -115,123 +103,10 @@ impl Congestion {
     }
 
     /// Hands a message to the lcore that owns its port. A full ring loses it.
-    fn push_to_lcore(&mut self, notice: Notice) {
+    pub fn push_to_lcore(&mut self, notice: Notice) {
         let owner = usize::from(self.owners[usize::from(notice.port) % MAX_PORTS]);
         if let Some(peer) = self.peers.get_mut(owner).and_then(Option::as_mut) {
             let _ = peer.to.push(notice);
         }
-    }
-}
-
-impl<P: Packet> Pipeline<P> {
-    /// Does the work of [`Pipeline::transmit_all`] in a switch with congestion points.
-    #[inline(never)]
-    pub(crate) fn transmit_sampled<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks) -> usize {
-        let Some(mut congestion) = self.congestion.take() else { return self.transmit_all(io, now) };
-        for peer in congestion.peers.iter_mut().flatten() {
-            for _ in 0..peer.from.refresh() {
-                let Some(notice) = peer.from.pop() else { break };
-                self.send_notice(io, &notice, now);
-            }
-            peer.from.release();
-        }
-        let ports = self.egress.waiting;
-        for port in ports.iter() {
-            for queue in (self.ports[port].waiting & congestion.queues).iter() {
-                self.sample(io, &mut congestion, (port, queue), now);
-            }
-        }
-        for peer in congestion.peers.iter_mut().flatten() {
-            peer.to.publish();
-        }
-        let sent = self.transmit_all(io, now);
-        for port in ports.iter() {
-            congestion.note_ends(port, &self.ports[port]);
-        }
-        self.congestion = Some(congestion);
-        sent
-    }
-
-    /// Samples the frames that have joined `queue` of `port` since the last look, if a sample is due.
-    fn sample<I: Ports<Pkt = P>>(
-        &mut self,
-        io: &mut I,
-        congestion: &mut Congestion,
-        (port, queue): (usize, usize),
-        now: Ticks,
-    ) {
-        let Some(watched) = &mut congestion.points[port][queue] else { return };
-        let joined = self.ports[port].queues[queue].bytes().0.saturating_sub(watched.end.bytes().0);
-        if watched.point.pass(joined) {
-            return;
-        }
-        let Watched { mut point, mut end } = watched.clone();
-        loop {
-            let before = end.bytes();
-            let Some((packet, desc)) = self.ports[port].queues[queue].frame_behind(&self.egress.slab, &mut end) else {
-                break;
-            };
-            if point.pass(desc.frame_len().into()) {
-                continue;
-            }
-            let sample = point.sample(before, congestion.rng.roll());
-            if sample.feedback == 0 {
-                continue;
-            }
-            let Some(notice) = self.notice(packet, desc, (port, queue), sample) else { continue };
-            self.telemetry.counters.ports[port].cnms_made[queue].add(1);
-            if self.own.contains(notice.port.into()) {
-                self.send_notice(io, &notice, now);
-            } else {
-                congestion.push_to_lcore(notice);
-            }
-        }
-        congestion.points[port][queue] = Some(Watched { point, end });
-    }
-
-    /// The message to the source of a frame that was sampled in `queue` of `port`. `None` for a frame without a source,
-    /// and for messages: they cause no further ones.
-    fn notice(&self, packet: &P, desc: FrameDesc, (port, queue): (usize, usize), sample: Sample) -> Option<Notice> {
-        let sampled = Sampled::read(packet.bytes())?;
-        if sampled.is_notification() || sampled.src.is_group() {
-            return None;
-        }
-        let (vlans, ingress) = (&self.forwarder.vlans, usize::from(desc.ingress()));
-        let vlan = vlans.ingress(port, sampled.tci.map(|tci| tci & 0xfff))?;
-        let tci = vlans.leaves_tagged(ingress, vlan).then_some(PRIORITY << 13 | vlan);
-        let mac = self.ports[port].mac;
-        let mut point = [0; 8];
-        point[..6].copy_from_slice(&mac.0);
-        point[7] = queue as u8;
-        let cnm = Cnm {
-            feedback: sample.feedback,
-            point,
-            offset: cnm::in_units(sample.offset),
-            delta: cnm::in_units(sample.delta),
-            priority: desc.class(),
-            dst: sampled.dst,
-            msdu: sampled.msdu,
-        };
-        let mut frame = [0; MOST_FRAME];
-        let len = cnm.write(&Envelope { dst: sampled.src, src: mac, tci, flow: sampled.flow }, &mut frame);
-        Some(Notice { port: ingress as u8, len: len as u8, frame })
-    }
-
-    /// Sends a message by a port of this lcore. It is lost without a link, a buffer or room in the device.
-    fn send_notice<I: Ports<Pkt = P>>(&mut self, io: &mut I, notice: &Notice, now: Ticks) {
-        let (port, len) = (usize::from(notice.port), usize::from(notice.len));
-        if !self.links.up.contains(port) || self.ports[port].progress.is_stuck() {
-            return;
-        }
-        let Some(packet) = io.make(&notice.frame[..len]) else { return };
-        let mut one = Burst::new();
-        one.push(packet);
-        io.tx(port, &mut one);
-        if !one.is_empty() {
-            return io.free(&mut one);
-        }
-        self.ports[port].charge_control(u32::from(notice.len), now);
-        self.telemetry.counters.ports[port].cnms_sent.add(1);
-        self.telemetry.gauges_dirty.insert(port);
     }
 }

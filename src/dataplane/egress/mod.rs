@@ -13,6 +13,7 @@ mod pacing_tests;
 pub mod queue;
 #[cfg(test)]
 mod queue_tests;
+mod sample;
 #[allow(unsafe_code)]
 mod slots;
 mod stamp;

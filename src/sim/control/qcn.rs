@@ -271,11 +271,11 @@ mod tests {
     #[test]
     fn active_and_hyper_active_increase_raise_the_target() {
         let mut point = point();
-        point.congested(32, 0);
+        point.congested(64, 0);
+        byte_cycle(&mut point);
+        point.congested(64, 0);
         cycles(&mut point, 5, byte_cycle);
-        point.congested(32, 0);
-        cycles(&mut point, 5, byte_cycle);
-        let target = 9_921_875_000;
+        let target = 7_500 * MBPS;
         assert_eq!(point.target as u64, target);
         byte_cycle(&mut point);
         assert_eq!(point.target as u64, target + 5 * MBPS, "the sixth cycle of one kind is active");
