@@ -161,8 +161,8 @@ impl SwitchSpec {
     }
 
     /// Joint ports: every lcore sends by its own transmit queue, so that frames stay on the lcore that received them.
-    /// Reserves of queues, telemetry and QCN need one owner of each port, so with them there are none. A maximum rate of
-    /// a queue needs an owner of its port.
+    /// Reserves of queues, telemetry and QCN need one owner of each port, so with them there are none. A maximum rate
+    /// of a queue needs an owner of its port.
     #[must_use]
     pub fn joint_ports(&self) -> PortSet {
         (0..self.ports.len()).filter(|&port| !self.ports[port].is_limited() && self.may_be_joint(port)).collect()
