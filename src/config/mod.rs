@@ -155,6 +155,9 @@ pub(crate) fn build(root: &Item<'_>, overrides: &Overrides) -> Option<Config> {
     ports::check_classes(&ports, &classes);
     max_rate::check(&ports, &classes, &maps);
     queue_policy::check(buffer.queue_policy.as_ref(), &ports, &classes);
+    if routing.is_some() {
+        classes::refuse_routed_congestion_points(&classes);
+    }
     if report.errors() > errors {
         // The sums would be wrong too, and their errors would add nothing.
         return None;
@@ -192,6 +195,7 @@ pub(crate) fn build(root: &Item<'_>, overrides: &Overrides) -> Option<Config> {
         abm,
         reverie: false,
         telemetry_queues: (0..CLASSES).filter(|&class| classes[class].settings.telemetry).collect(),
+        congestion_points: std::array::from_fn(|class| classes[class].settings.qcn),
         routing,
     };
     let (source, lcores) = (report.source().to_owned(), lcores.config);

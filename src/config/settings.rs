@@ -253,6 +253,8 @@ fn of_switch(switch: &SwitchSpec, list: &mut List) {
         let ecn = queue.wred.map_or("off".to_owned(), |wred| words::ecn(&wred));
         list.live_rounded(format!("{of}.ecn"), ecn, queue.wred);
         list.fixed(format!("{of}.telemetry"), if switch.telemetry_queues.contains(index) { "hpcc" } else { "off" });
+        let point = switch.congestion_points[index].map_or("off".to_owned(), |point| words::congestion_point(&point));
+        list.fixed_rounded(format!("{of}.qcn"), point, switch.congestion_points[index]);
         list.fixed_rounded(format!("{of}.queue_reserve"), queue.reserve.to_bytes(plan.cell), queue.reserve);
         if let Some(limit) = queue.limit {
             let (key, value) = threshold(limit.threshold, switch);

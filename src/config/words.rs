@@ -3,7 +3,7 @@
 use crate::forward::VlanMode;
 use crate::mmu::{AbmSpec, Threshold};
 use crate::pfc::{PfcMode, WatchdogAction, WatchdogSpec};
-use crate::qos::{MaxRate, QueueDiscipline, Trust, WredProfile};
+use crate::qos::{CongestionPointSpec, MaxRate, QueueDiscipline, Trust, WredProfile};
 use crate::units::{Bytes, Probability};
 
 /// The mark that decides the class.
@@ -48,6 +48,12 @@ pub fn queue_policy(abm: Option<&AbmSpec>) -> String {
 #[must_use]
 pub fn max_rate(maximum: &MaxRate) -> String {
     format!("{}, burst {}", maximum.rate, maximum.burst)
+}
+
+/// Formats the settings of a congestion point.
+#[must_use]
+pub fn congestion_point(spec: &CongestionPointSpec) -> String {
+    format!("set point {}, weight {}, sample {}", spec.set_point, spec.weight, spec.sample)
 }
 
 /// The action of a watchdog and its times.

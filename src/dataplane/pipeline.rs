@@ -10,6 +10,7 @@ use super::telemetry::Telemetry;
 use crate::dataplane::buffer::pauses::PauseState;
 use crate::dataplane::buffer::trash::Trash;
 use crate::dataplane::egress::abm::AbmMeter;
+use crate::dataplane::egress::congestion::Congestion;
 use crate::dataplane::egress::joint::JointPorts;
 use crate::dataplane::egress::links::Links;
 use crate::dataplane::egress::queue::Queue;
@@ -52,6 +53,8 @@ pub struct Pipeline<P> {
     /// Measures for the rule; `None`: it is not ABM.
     pub(crate) abm: Option<Box<AbmMeter>>,
     pub(crate) egress: Egress<P>,
+    /// Congestion points of QCN; `None`: no queue is one.
+    pub(crate) congestion: Option<Box<Congestion>>,
     pub(crate) joint: JointPorts,
     pub(crate) mesh: Mesh<P>,
     pub(crate) pauses: PauseState,
@@ -102,9 +105,10 @@ impl<P: Packet> Pipeline<P> {
         let has_guests = counters.guests.len() == lcores;
         assert!(spec.joint_ports().is_empty() || has_guests, "joint ports need the counters of `Counters::of`");
         let parts = Mesh::fleet(spec).into_iter().zip(Forwarder::fleet(spec, hz)).zip(Buffer::fleet(spec));
-        let parts = parts.zip(JointPorts::fleet(spec, hz)).zip(AbmMeter::fleet(spec, hz)).enumerate();
+        let parts = parts.zip(JointPorts::fleet(spec, hz)).zip(AbmMeter::fleet(spec, hz));
+        let parts = parts.zip(Congestion::fleet(spec, seed)).enumerate();
         parts
-            .map(|(lcore, ((((mesh, forwarder), buffer), (joint, sides)), abm))| {
+            .map(|(lcore, (((((mesh, forwarder), buffer), (joint, sides)), abm), congestion))| {
                 let own = owned_by(lcore, spec);
                 let telemetry = Telemetry::new(counters.clone(), (lcore, own), hz, spec.poll_gap);
                 // Each lcore needs its own seed; otherwise all would mark the same frames.
@@ -123,6 +127,7 @@ impl<P: Packet> Pipeline<P> {
                     queue_rule: QueueAdmission::new(spec.queues.map(|queue| queue.admission())),
                     abm,
                     egress: Egress::new(spec, seed, hz),
+                    congestion,
                     joint,
                     mesh,
                     pauses: PauseState::default(),

@@ -3,7 +3,7 @@
 use crate::forward::{FdbSpec, StaticEntry, VlanMode};
 use crate::mmu::{AbmSpec, BufferPlan, GroupProfile, HpccRules, PortProfile, QueueLimit, QueueProfile, QueueReserves};
 use crate::pfc::{PfcMode, WatchdogSpec};
-use crate::qos::{ClassMap, MarkMap, MaxRate, QueueDiscipline, Rewrite, Trust, WredProfile};
+use crate::qos::{ClassMap, CongestionPointSpec, MarkMap, MaxRate, QueueDiscipline, Rewrite, Trust, WredProfile};
 use crate::route::{ROUTER_PORT, RoutingSpec};
 use crate::sets::{CLASSES, ClassSet, PortSet};
 use crate::units::{BitRate, Cells, Nanos};
@@ -149,6 +149,8 @@ pub struct SwitchSpec {
     pub reverie: bool,
     /// Queues whose marked packets get notes of in-band telemetry ([`crate::wire::inband`]).
     pub telemetry_queues: ClassSet,
+    /// The congestion point of each queue, which sends messages of QCN ([`crate::qos::qcn`]); `None`: it has none.
+    pub congestion_points: [Option<CongestionPointSpec>; CLASSES],
     /// The router; `None`: the switch only bridges.
     pub routing: Option<RoutingSpec>,
 }
@@ -164,8 +166,8 @@ impl SwitchSpec {
     }
 
     /// Joint ports: every lcore sends by its own transmit queue, so that frames stay on the lcore that received them.
-    /// Reserves of queues, telemetry and ABM need one owner of each port, so with them there are none. A maximum rate
-    /// of a queue needs an owner of its port.
+    /// Reserves of queues, telemetry, ABM and QCN need one owner of each port, so with them there are none. A maximum
+    /// rate of a queue needs an owner of its port.
     #[must_use]
     pub fn joint_ports(&self) -> PortSet {
         (0..self.ports.len()).filter(|&port| !self.ports[port].is_limited() && self.may_be_joint(port)).collect()
@@ -175,8 +177,15 @@ impl SwitchSpec {
     #[must_use]
     pub fn may_be_joint(&self, port: usize) -> bool {
         let has_reserve = self.queues.iter().any(|queue| queue.reserve > Cells(0));
-        let needs_owner = self.abm.is_some() || !self.telemetry_queues.is_empty() || has_reserve;
+        let has_measures = self.abm.is_some() || !self.telemetry_queues.is_empty() || self.has_congestion_points();
+        let needs_owner = has_measures || has_reserve;
         self.lcores > 1 && !needs_owner && self.ports[port].tx_queues >= self.lcores
+    }
+
+    /// Whether any queue is a congestion point of QCN.
+    #[must_use]
+    pub fn has_congestion_points(&self) -> bool {
+        self.congestion_points.iter().any(Option::is_some)
     }
 
     /// The reserves of the queues, as one view for each lcore.

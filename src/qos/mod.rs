@@ -17,12 +17,14 @@ pub mod classify;
 pub mod joint_pacer;
 pub mod joint_wire;
 pub mod max_rate;
+pub mod qcn;
 pub mod scheduler;
 pub mod shaper;
 pub mod wred;
 
 pub use classify::{ClassMap, MarkMap, Rewrite, RoceMap, Trust, only_class};
 pub use max_rate::{MaxRate, QueueShapers};
+pub use qcn::CongestionPointSpec;
 pub use scheduler::{QueueDiscipline, Scheduler};
 pub use shaper::Shaper;
 pub use wred::{WredProfile, WredVerdict};

@@ -38,6 +38,8 @@ pub struct Checks {
     pub announcements_received: u64,
     pub garbage_sent: u64,
     pub garbage_received: u64,
+    /// Messages of QCN that hosts received. Switches count those that they sent.
+    pub cnms_received: u64,
 }
 
 impl Steps {
@@ -193,11 +195,12 @@ impl Engine<'_> {
         let data = sum(&mut flows().map(|flow| flow.sent_frames));
         let copies = sum(&mut self.net.nodes.iter().map(|node| node.copies));
         let made = data + copies + self.checks.cnps_sent + self.checks.acks_sent;
-        let made = made + self.checks.announcements_sent + self.checks.garbage_sent;
+        let cnms = sum(&mut self.net.nodes.iter().map(cnms_sent));
+        let made = made + self.checks.announcements_sent + self.checks.garbage_sent + cnms;
         let received = sum(&mut flows().map(|flow| flow.received_frames));
         let foreign = sum(&mut self.hosts.iter().map(|host| host.outcome.foreign_frames));
         let arrived = received + foreign + self.checks.cnps_received + self.checks.acks_received;
-        let arrived = arrived + self.checks.announcements_received;
+        let arrived = arrived + self.checks.announcements_received + self.checks.cnms_received;
         let arrived = arrived + self.checks.garbage_received + self.buried;
         let full = sum(&mut self.hosts.iter().map(|host| host.outcome.receive_dropped_frames));
         let twice = sum(&mut flows().map(|flow| flow.duplicate_frames + flow.discarded_frames));
@@ -246,6 +249,11 @@ fn describe_drops(node: &Node, lossless: ClassSet) -> String {
         }
     }
     drops.join("; ")
+}
+
+/// Sums the messages of QCN that a switch sent.
+fn cnms_sent(node: &Node) -> u64 {
+    node.counters.ports.iter().map(|port| port.cnms_sent.get()).sum()
 }
 
 /// Sums all frames that a switch dropped. A flooded copy that found no buffer counts as dropped, although no copy was

@@ -123,6 +123,7 @@ fn of_port(node: &Node, port: usize, at_stop: &AtStop, watch: &Watch) -> PortOut
         tx_frames: all(&|port| &port.tx_frames[class]),
         tx_bytes: all(&|port| &port.tx_bytes[class]),
         marked_frames: all(&|port| &port.ecn_marked[class]),
+        cnms_made: counters.cnms_made[class].get(),
         drops: drops(node, port, class),
         xoff_tx: counters.pfc_tx_xoff[class].get(),
         pauses_tx: pauses[class],

@@ -1,7 +1,7 @@
 //! The state of one flow at its sender and its receiver.
 
 use super::control::dcqcn::NotificationPoint;
-use super::control::{Ack, CongestionControl};
+use super::control::{Ack, CongestionControl, Path};
 use super::flows::Flows;
 use super::frame::{Cargo, FrameKind, Header, Note, Part, Station};
 use super::launch::Origin;
@@ -23,6 +23,8 @@ const ECT_0: u8 = 0b10;
 const CNP_DSCP: u8 = 48;
 /// Stream of random numbers of the first flow; each further flow uses the next one.
 const FLOW_STREAM: u64 = 1 << 32;
+/// An odd number: seeds of the congestion control of flows differ in their upper bits too.
+const SEED_STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// A flow at both its ends.
 #[derive(Debug)]
@@ -116,6 +118,7 @@ impl Flow {
         let mut rng = Rng::new(scenario.seed, FLOW_STREAM + serial);
         // A walk through the fabric, which other flows do not need.
         let path = (spec.control.is_some() || spec.transport.is_some()).then(|| paths.of(&spec));
+        let path = path.map(|path| Path { seed: scenario.seed ^ serial.wrapping_mul(SEED_STEP), ..path });
         Self {
             number: number as u32,
             demand: Demand::new(spec.load, spec.start.0 * PS, end),

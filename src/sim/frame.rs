@@ -2,6 +2,7 @@
 //! leftover buffer content, which no code reads.
 
 use std::net::Ipv4Addr;
+use std::ops::Range;
 
 use super::transport::Reply;
 use crate::hosts::FlowKind;
@@ -24,6 +25,9 @@ const ACK_HEADER: usize = 4;
 /// Offset of the reserved bits of a base transport header (InfiniBand volume 1, section 9.2).
 const RESERVED: usize = 4;
 const NAK_SEQUENCE_ERROR: u8 = 0x60;
+/// Bytes behind the tags of a frame, from the EtherType on: IPv4 addresses and UDP ports, and the queue pair.
+const ADDRESSES: Range<usize> = 14..26;
+const PAIR: Range<usize> = 34..38;
 
 /// Kind of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +40,8 @@ pub enum FrameKind {
     Ack,
     /// A PFC frame.
     Pfc,
+    /// A message of QCN from a switch.
+    Cnm,
     /// A host's announcement of its address.
     Announcement,
     /// A malformed or strange frame that a fault sends.
@@ -349,6 +355,16 @@ impl Header {
     /// Offset of the base transport header.
     fn base(&self) -> usize {
         self.ip + 20 + 8
+    }
+
+    /// Whether `msdu`, a frame behind its tags, begins with the headers of this flow. Switches may have changed DSCP
+    /// and ECN.
+    #[must_use]
+    pub fn is_of(&self, msdu: &[u8]) -> bool {
+        // Addresses and ports, and the queue pair.
+        let own = &self.bytes[self.ip - 2..];
+        let pair = if self.has_transport { PAIR } else { ADDRESSES.end..ADDRESSES.end };
+        [ADDRESSES, pair].into_iter().all(|part| own.get(part.clone()) == msdu.get(part))
     }
 
     /// Sets the packet sequence number.

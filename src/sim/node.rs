@@ -22,6 +22,7 @@ use crate::sets::{CLASSES, ClassSet, FrameSet, PortSet};
 use crate::units::{Nanos, Ticks};
 use crate::verify::audit::Auditor;
 use crate::verify::record::{Recorder, Tape};
+use crate::wire::mac_control;
 
 /// Stream of random numbers of the first switch; each further switch uses the next one.
 const SWITCH_STREAM: u64 = 1 << 40;
@@ -590,7 +591,9 @@ impl Ports for End<'_, '_> {
     }
 
     fn make(&mut self, frame: &[u8]) -> Option<SimPacket> {
-        // PFC frames are the only frames that a switch creates.
-        Some(self.world.pool.make(frame, frame.len(), Cargo::of(FrameKind::Pfc)))
+        // A switch creates PFC frames and messages of QCN.
+        let is_pfc = frame.get(12..14) == Some(&mac_control::ETHERTYPE.to_be_bytes());
+        let kind = if is_pfc { FrameKind::Pfc } else { FrameKind::Cnm };
+        Some(self.world.pool.make(frame, frame.len(), Cargo::of(kind)))
     }
 }

@@ -300,6 +300,8 @@ pub struct ClassOutcome {
     pub tx_bytes: u64,
     /// Frames marked CE, by queue.
     pub marked_frames: u64,
+    /// Messages of QCN that the congestion point made, by queue.
+    pub cnms_made: u64,
     /// Drops by reason, by traffic class.
     pub drops: Vec<(DropReason, u64)>,
     /// XOFFs sent, refreshes included, by priority.

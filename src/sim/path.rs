@@ -62,7 +62,7 @@ impl<'a> Paths<'a> {
         let back = self.reply_ps(flow);
         let line = self.hosts.get(&flow.from).map_or(flow.rate, |link| link.rate);
         let base_rtt_ps = flow.base_rtt.map_or(there + back, |rtt| rtt.0 * PS);
-        Path { line, base_rtt_ps, frame: Bytes(frame as u64), switches }
+        Path { line, base_rtt_ps, frame: Bytes(frame as u64), switches, seed: self.scenario.seed }
     }
 
     /// Returns the time that `flow` takes for `bytes` of frames on the empty path, until they are received or, if it is

@@ -134,7 +134,7 @@ fn runs_of_one_hash_seed_are_equal_and_of_another_differ() {
 }
 
 /// Parts of the errors of random fabrics that cannot route.
-const REFUSED: [&str; 3] = ["learn routes from frames", "has tags", "address from its port"];
+const REFUSED: [&str; 4] = ["learn routes from frames", "has tags", "address from its port", "messages of QCN"];
 
 /// Random fabrics have loops, faults, slow hosts and garbage. Each run checks `frames_accounted`, `frames_in_order` and
 /// all other invariants.
@@ -146,7 +146,7 @@ fn random_fabrics_keep_every_invariant_when_they_route() {
         let scenario = match parse("random.yaml", &format!("{yaml}\nforwarding: routed\nreroute: 50us\n")) {
             Ok(scenario) => scenario,
             Err(error) => {
-                // Networks that learn from frames, or have tags, have no routes.
+                // Networks that learn from frames, or have tags or QCN, have no routes.
                 let text = format!("{error:?}");
                 assert!(REFUSED.iter().any(|part| text.contains(part)), "seed {seed}: {text}");
                 continue;

@@ -8,8 +8,8 @@ use super::host::PendingAck;
 use super::spec::Learning;
 use super::transport::ACK_LEN;
 use crate::io::Packet;
-use crate::wire::inband;
 use crate::wire::mac_control::PfcFrame;
+use crate::wire::{cnm, inband};
 
 /// Bytes of a CNP without the frame check sequence: Ethernet, IPv4, UDP, BTH, 16 reserved (InfiniBand annex A17).
 const CNP_LEN: u16 = 14 + 20 + 8 + 12 + 16;
@@ -104,10 +104,32 @@ impl Engine<'_> {
                 // It may have made room in the window.
                 self.wake(host, at);
             }
+            FrameKind::Cnm => {
+                self.checks.cnms_received += 1;
+                self.react(host, packet, at);
+            }
             FrameKind::Announcement => self.checks.announcements_received += 1,
             FrameKind::Garbage => self.checks.garbage_received += 1,
             FrameKind::Data | FrameKind::Cnp | FrameKind::Ack => self.hosts[host].outcome.foreign_frames += 1,
         }
+    }
+
+    /// Handles a message of QCN at a host. The flow is the one whose frame the message repeats; if it has ended, there
+    /// is nothing to do.
+    fn react(&mut self, host: usize, packet: &SimPacket, at: u64) {
+        let Some((envelope, cnm)) = cnm::parse(packet.bytes()) else { return };
+        let state = &mut self.hosts[host];
+        if envelope.dst != state.spec.mac {
+            return;
+        }
+        let flows = &mut self.flows;
+        let is_sampled =
+            |&&number: &&u32| flows.get_mut(number as usize).is_some_and(|flow| flow.header.is_of(cnm.msdu));
+        let Some(number) = state.active.iter().find(is_sampled).map(|number| *number as usize) else { return };
+        if let Some(control) = &mut self.flows[number].control {
+            control.congested(cnm.feedback, at);
+        }
+        self.set_timer(number);
     }
 
     /// Receives a frame of a flow at its destination.

@@ -76,6 +76,7 @@ pub fn slow(rate: BitRate) -> SwitchView {
         abm: None,
         reverie: false,
         telemetry_queues: ClassSet::EMPTY,
+        congestion_points: [None; CLASSES],
         routing: None,
         ports: vec![port(0), port(1)],
         buffer: BufferPlan {

@@ -38,6 +38,8 @@ pub struct PortSnapshot {
     pub pfc_rx_frames: u64,
     pub pause_rx_frames: u64,
     pub ecn_marked: Values,
+    pub cnms_made: Values,
+    pub cnms_sent: u64,
     /// ACKs and NAKs, and CNPs.
     pub roce_frames: [u64; 2],
     pub max_rate_held_ns: Values,
@@ -110,6 +112,8 @@ impl PortSnapshot {
             pfc_rx_frames: port.pfc_rx_frames.get(),
             pause_rx_frames: port.pause_rx_frames.get(),
             ecn_marked: values(&port.ecn_marked),
+            cnms_made: values(&port.cnms_made),
+            cnms_sent: port.cnms_sent.get(),
             roce_frames: port.roce_frames.each_ref().map(Counter::get),
             max_rate_held_ns: values(&port.max_rate_held_ns),
             group_used_cells: values(&port.group_used_cells),

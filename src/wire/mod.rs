@@ -15,6 +15,7 @@
 //! ```
 
 pub mod addr;
+pub mod cnm;
 pub mod ecn;
 pub mod glance;
 pub mod inband;

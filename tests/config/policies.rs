@@ -2,6 +2,7 @@
 
 use holdfast::config::EcnOrder;
 use holdfast::mmu::Threshold;
+use holdfast::qos::CongestionPointSpec;
 use holdfast::sets::ClassSet;
 use holdfast::units::Bytes;
 
@@ -181,6 +182,28 @@ fn lossless_class_count_that_fits_the_buffer_is_exact() {
     assert_eq!(fit("{size: 900KiB, headroom: shared-pool}"), 6);
     // One eta a port: 1370 + 32 * n. The limit of an empty buffer must exceed an eta.
     assert_eq!(fit("{size: 2MiB, headroom: dynamic}"), 8);
+}
+
+#[test]
+fn congestion_points_are_set_by_class_and_refused_in_a_router() {
+    let keys = "{3: {lossless: true, qcn: on}, 0: {qcn: {set_point: 60kB, weight: 1, sample: 1MB}}, 1: {qcn: off}}";
+    let points = accept(&format!("{PORTS}classes: {keys}\n")).switch.congestion_points;
+    let own = CongestionPointSpec { set_point: Bytes(60_000), weight: 1, sample: Bytes(1_000_000) };
+    assert_eq!((points[3], points[0], points[1]), (Some(CongestionPointSpec::default()), Some(own), None));
+    refuse_beside_ports(
+        "classes: {3: {qcn: maybe}}\n",
+        "x.yaml:4:20: classes.3.qcn: `maybe` is not a congestion point; write `on`, `off` or e.g. \
+         `{set_point: 26kB, weight: 2, sample: 150kB}`",
+    );
+    refuse_beside_ports(
+        "classes: {3: {qcn: {set_point: 10B}}}\n",
+        "x.yaml:4:32: classes.3.qcn.set_point: `10B` is out of range; write a size from 1000B to 64MiB",
+    );
+    refuse_beside_ports(
+        "classes: {3: {qcn: on}}\nrouting: {interfaces: [{vlan: 1, addresses: [10.0.0.1/24]}]}\n",
+        "x.yaml:4:20: classes.3.qcn: QCN works within a layer 2 network: a routed frame does not show its source; \
+         remove it, or `routing`",
+    );
 }
 
 #[test]

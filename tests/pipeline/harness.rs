@@ -11,7 +11,7 @@ use holdfast::io::memory::{MemPacket, MemPorts};
 use holdfast::mmu::{BufferPlan, GroupProfile, HeadroomPolicy, QueueLimit, Threshold};
 use holdfast::qos::{ClassMap, QueueDiscipline};
 use holdfast::route::RouteTable;
-use holdfast::sets::ClassSet;
+use holdfast::sets::{CLASSES, ClassSet};
 use holdfast::units::{Alpha, BitRate, Bytes, Cells, Nanos, Ticks};
 use holdfast::wire::MacAddr;
 use holdfast::wire::mac_control::{self, MacControl, PfcFrame};
@@ -85,6 +85,7 @@ pub fn spec(ports: usize) -> SwitchSpec {
         abm: None,
         reverie: false,
         telemetry_queues: ClassSet::EMPTY,
+        congestion_points: [None; CLASSES],
         routing: None,
     }
 }

@@ -8,6 +8,7 @@ mod harness;
 mod live_config;
 mod pfc;
 mod pfc_queue;
+mod qcn;
 mod queues;
 mod resting;
 mod roce;

@@ -16,6 +16,8 @@ mod live_config;
 mod pfc;
 #[path = "../pipeline/pfc_queue.rs"]
 mod pfc_queue;
+#[path = "../pipeline/qcn.rs"]
+mod qcn;
 #[path = "../pipeline/queues.rs"]
 mod queues;
 #[path = "../pipeline/routing/mod.rs"]

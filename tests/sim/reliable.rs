@@ -152,6 +152,23 @@ fn hpcc_and_powertcp_keep_the_queue_nearly_empty() {
     }
 }
 
+/// Alizadeh et al., Allerton 2008, in substance: without any PFC the queue stays near its set point, and the link is
+/// full. The cycles are short, as a run of 10 ms needs.
+#[test]
+fn qcn_holds_the_queue_near_its_set_point() {
+    let cc = "{qcn: {increase_timer: 250us, byte_counter: 20kB, additive: 20M, hyper: 200M}}";
+    let (rates, _, outcome) = steady(cc, "qcn: {set_point: 26kB, sample: 50kB}");
+    let sum: f64 = rates.iter().sum();
+    assert!(sum > 9.3, "{rates:?}");
+    let port = &outcome.switches[0].ports[4];
+    assert!(port.classes[3].cnms_made > 100, "{} messages", port.classes[3].cnms_made);
+    assert!(port.classes[3].queue_highest_cells * 208 < 300_000, "{} cells", port.classes[3].queue_highest_cells);
+    assert!(outcome.flows.iter().all(|flow| flow.lost_frames() == 0 && flow.cnps == 0));
+    // A flow of a class without congestion points never slows down.
+    let (_, _, outcome) = steady("qcn", "");
+    assert!(outcome.flows.iter().all(|flow| flow.rate_at_end == 10_000_000_000) && !outcome.pauses.is_empty());
+}
+
 /// A mark once removed the place of the network header, which a note needs.
 #[test]
 fn marked_frames_carry_notes() {

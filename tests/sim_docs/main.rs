@@ -71,6 +71,7 @@ pages! {
     overload "overload",
     parking_lot "parking-lot",
     powertcp "powertcp",
+    qcn "qcn",
     reality "reality",
     rude_host "rude-host",
     scale "scale",

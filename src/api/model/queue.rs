@@ -47,6 +47,8 @@ pub struct Queue {
     pub sent_bytes: u64,
     /// Frames marked Congestion Experienced.
     pub ecn_marked_frames: u64,
+    /// Messages of QCN that its congestion point has made; null if it is none.
+    pub qcn_made_messages: Option<u64>,
 }
 
 impl Queue {
@@ -84,6 +86,7 @@ impl Queue {
             sent_frames: counters.tx_frames[queue],
             sent_bytes: counters.tx_bytes[queue],
             ecn_marked_frames: counters.ecn_marked[queue],
+            qcn_made_messages: switch.congestion_points[queue].map(|_| counters.cnms_made[queue]),
         }
     }
 }

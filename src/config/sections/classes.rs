@@ -2,8 +2,9 @@
 
 use super::max_rate;
 use super::preset::{Amount, ClassSettings, Limit, Preset};
+use crate::config::checks::bounds;
 use crate::config::yaml::read::{Fields, Item};
-use crate::qos::{QueueDiscipline, WredProfile};
+use crate::qos::{CongestionPointSpec, QueueDiscipline, WredProfile};
 use crate::sets::CLASSES;
 use crate::units::{Bytes, Probability};
 
@@ -19,6 +20,7 @@ const KEYS: &[&str] = &[
     "max_rate",
     "ecn",
     "telemetry",
+    "qcn",
     "queue_alpha",
     "queue_limit",
     "queue_reserve",
@@ -27,7 +29,7 @@ const KEYS: &[&str] = &[
 /// Keys of a class that set the buffer use of its priority group.
 pub const GROUP_KEYS: &[&str] = &["reserve", "alpha", "limit", "xon_offset", "xon_floor", "headroom"];
 pub const QUEUE_KEYS: &[&str] =
-    &["scheduler", "max_rate", "ecn", "telemetry", "queue_alpha", "queue_limit", "queue_reserve"];
+    &["scheduler", "max_rate", "ecn", "telemetry", "qcn", "queue_alpha", "queue_limit", "queue_reserve"];
 
 /// Keys that only a lossless class has.
 const LOSSLESS_KEYS: [&str; 3] = ["xon_offset", "xon_floor", "headroom"];
@@ -69,6 +71,9 @@ fn read_class(fields: &Fields<'_>, class: &mut ClassSettings) {
     }
     if let Some(item) = fields.get("ecn") {
         class.wred = if item.is("off") { None } else { read_ecn(&item) };
+    }
+    if let Some(item) = fields.get("qcn") {
+        class.qcn = read_qcn(&item);
     }
     if let Some(item) = fields.get("telemetry") {
         class.telemetry = item.choice(&[("hpcc", true), ("off", false)]).unwrap_or(false);
@@ -120,6 +125,39 @@ fn read_scheduler(item: &Item<'_>) -> Option<QueueDiscipline> {
     }
     let weight = item.fields(&["weight"])?.required("weight", "weight: 4")?.number("a weight", 1..=100)?;
     Some(QueueDiscipline::Dwrr { weight })
+}
+
+/// Reads the congestion point of QCN of each queue; `None`: it is none.
+fn read_qcn(item: &Item<'_>) -> Option<CongestionPointSpec> {
+    let default = CongestionPointSpec::default();
+    if item.is("off") || item.is("false") {
+        return None;
+    }
+    if item.is("on") || item.is("true") {
+        return Some(default);
+    }
+    if !item.is_map() {
+        let remedy = "write `on`, `off` or e.g. `{set_point: 26kB, weight: 2, sample: 150kB}`";
+        return item.refuse(format!("`{}` is not a congestion point; {remedy}", item.shown()));
+    }
+    let fields = item.fields(&["set_point", "weight", "sample"])?;
+    let bytes = |key, default| fields.get(key).map_or(Some(default), |item| item.read(bounds::congestion_point));
+    Some(CongestionPointSpec {
+        set_point: bytes("set_point", default.set_point)?,
+        weight: fields.get("weight").map_or(Some(default.weight), |item| item.number("a weight", 0..=16))?,
+        sample: bytes("sample", default.sample)?,
+    })
+}
+
+/// Refuses congestion points in a switch that routes: a frame that it has routed has lost its source.
+pub fn refuse_routed_congestion_points(classes: &[Class<'_>; CLASSES]) {
+    for class in classes.iter().filter(|class| class.settings.qcn.is_some()) {
+        if let Some(item) = &class.item {
+            item.child("qcn").fail(
+                "QCN works within a layer 2 network: a routed frame does not show its source; remove it, or `routing`",
+            );
+        }
+    }
 }
 
 fn read_ecn(item: &Item<'_>) -> Option<WredProfile> {

@@ -3,7 +3,7 @@
 use super::max_rate::WrittenMax;
 use crate::headroom::largest_frame;
 use crate::mmu::Threshold;
-use crate::qos::{QueueDiscipline, WredProfile};
+use crate::qos::{CongestionPointSpec, QueueDiscipline, WredProfile};
 use crate::sets::CLASSES;
 use crate::units::{Alpha, Bytes, Cells, Probability};
 
@@ -57,6 +57,8 @@ pub struct ClassSettings {
     pub wred: Option<WredProfile>,
     /// Whether marked packets get notes of in-band telemetry.
     pub telemetry: bool,
+    /// Congestion point of each queue.
+    pub qcn: Option<CongestionPointSpec>,
     /// For lossy classes: the queue's limit in the lossy pool, and the part of the pool that is reserved for each such
     /// queue.
     pub queue_limit: Limit,
@@ -98,6 +100,7 @@ impl ClassSettings {
             max_rate: None,
             wred: None,
             telemetry: false,
+            qcn: None,
             queue_limit: Limit::Alpha(alpha(LOSSY_QUEUE_ALPHA)),
             queue_reserve: Bytes(0),
         }

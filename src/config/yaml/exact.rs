@@ -4,7 +4,7 @@ use crate::config::model::IdleConfig;
 use crate::config::words;
 use crate::mmu::Threshold;
 use crate::pfc::WatchdogSpec;
-use crate::qos::{MaxRate, WredProfile};
+use crate::qos::{CongestionPointSpec, MaxRate, WredProfile};
 use crate::units::{BitRate, Bytes, Cells, Length, Nanos};
 
 /// A value that is rounded when it is shown to people.
@@ -55,6 +55,13 @@ impl Exact for Threshold {
 impl Exact for MaxRate {
     fn exact(&self) -> String {
         format!("{}, burst {}", self.rate.exact(), self.burst.exact())
+    }
+}
+
+impl Exact for CongestionPointSpec {
+    fn exact(&self) -> String {
+        let Self { set_point, weight, sample } = self;
+        format!("set point {}, weight {weight}, sample {}", set_point.exact(), sample.exact())
     }
 }
 

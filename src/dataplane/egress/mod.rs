@@ -5,6 +5,7 @@ pub(crate) mod abm;
 mod abm_tests;
 mod choose;
 mod chosen;
+pub(crate) mod congestion;
 pub(crate) mod enqueue;
 pub(crate) mod joint;
 pub(crate) mod links;
@@ -15,6 +16,7 @@ mod pacing_tests;
 pub mod queue;
 #[cfg(test)]
 mod queue_tests;
+mod sample;
 #[allow(unsafe_code)]
 mod slots;
 mod stamp;

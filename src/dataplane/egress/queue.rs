@@ -97,6 +97,25 @@ pub struct Queue {
     kind: RunKind,
 }
 
+/// A place in a queue, between two frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct QueuePlace {
+    chunk: u32,
+    slot: u32,
+    /// Bytes in front of the place.
+    bytes: u64,
+}
+
+impl QueuePlace {
+    /// The place in a queue that never held a frame.
+    pub const START: Self = Self { chunk: NONE, slot: 0, bytes: 0 };
+
+    /// Bytes in front of the place.
+    pub fn bytes(self) -> Bytes {
+        Bytes(self.bytes)
+    }
+}
+
 impl Default for Queue {
     fn default() -> Self {
         let (nowhere, full) = (NONE, CHUNK as u32);
@@ -276,6 +295,30 @@ impl Queue {
         });
         // A list with a cycle ends after as many frames as the slab has slots.
         walk.take(slab.slots.len() * CHUNK + 1)
+    }
+
+    /// The place behind the last frame. It is valid until a frame is taken out.
+    pub(crate) fn end_place(&self) -> QueuePlace {
+        QueuePlace { chunk: self.tail, slot: self.end, bytes: self.bytes().0 }
+    }
+
+    /// The frame behind `place`, which then moves behind that frame; `None` at the end of the queue. If the place is
+    /// no longer valid, it may be another frame of the slab.
+    pub(crate) fn frame_behind<'a, P>(&self, slab: &'a Slab<P>, place: &mut QueuePlace) -> Option<(&'a P, FrameDesc)> {
+        if place.chunk == NONE {
+            (place.chunk, place.slot) = (self.head, self.first);
+        }
+        if place.chunk == self.tail && place.slot >= self.end {
+            return None;
+        }
+        if place.slot as usize >= CHUNK {
+            (place.chunk, place.slot) = (slab.behind(place.chunk), 0);
+        }
+        let packet = slab.slots.packet(place.chunk, place.slot as usize)?;
+        let desc = slab.slots.descs(place.chunk)[place.slot as usize];
+        place.slot += 1;
+        place.bytes += u64::from(desc.frame_len());
+        Some((packet, desc))
     }
 
     /// Takes the first frame.

@@ -112,6 +112,14 @@ impl<P> Slots<P> {
         Some((unsafe { chunk.packets[slot].assume_init_read() }, chunk.descs[slot]))
     }
 
+    /// The packet of a slot; `None` if it holds none.
+    pub fn packet(&self, chunk: u32, slot: usize) -> Option<&P> {
+        let held = self.held.get(chunk as usize).copied().unwrap_or(0);
+        let is_held = slot < CHUNK && held >> slot & 1 == 1;
+        // SAFETY: the slot's bit is set, so it holds a packet, and `self` is borrowed.
+        is_held.then(|| unsafe { self.chunks[chunk as usize].packets[slot].assume_init_ref() })
+    }
+
     /// The packets of `chunk`.
     pub fn packets(&self, chunk: u32) -> impl Iterator<Item = &P> {
         let held = self.held.get(chunk as usize).copied().unwrap_or(0);

@@ -29,6 +29,7 @@ impl<P: Packet> Pipeline<P> {
             && !self.guests_send()
             && (self.own & self.alert).iter().all(|port| self.ports[port].is_at_rest((self.links.up - self.links.stuck).contains(port), now))
             && self.mesh.peers.iter_mut().flatten().all(|peer| peer.frames_in.refresh() == 0)
+            && self.congestion.as_mut().is_none_or(|congestion| congestion.is_at_rest())
             // Last, because it may query a device: it covers frames that came during the poll.
             && (self.own & io.filled()).iter().all(|port| {
                 let queues = &self.ports[port].rx_queues;

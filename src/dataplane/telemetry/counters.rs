@@ -85,6 +85,10 @@ pub struct PortCounters {
     /// ACKs and NAKs, and CNPs of RoCEv2 that got their class by their kind, in the order of
     /// [`crate::wire::RoceControl::ALL`].
     pub roce_frames: [Counter; RoceControl::COUNT],
+    /// Messages of QCN that the congestion point of the egress queue has made.
+    pub cnms_made: PerClass,
+    /// Messages of QCN of this switch that left by this port.
+    pub cnms_sent: Counter,
     /// Nanoseconds for which the egress queue had frames and was held by its maximum rate.
     pub max_rate_held_ns: PerClass,
     /// Gauge: cells that frames received here hold in reserve and shared, by priority group.
@@ -244,10 +248,11 @@ pub struct Counters {
 }
 
 impl PortCounters {
-    /// Frames that the device has taken, including PFC frames.
+    /// Frames that the device has taken, including PFC frames and messages of QCN.
     #[must_use]
     pub fn taken_frames(&self) -> u64 {
-        self.tx_frames.iter().map(Counter::get).sum::<u64>() + self.pfc_tx_frames.get()
+        let data = self.tx_frames.iter().map(Counter::get).sum::<u64>();
+        data + self.pfc_tx_frames.get() + self.cnms_sent.get()
     }
 }
 

@@ -9,6 +9,7 @@ pub mod dcqcn_nic;
 pub mod dctcp;
 pub mod hpcc;
 pub mod power;
+pub mod qcn;
 pub mod swift;
 pub mod theta;
 pub mod timely;
@@ -20,6 +21,7 @@ use self::dcqcn_nic::DcqcnNicSpec;
 use self::dctcp::DctcpSpec;
 use self::hpcc::HpccSpec;
 use self::power::PowerSpec;
+use self::qcn::QcnSpec;
 use self::swift::SwiftSpec;
 use self::timely::TimelySpec;
 use crate::units::{BitRate, Bytes};
@@ -36,6 +38,8 @@ pub struct Path {
     pub frame: Bytes,
     /// Number of switches.
     pub switches: u32,
+    /// Seed of the random numbers of congestion control, which differs between flows.
+    pub seed: u64,
 }
 
 impl Path {
@@ -91,6 +95,8 @@ pub struct Needs {
     pub acks: bool,
     /// Switches must note their queues in frames, which ACKs carry back.
     pub telemetry: bool,
+    /// Switches must be congestion points of QCN, which send messages to the sender.
+    pub congestion_points: bool,
 }
 
 /// The congestion control of one flow at its sender.
@@ -114,6 +120,11 @@ pub trait CongestionControl: Debug {
     /// Handles a congestion notification packet.
     fn notified(&mut self, now_ps: u64) {
         let _ = now_ps;
+    }
+
+    /// Handles a congestion notification message of a switch, with its quantised feedback.
+    fn congested(&mut self, feedback: u8, now_ps: u64) {
+        let _ = (feedback, now_ps);
     }
 
     /// Counts a frame of `bytes` that left.
@@ -156,6 +167,8 @@ pub enum ControlSpec {
     Hpcc(HpccSpec),
     /// PowerTCP.
     Power(PowerSpec),
+    /// QCN.
+    Qcn(QcnSpec),
 }
 
 impl ControlSpec {
@@ -171,6 +184,7 @@ impl ControlSpec {
             Self::Theta(spec) => Box::new(theta::Theta::new(spec, rate, path)),
             Self::Hpcc(spec) => Box::new(hpcc::Hpcc::new(spec, rate, path)),
             Self::Power(spec) => Box::new(power::Power::new(spec, rate, path)),
+            Self::Qcn(spec) => Box::new(qcn::Qcn::new(spec, rate, path.seed)),
         }
     }
 
@@ -179,9 +193,10 @@ impl ControlSpec {
     pub fn needs(&self) -> Needs {
         match self {
             Self::Dcqcn(_) | Self::DcqcnNic(_) => Needs { ecn: true, ..Needs::default() },
-            Self::Dctcp(_) => Needs { ecn: true, acks: true, telemetry: false },
+            Self::Dctcp(_) => Needs { ecn: true, acks: true, ..Needs::default() },
             Self::Timely(_) | Self::Swift(_) | Self::Theta(_) => Needs { acks: true, ..Needs::default() },
-            Self::Hpcc(_) | Self::Power(_) => Needs { ecn: false, acks: true, telemetry: true },
+            Self::Hpcc(_) | Self::Power(_) => Needs { acks: true, telemetry: true, ..Needs::default() },
+            Self::Qcn(_) => Needs { congestion_points: true, ..Needs::default() },
         }
     }
 
@@ -208,6 +223,7 @@ impl ControlSpec {
             Self::Theta(_) => "theta-powertcp",
             Self::Hpcc(_) => "hpcc",
             Self::Power(_) => "powertcp",
+            Self::Qcn(_) => "qcn",
         }
     }
 }
@@ -237,7 +253,7 @@ mod fixture {
 
     /// A path of 100 Gbit/s with a base round-trip time of 10 us: 125,000 bytes.
     pub const PATH: Path =
-        Path { line: BitRate(100_000_000_000), base_rtt_ps: 10_000_000, frame: Bytes(1000), switches: 3 };
+        Path { line: BitRate(100_000_000_000), base_rtt_ps: 10_000_000, frame: Bytes(1000), switches: 3, seed: 1 };
 
     /// An ACK of one frame at `now_ps`.
     pub fn ack(now_ps: u64, rtt_ps: u64, cumulative: u64, next: u64) -> Ack {

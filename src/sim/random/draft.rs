@@ -95,6 +95,8 @@ pub struct ClassDraft {
     pub weight: Option<u8>,
     /// kmin and kmax in bytes, pmax in percent.
     pub ecn: Option<(u64, u64, u8)>,
+    /// Set point and sampling interval of a congestion point in bytes.
+    pub qcn: Option<(u64, u64)>,
 }
 
 /// A limit of a group or a queue.

@@ -11,6 +11,8 @@ mod draw;
 mod hpcc_tests;
 #[cfg(test)]
 mod mutants_tests;
+#[cfg(test)]
+mod qcn_tests;
 mod render;
 mod settle;
 mod shrink;

@@ -145,6 +145,7 @@ fn class(class: &ClassDraft) -> String {
         size("queue_reserve", class.queue_reserve),
         scheduler,
         class.ecn.map(|(kmin, kmax, pmax)| format!("ecn: {{kmin: {kmin}B, kmax: {kmax}B, pmax: {pmax}%}}")),
+        class.qcn.map(|(set_point, sample)| format!("qcn: {{set_point: {set_point}B, sample: {sample}B}}")),
     ];
     parts.into_iter().flatten().collect::<Vec<String>>().join(", ")
 }

@@ -115,6 +115,7 @@ pub const COLUMNS: &[Column] = &[
     }),
     column("busiest uplink", "busiest_uplink_bits_per_second", |s, o| Measure::Rate(busiest_and_idlest(s, o).0)),
     column("idlest uplink", "idlest_uplink_bits_per_second", |s, o| Measure::Rate(busiest_and_idlest(s, o).1)),
+    column("CNMs", "cnms_made", |_, o| Measure::Count(classes(o, |class| class.cnms_made))),
     column("storms", "watchdog_storms", |_, o| Measure::Count(ports(o).map(|port| port.watchdog.0).sum())),
     column("discarded", "watchdog_dropped_frames", |_, o| {
         let drops = ports(o).flat_map(|port| &port.classes).flat_map(|class| &class.drops);

@@ -199,6 +199,7 @@ fn class(number: usize, class: &ClassOutcome) -> Value {
         "sent_frames": class.tx_frames,
         "sent_bytes": class.tx_bytes,
         "marked_frames": class.marked_frames,
+        "cnms_made": class.cnms_made,
         "dropped_frames": class.dropped(),
         "drops": drops(&class.drops),
         "pfc_sent_xoff": class.xoff_tx,

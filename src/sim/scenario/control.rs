@@ -10,12 +10,13 @@ use crate::sim::control::dcqcn_nic::DcqcnNicSpec;
 use crate::sim::control::dctcp::DctcpSpec;
 use crate::sim::control::hpcc::HpccSpec;
 use crate::sim::control::power::PowerSpec;
+use crate::sim::control::qcn::QcnSpec;
 use crate::sim::control::swift::SwiftSpec;
 use crate::sim::control::timely::TimelySpec;
 use crate::units::{BitRate, Bytes, Nanos};
 
 /// Names of the algorithms, as [`ControlSpec::name`] returns them.
-const NAMES: &[&str] = &["dcqcn", "dcqcn-nic", "dctcp", "timely", "swift", "theta-powertcp", "hpcc", "powertcp"];
+const NAMES: &[&str] = &["dcqcn", "dcqcn-nic", "dctcp", "timely", "swift", "theta-powertcp", "hpcc", "powertcp", "qcn"];
 const SHORTEST: Nanos = Nanos(100);
 const LONGEST: Nanos = Nanos(1_000_000_000);
 const SLOWEST: BitRate = BitRate(1_000);
@@ -56,6 +57,7 @@ fn default_of(name: &str) -> ControlSpec {
         "theta-powertcp" => ControlSpec::Theta(PowerSpec::default()),
         "hpcc" => ControlSpec::Hpcc(HpccSpec::default()),
         "powertcp" => ControlSpec::Power(PowerSpec::default()),
+        "qcn" => ControlSpec::Qcn(QcnSpec::default()),
         _ => ControlSpec::Dcqcn(DcqcnSpec::default()),
     }
 }
@@ -69,6 +71,7 @@ fn read_parameters(name: &str, item: &Item<'_>) -> Option<ControlSpec> {
         "theta-powertcp" => read_power(item).map(ControlSpec::Theta),
         "hpcc" => read_hpcc(item).map(ControlSpec::Hpcc),
         "powertcp" => read_power(item).map(ControlSpec::Power),
+        "qcn" => read_qcn(item).map(ControlSpec::Qcn),
         _ => dcqcn::read(item).map(ControlSpec::Dcqcn),
     }
 }
@@ -176,6 +179,23 @@ fn read_power(item: &Item<'_>) -> Option<PowerSpec> {
     Some(PowerSpec {
         gamma: decimal(&fields, "gamma", 1e-3..=1.0, default.gamma),
         flows: decimal(&fields, "flows", 1.0..=1e6, default.flows),
+    })
+}
+
+fn read_qcn(item: &Item<'_>) -> Option<QcnSpec> {
+    const KEYS: &[&str] =
+        &["gd", "largest_decrease", "byte_counter", "increase_timer", "fast_recovery", "additive", "hyper", "least"];
+    let (fields, default) = (item.fields(KEYS)?, QcnSpec::default());
+    Some(QcnSpec {
+        gain: decimal(&fields, "gd", 1e-6..=1.0, default.gain),
+        largest_decrease: decimal(&fields, "largest_decrease", 1e-6..=0.99, default.largest_decrease),
+        byte_counter: bounds::get(&fields, "byte_counter", Bytes(1_000)..=Bytes(1 << 34))
+            .unwrap_or(default.byte_counter),
+        increase_timer: time(&fields, "increase_timer", default.increase_timer),
+        fast_recovery: steps(&fields, "fast_recovery", default.fast_recovery),
+        additive: rate(&fields, "additive", default.additive),
+        hyper: rate(&fields, "hyper", default.hyper),
+        least: rate(&fields, "least", default.least),
     })
 }
 

@@ -237,7 +237,7 @@ pub fn read_sender(fields: &Fields<'_>, net: &Net<'_>, timing: &Timing, from: us
     let marks = marks::read(fields, net, at)?;
     let link = net.spec(at)?.rate;
     let control = read_control(fields, marks.ecn);
-    check_telemetry(fields, net, control, (at, marks.class));
+    check_signals(fields, net, control, (at, marks.class));
     let (start, stop) = read_times(fields, timing);
     Some(FlowNode {
         name: String::new(),
@@ -261,15 +261,20 @@ pub fn read_sender(fields: &Fields<'_>, net: &Net<'_>, timing: &Timing, from: us
     })
 }
 
-/// Warns of a congestion control by telemetry in a `class` whose first switch has none.
-fn check_telemetry(fields: &Fields<'_>, net: &Net<'_>, control: Option<ControlSpec>, (at, class): (PortRef, u8)) {
-    let Some(control) = control.filter(|control| control.needs().telemetry) else { return };
+/// Warns of a congestion control by telemetry or QCN in a `class` whose first switch has none.
+fn check_signals(fields: &Fields<'_>, net: &Net<'_>, control: Option<ControlSpec>, (at, class): (PortRef, u8)) {
+    let (Some(control), Some(item)) = (control, fields.get("cc")) else { return };
     let Some(switch) = net.switches.get(at.switch).and_then(|switch| switch.config.as_ref()) else { return };
     let spec = &switch.switch;
-    if let (Some(item), false) = (
-        fields.get("cc"),
-        spec.telemetry_queues.contains(usize::from(spec.classes.tc_to_queue[usize::from(class & 7)])),
-    ) {
+    let queue = usize::from(spec.classes.tc_to_queue[usize::from(class & 7)] & 7);
+    if control.needs().congestion_points && spec.congestion_points[queue].is_none() {
+        item.warn(format!(
+            "the first switch is no congestion point for class {class}, so {} may never slow the flow down; write \
+             `classes: {{{class}: {{qcn: on}}}}` in its configuration",
+            control.name()
+        ));
+    }
+    if control.needs().telemetry && !spec.telemetry_queues.contains(queue) {
         item.warn(format!(
             "the first switch notes nothing in frames of class {class}, so {} never slows the flow down; write \
              `classes: {{{class}: {{telemetry: hpcc}}}}` in its configuration",

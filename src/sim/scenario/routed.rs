@@ -48,6 +48,17 @@ pub fn check(
         let name = &workload.name;
         item.fail(format!("flows of {name} have tags, and hosts send untagged frames to a router; remove `vlan`"));
     }
+    let needs_points = |flow: &FlowNode| flow.control.is_some_and(|control| control.needs().congestion_points);
+    if let Some(flow) = flows.iter().find(|flow| needs_points(flow)) {
+        let name = &flow.name;
+        item.fail(format!("flow {name} has `cc: qcn`, and messages of QCN do not cross routers; write another `cc`"));
+    }
+    if let Some(workload) = workloads.iter().find(|workload| workload.senders.iter().any(needs_points)) {
+        let name = &workload.name;
+        item.fail(format!(
+            "flows of {name} have `cc: qcn`, and messages of QCN do not cross routers; write another `cc`"
+        ));
+    }
     (0..net.switches.len()).for_each(|switch| check_switch(item, net, cables, switch));
 }
 
@@ -62,6 +73,9 @@ fn check_switch(item: &Item<'_>, net: &Net<'_>, cables: &Cables, switch: usize) 
     }
     if spec.routing.is_some() {
         item.fail(format!("switch {name} has `routing`, which the simulator plans itself; remove one of the two"));
+    }
+    if spec.has_congestion_points() {
+        item.fail(format!("a class of switch {name} has `qcn`, and messages of QCN do not cross routers; remove it"));
     }
     let leads_to_switch = |port: usize| {
         let link = cables.at(End::Port(PortRef { switch, port })).and_then(|link| cables.links.get(link));

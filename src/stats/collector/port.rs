@@ -191,6 +191,7 @@ pub(super) fn flow_control(families: &mut Families, switch_view: &SwitchView, sn
     }
     paused_times(families, switch_view, snapshot);
     held_times(families, switch_view, snapshot);
+    congestion_points(families, switch_view, snapshot);
     roce(families, switch_view, snapshot);
     let sets: [Row<ClassSet>; 2] = [
         ("holdfast_pfc_xoff", "1 while this port holds its peer at XOFF for this priority.", |port| port.xoff_mask),
@@ -259,6 +260,23 @@ fn held_times(families: &mut Families, switch_view: &SwitchView, snapshot: &Snap
             let labels = [("port", switch_view.port_name(index)), ("queue", *number)];
             family.add_real(&labels, seconds(port.max_rate_held_ns[queue]));
         }
+    }
+}
+
+/// Messages of QCN: made by congestion points, and sent.
+fn congestion_points(families: &mut Families, switch_view: &SwitchView, snapshot: &Snapshot) {
+    let points = &switch_view.spec.congestion_points;
+    let help = "Messages of QCN that the congestion point of the egress queue has made.";
+    let family = families.counter("holdfast_qcn_made_messages_total", help);
+    for (index, port) in snapshot.ports.iter().enumerate() {
+        for (queue, number) in NUMBERS.iter().enumerate().filter(|(queue, _)| points[*queue].is_some()) {
+            family.add(&[("port", switch_view.port_name(index)), ("queue", number)], port.cnms_made[queue]);
+        }
+    }
+    let help = "Messages of QCN that left by the port. Others found no link, no buffer or no room.";
+    let family = families.counter("holdfast_qcn_sent_messages_total", help);
+    for (index, port) in snapshot.ports.iter().enumerate().filter(|_| switch_view.spec.has_congestion_points()) {
+        family.add(&[("port", switch_view.port_name(index))], port.cnms_sent);
     }
 }
 

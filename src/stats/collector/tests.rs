@@ -4,7 +4,7 @@ use super::super::fixture::{quiet, routing, run, trouble};
 use super::*;
 use crate::dataplane::telemetry::counters::Counter;
 use crate::mmu::{HeadroomPolicy, QueueLimit, Threshold};
-use crate::qos::{MaxRate, QueueDiscipline, WredProfile};
+use crate::qos::{CongestionPointSpec, MaxRate, QueueDiscipline, WredProfile};
 use crate::stats::BufferPool;
 use crate::units::{BitRate, Bytes, Cells, Probability};
 use std::collections::{BTreeMap, BTreeSet};
@@ -188,6 +188,9 @@ fn dynamic_headroom_has_insurance_and_a_queue_its_fixed_limit_and_maximum_rate()
     switch_view.spec.ports[0].max_rates[5] = Some(maximum);
     switch_view.counters.ports[0].max_rate_held_ns[5].add(1_500_000_000);
     switch_view.spec.ports[0].marks.roce.ack = Some(6);
+    switch_view.spec.congestion_points[3] = Some(CongestionPointSpec::default());
+    switch_view.counters.ports[0].cnms_made[3].add(9);
+    switch_view.counters.ports[1].cnms_sent.add(8);
     switch_view.counters.ports[0].roce_frames[0].add(42);
     let pool = BufferPool { name: "data", size: 5_000, in_use: Counter::default() };
     pool.in_use.set(1_200);
@@ -206,6 +209,8 @@ fn dynamic_headroom_has_insurance_and_a_queue_its_fixed_limit_and_maximum_rate()
         (r#"holdfast_port_roce_class{kind="ack",port="p1"}"#, 6.0),
         (r#"holdfast_port_roce_frames_total{kind="ack",port="p1"}"#, 42.0),
         (r#"holdfast_queue_max_rate_held_seconds_total{port="p1",queue="5"}"#, 1.5),
+        (r#"holdfast_qcn_made_messages_total{port="p1",queue="3"}"#, 9.0),
+        (r#"holdfast_qcn_sent_messages_total{port="p2"}"#, 8.0),
         (r#"holdfast_packet_buffers{pool="data"}"#, 5_000.0),
         (r#"holdfast_packet_buffers_in_use{pool="data"}"#, 1_200.0),
     ] {

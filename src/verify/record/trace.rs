@@ -71,6 +71,9 @@ pub fn why_not(spec: &SwitchSpec) -> Option<&'static str> {
     if spec.lcores > 1 {
         return Some("it has several lcores, and a trace does not record their order; write `lcores: {count: 1}`");
     }
+    if spec.has_congestion_points() {
+        return Some("a class is a congestion point of QCN, whose messages a trace does not show; remove `qcn`");
+    }
     if spec.ports.iter().any(|port| port.rewrite != Rewrite::default()) {
         return Some("a port rewrites DSCP or PCP, which show the class of departing frames; remove `rewrite`");
     }

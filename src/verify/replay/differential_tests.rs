@@ -376,6 +376,7 @@ pub(super) fn spec(policy: HeadroomPolicy) -> impl Strategy<Value = SwitchSpec> 
             abm: None,
             reverie: false,
             telemetry_queues: ClassSet::EMPTY,
+            congestion_points: [None; crate::sets::CLASSES],
             routing: None,
         }
     })

@@ -4,7 +4,7 @@ use crate::dataplane::spec::QueueSpec;
 use crate::forward::FdbSpec;
 use crate::mmu::{BufferPlan, GroupProfile, HeadroomPolicy, QueueLimit, Threshold};
 use crate::qos::{QueueDiscipline, WredProfile};
-use crate::sets::ClassSet;
+use crate::sets::{CLASSES, ClassSet};
 use crate::units::{Alpha, BitRate, Nanos};
 use crate::wire::MacAddr;
 
@@ -59,6 +59,7 @@ pub(super) fn switch(lossless: Threshold) -> Replay {
         abm: None,
         reverie: false,
         telemetry_queues: ClassSet::EMPTY,
+        congestion_points: [None; CLASSES],
         routing: None,
     })
 }

@@ -90,11 +90,16 @@ impl Port {
         }
     }
 
-    /// Charges a PFC frame that is sent now. It bypasses pacing, but not the wire.
+    /// Charges a PFC frame that is sent now.
     pub fn charge_pfc(&mut self, now: Ticks) {
+        self.charge_control(MIN_FRAME, now);
+    }
+
+    /// Charges a frame of `len` bytes that is sent now past the queues. It bypasses pacing, but not the wire.
+    pub fn charge_control(&mut self, len: u32, now: Ticks) {
         match &self.joint {
-            Some(joint) => joint.pacer.charge(MIN_FRAME, now),
-            None => self.shaper.charge(MIN_FRAME, now),
+            Some(joint) => joint.pacer.charge(len, now),
+            None => self.shaper.charge(len, now),
         }
     }
 }

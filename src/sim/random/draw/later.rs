@@ -15,7 +15,10 @@ const TRANSPORT_STREAM: u64 = STREAM + 5;
 /// Stream of random numbers of workloads, chosen in the same way.
 const WORKLOAD_STREAM: u64 = TRANSPORT_STREAM + 13;
 
-/// Congestion controls, by name.
+/// Stream of random numbers of QCN, chosen in the same way.
+const QCN_STREAM: u64 = WORKLOAD_STREAM + 3;
+
+/// Congestion controls, by name. QCN is drawn with its congestion points.
 pub(super) const CONTROLS: &[&str] =
     &["dcqcn", "dcqcn-nic", "dctcp", "timely", "swift", "theta-powertcp", "hpcc", "powertcp"];
 
@@ -39,6 +42,27 @@ pub fn draw(mood: &Mood, draft: &mut Draft) {
     let mut rng = DrawRng(Rng::new(draft.seed, WORKLOAD_STREAM));
     if rng.percent(25) {
         workloads::draw(&mut rng, draft);
+    }
+    let mut rng = DrawRng(Rng::new(draft.seed, QCN_STREAM));
+    if rng.percent(12) {
+        congestion_points(&mut rng, draft);
+    }
+}
+
+/// Makes the queues of some classes congestion points, and flows in these classes reaction points.
+fn congestion_points(rng: &mut DrawRng, draft: &mut Draft) {
+    for class in 0..8 {
+        if !rng.percent(60) {
+            continue;
+        }
+        let point = (rng.spread(1_000, 100_000), rng.spread(1_000, 150_000));
+        let classes = draft.switches.iter_mut().flat_map(|switch| &mut switch.classes);
+        classes.filter(|drawn| drawn.class == class).for_each(|drawn| drawn.qcn = Some(point));
+        for flow in draft.flows.iter_mut().filter(|flow| flow.class == class) {
+            if rng.percent(70) {
+                (flow.control, flow.dcqcn) = (Some("qcn"), false);
+            }
+        }
     }
 }
 
@@ -144,6 +168,8 @@ mod tests {
             assert!(draft.drain.is_none() && !draft.faults.iter().any(is_later), "seed {seed}");
             assert!(draft.flows.iter().all(|flow| flow.transport.is_none()), "seed {seed}");
             assert!(draft.workloads.is_empty(), "seed {seed}");
+            let mut classes = draft.switches.iter().flat_map(|switch| &switch.classes);
+            assert!(classes.all(|class| class.qcn.is_none()), "seed {seed}");
         }
     }
 }

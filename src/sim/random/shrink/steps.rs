@@ -133,7 +133,7 @@ fn simple_switches(draft: &Draft, place: usize, _: u64) -> Option<Draft> {
 }
 
 fn simple_classes(draft: &Draft, place: usize, _: u64) -> Option<Draft> {
-    const SIMPLER: [fn(&mut ClassDraft); 9] = [
+    const SIMPLER: [fn(&mut ClassDraft); 10] = [
         |class| class.limit = None,
         |class| class.reserve = None,
         |class| class.xon_offset = None,
@@ -143,6 +143,7 @@ fn simple_classes(draft: &Draft, place: usize, _: u64) -> Option<Draft> {
         |class| class.queue_reserve = None,
         |class| class.weight = None,
         |class| class.ecn = None,
+        |class| class.qcn = None,
     ];
     // A class changes in all switches at once, because they have the same classes.
     let (class, kind) = of_each(place, 8, SIMPLER.len())?;

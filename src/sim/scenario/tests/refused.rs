@@ -39,6 +39,11 @@ const CASES: &[(&str, &str, &str)] = &[
         "x.yaml:1:13: forwarding: flow h1-h2 has tags, and hosts send untagged frames to a router; remove `vlan`",
     ),
     (
+        "duration: 1ms",
+        "forwarding: routed\nflows: [{from: h1, to: h2, cc: qcn}]\nduration: 1ms",
+        "x.yaml:1:13: forwarding: flow h1-h2 has `cc: qcn`, and messages of QCN do not cross routers; write another `cc`",
+    ),
+    (
         "at: b.p1",
         "at: b.p1, ip: 10.9.9.9}]\nforwarding: routed #",
         "x.yaml:5:66: hosts[3].ip: a host of a routed network gets its address from its port; remove it",

@@ -59,6 +59,7 @@ fn spec(policy: HeadroomPolicy) -> SwitchSpec {
         abm: None,
         reverie: false,
         telemetry_queues: ClassSet::EMPTY,
+        congestion_points: [None; CLASSES],
         routing: None,
     }
 }

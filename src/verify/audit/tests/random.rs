@@ -99,6 +99,7 @@ fn switch() -> impl Strategy<Value = SwitchSpec> {
                 abm: None,
                 reverie: false,
                 telemetry_queues: ClassSet::EMPTY,
+                congestion_points: [None; CLASSES],
                 routing: None,
             }
         })

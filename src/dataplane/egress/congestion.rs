@@ -1,0 +1,112 @@
+//! Congestion points of QCN: they sample the frames that join a queue, and send messages to the sources of these frames
+//! (802.1Q clauses 30 to 33).
+//!
+//! This file has their state, `sample.rs` their work. If another lcore owns the port of a message, the message crosses
+//! in a ring.
+
+use crate::dataplane::egress::queue::QueuePlace;
+use crate::dataplane::handoff::ring::{Consumer, Producer, lcore_pairs, ring};
+use crate::dataplane::port::Port;
+use crate::dataplane::spec::SwitchSpec;
+use crate::qos::qcn::CongestionPoint;
+use crate::qos::wred::XorShift;
+use crate::sets::{CLASSES, ClassSet, MAX_PORTS};
+use crate::wire::cnm::MOST_FRAME;
+
+/// Messages that may wait in a ring between two lcores.
+const RING: usize = 64;
+/// Sampling must not follow the random numbers of WRED.
+const SEED: u32 = 0x51c0_51c0;
+
+/// The congestion points of one lcore.
+#[derive(Debug)]
+pub(crate) struct Congestion {
+    /// Queues that are congestion points, the same at each port.
+    pub queues: ClassSet,
+    /// By port and queue.
+    pub points: Box<[[Option<Watched>; CLASSES]]>,
+    pub rng: XorShift,
+    /// Rings to and from the other lcores, by their numbers; `None` at the number of this one.
+    pub peers: Vec<Option<Peer>>,
+    /// The lcore that owns each port.
+    owners: [u8; MAX_PORTS],
+}
+
+/// A congestion point, and the end of its queue at the last look.
+#[derive(Debug, Clone)]
+pub(crate) struct Watched {
+    pub point: CongestionPoint,
+    pub end: QueuePlace,
+}
+
+/// The rings to and from another lcore.
+pub(crate) struct Peer {
+    pub to: Producer<Notice>,
+    pub from: Consumer<Notice>,
+}
+
+impl std::fmt::Debug for Peer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Peer").finish_non_exhaustive()
+    }
+}
+
+/// A message that is ready to leave.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Notice {
+    pub port: u8,
+    pub len: u8,
+    pub frame: [u8; MOST_FRAME],
+}
+
+const _: () = assert!(MOST_FRAME <= u8::MAX as usize, "the length fits its field");
+
+impl Congestion {
+    /// Creates the congestion points of all lcores of `spec`; `None` each if no queue is one. `seed` is the switch's.
+    pub fn fleet(spec: &SwitchSpec, seed: u32) -> Vec<Option<Box<Self>>> {
+        let lcores = usize::from(spec.lcores);
+        if !spec.has_congestion_points() {
+            return (0..lcores).map(|_| None).collect();
+        }
+        let watched = |queue: usize| {
+            let point = spec.congestion_points[queue].as_ref()?;
+            Some(Watched { point: CongestionPoint::new(point), end: QueuePlace::START })
+        };
+        let of = |lcore: usize| Self {
+            queues: (0..CLASSES).filter(|&queue| spec.congestion_points[queue].is_some()).collect(),
+            points: spec.ports.iter().map(|_| std::array::from_fn(watched)).collect(),
+            rng: XorShift::new(seed ^ SEED.rotate_left(lcore as u32)),
+            peers: (0..lcores).map(|_| None).collect(),
+            owners: std::array::from_fn(|port| spec.ports.get(port).map_or(0, |port| port.lcore)),
+        };
+        let mut fleet: Vec<Self> = (0..lcores).map(of).collect();
+        for (one, other) in lcore_pairs(lcores) {
+            let ((there, received), (back, returned)) = (ring(RING), ring(RING));
+            fleet[one].peers[other] = Some(Peer { to: there, from: returned });
+            fleet[other].peers[one] = Some(Peer { to: back, from: received });
+        }
+        fleet.into_iter().map(|congestion| Some(Box::new(congestion))).collect()
+    }
+
+    /// Whether no message of another lcore waits.
+    pub fn is_at_rest(&mut self) -> bool {
+        self.peers.iter_mut().flatten().all(|peer| peer.from.refresh() == 0)
+    }
+
+    /// Moves the ends of the queues of port `number` behind their last frames.
+    pub fn note_ends(&mut self, number: usize, port: &Port) {
+        for queue in self.queues.iter() {
+            if let Some(watched) = &mut self.points[number][queue] {
+                watched.end = port.queues[queue].end_place();
+            }
+        }
+    }
+
+    /// Hands a message to the lcore that owns its port. A full ring loses it.
+    pub fn push_to_lcore(&mut self, notice: Notice) {
+        let owner = usize::from(self.owners[usize::from(notice.port) % MAX_PORTS]);
+        if let Some(peer) = self.peers.get_mut(owner).and_then(Option::as_mut) {
+            let _ = peer.to.push(notice);
+        }
+    }
+}
