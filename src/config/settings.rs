@@ -220,7 +220,7 @@ fn of_switch(switch: &SwitchSpec, list: &mut List) {
     let plan = &switch.buffer;
     list.fixed_rounded("buffer.cell", plan.cell, plan.cell);
     list.fixed("buffer.headroom.policy", policy_name(plan.policy));
-    list.fixed("buffer.queue_policy", words::queue_policy(switch.abm.as_ref()));
+    list.fixed_rounded("buffer.queue_policy", words::queue_policy(switch.abm.as_ref()), switch.abm);
     let parts = [
         ("buffer.size", plan.total),
         ("reserves together", plan.reserves),

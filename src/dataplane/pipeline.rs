@@ -10,7 +10,7 @@ use super::telemetry::Telemetry;
 use crate::dataplane::buffer::pauses::PauseState;
 use crate::dataplane::buffer::trash::Trash;
 use crate::dataplane::egress::abm::AbmMeter;
-use crate::dataplane::egress::congestion::Congestion;
+use crate::dataplane::egress::congestion::CongestionPoints;
 use crate::dataplane::egress::joint::JointPorts;
 use crate::dataplane::egress::links::Links;
 use crate::dataplane::egress::queue::Queue;
@@ -53,8 +53,8 @@ pub struct Pipeline<P> {
     /// Measures for the rule; `None`: it is not ABM.
     pub(crate) abm: Option<Box<AbmMeter>>,
     pub(crate) egress: Egress<P>,
-    /// Congestion points of QCN; `None`: no queue is one.
-    pub(crate) congestion: Option<Box<Congestion>>,
+    /// CongestionPoints points of QCN; `None`: no queue is one.
+    pub(crate) congestion: Option<Box<CongestionPoints>>,
     pub(crate) joint: JointPorts,
     pub(crate) mesh: Mesh<P>,
     pub(crate) pauses: PauseState,
@@ -106,7 +106,7 @@ impl<P: Packet> Pipeline<P> {
         assert!(spec.joint_ports().is_empty() || has_guests, "joint ports need the counters of `Counters::of`");
         let parts = Mesh::fleet(spec).into_iter().zip(Forwarder::fleet(spec, hz)).zip(Buffer::fleet(spec));
         let parts = parts.zip(JointPorts::fleet(spec, hz)).zip(AbmMeter::fleet(spec, hz));
-        let parts = parts.zip(Congestion::fleet(spec, seed)).enumerate();
+        let parts = parts.zip(CongestionPoints::fleet(spec, seed)).enumerate();
         parts
             .map(|(lcore, (((((mesh, forwarder), buffer), (joint, sides)), abm), congestion))| {
                 let own = owned_by(lcore, spec);

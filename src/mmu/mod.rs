@@ -48,7 +48,7 @@ pub use ledger::{GroupState, Pools, PortLedger};
 pub use pool::{ExactPool, Lease, MAX_LEASE, SharedPool};
 pub use profile::{BufferPlan, GroupProfile, HeadroomPolicy, PortProfile, QueueLimit, Threshold};
 pub use queue::{
-    AbmSpec, BurstRequest, Congestion, DepthFilter, LimitPart, LossyPool, QueueAdmission, QueueDepth, QueueExplanation,
-    QueueProfile, QueueRefusal, QueueRequest, QueueReserves, QueueVerdict,
+    AbmSpec, BurstRequest, CongestionSums, DepthFilter, LimitPart, LossyPool, QueueAdmission, QueueDepth,
+    QueueExplanation, QueueProfile, QueueRefusal, QueueRequest, QueueReserves, QueueVerdict,
 };
 pub use tally::{Tallies, TallyWriter};

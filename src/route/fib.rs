@@ -77,7 +77,7 @@ pub struct FibMemory {
     pub bytes: u64,
 }
 
-/// A forwarding table without DPDK, for the simulator and for ports in memory: a trie of prefixes. IPv4 addresses are
+/// A forwarding table without DPDK, for the simulator and tests: a trie of prefixes. IPv4 addresses are
 /// looked up in its ranges, which takes a quarter of the time.
 ///
 /// Readers and the writer share it by a lock. The lock is free at every look-up, because nobody writes the table that

@@ -570,7 +570,8 @@ impl Ports for End<'_, '_> {
         let room = device.tx_descriptors.saturating_sub(out.waiting(self.now));
         let count = packets.len().min(room);
         for packet in packets.drain(..count) {
-            if packet.cargo.kind != FrameKind::Pfc {
+            // Frames that the switch makes take no time.
+            if !matches!(packet.cargo.kind, FrameKind::Pfc | FrameKind::Cnm) {
                 self.worked_ps += self.poll.frame.0 * PS;
             }
             out.send(packet, self.now, self.world.pool, self.world.faults);

@@ -106,6 +106,25 @@ fn message_has_the_tag_of_the_port_where_the_frame_came_in() {
 }
 
 #[test]
+fn tagged_message_does_not_leave_while_its_priority_is_paused() {
+    for (paused, is_lost) in [(5, false), (6, true)] {
+        let mut spec = qcn_spec();
+        spec.ports[0].vlan = VlanMode::Trunk { tagged: vec![7], native: Some(1) };
+        spec.ports[1].vlan = VlanMode::Access(7);
+        let mut bed = Bed::new(&spec);
+        bed.switch.learn(7, mac(1), 1);
+        bed.pause(0, ClassSet::only(paused), u16::MAX);
+        bed.run(1_000);
+        let mut tagged = frame(0, 1, LOSSLESS_DSCP, LEN);
+        tagged.splice(12..12, [0x81, 0, 0x60, 7]);
+        (0..200).for_each(|_| bed.io.inject(0, &tagged));
+        bed.run(10_000);
+        assert!(made(&bed) > 5, "{} messages", made(&bed));
+        assert_eq!(sent(&bed) == 0, is_lost, "priority {paused} is paused: {} sent", sent(&bed));
+    }
+}
+
+#[test]
 fn message_without_room_is_lost_and_data_is_not() {
     let mut bed = Bed::learned(&qcn_spec());
     bed.io.set_room(0, Some(2));

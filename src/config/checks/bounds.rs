@@ -25,9 +25,11 @@ pub const LOWEST_MAX_RATE: BitRate = BitRate(1_000_000);
 pub const BURSTS: (Bytes, Bytes) = (Bytes(100), Bytes(64 << 20));
 /// Shortest and longest time between two measurements of ABM.
 pub const ABM_INTERVALS: (Nanos, Nanos) = (Nanos(1_000), Nanos(100_000_000));
-/// Smallest and largest set point and sampling interval of a congestion point. A shorter interval would sample every
-/// frame.
-pub const CONGESTION_POINTS: (Bytes, Bytes) = (Bytes(1_000), Bytes(64 << 20));
+/// Smallest and largest set point of a congestion point.
+pub const SET_POINTS: (Bytes, Bytes) = (Bytes(1_000), Bytes(64 << 20));
+/// Smallest and largest sampling interval. A shorter one would sample every frame of a congested queue, since that
+/// takes an eighth of it.
+pub const SAMPLES: (Bytes, Bytes) = (Bytes(10_000), Bytes(64 << 20));
 /// Smallest and largest MTU.
 pub const MTUS: (u16, u16) = (256, 9600);
 
@@ -57,14 +59,6 @@ pub fn max_rate(text: &str) -> Result<BitRate, String> {
 /// A message that names the valid values.
 pub fn max_burst(text: &str) -> Result<Bytes, String> {
     size(text, BURSTS)
-}
-
-/// Reads the set point or the sampling interval of a congestion point.
-///
-/// # Errors
-/// A message that names the valid values.
-pub fn congestion_point(text: &str) -> Result<Bytes, String> {
-    size(text, CONGESTION_POINTS)
 }
 
 /// Reads the length of a cable.

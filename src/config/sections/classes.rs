@@ -141,11 +141,13 @@ fn read_qcn(item: &Item<'_>) -> Option<CongestionPointSpec> {
         return item.refuse(format!("`{}` is not a congestion point; {remedy}", item.shown()));
     }
     let fields = item.fields(&["set_point", "weight", "sample"])?;
-    let bytes = |key, default| fields.get(key).map_or(Some(default), |item| item.read(bounds::congestion_point));
+    let size = |key, read: fn(&str) -> Result<Bytes, String>, default| {
+        fields.get(key).map_or(Some(default), |item| item.read(read))
+    };
     Some(CongestionPointSpec {
-        set_point: bytes("set_point", default.set_point)?,
+        set_point: size("set_point", |text| bounds::size(text, bounds::SET_POINTS), default.set_point)?,
         weight: fields.get("weight").map_or(Some(default.weight), |item| item.number("a weight", 0..=16))?,
-        sample: bytes("sample", default.sample)?,
+        sample: size("sample", |text| bounds::size(text, bounds::SAMPLES), default.sample)?,
     })
 }
 

@@ -2,7 +2,7 @@
 
 use crate::config::model::IdleConfig;
 use crate::config::words;
-use crate::mmu::Threshold;
+use crate::mmu::{AbmSpec, Threshold};
 use crate::pfc::WatchdogSpec;
 use crate::qos::{CongestionPointSpec, MaxRate, WredProfile};
 use crate::units::{BitRate, Bytes, Cells, Length, Nanos};
@@ -55,6 +55,12 @@ impl Exact for Threshold {
 impl Exact for MaxRate {
     fn exact(&self) -> String {
         format!("{}, burst {}", self.rate.exact(), self.burst.exact())
+    }
+}
+
+impl Exact for AbmSpec {
+    fn exact(&self) -> String {
+        format!("interval {}, congested {}", self.interval.exact(), self.congested.exact())
     }
 }
 

@@ -1,7 +1,7 @@
 //! The measurements of Active Buffer Management: congested queues, and the drain rate of each queue.
 //!
 //! They are made at the begin of a poll, once in each interval, while some port has frames. Only ports with frames are
-//! visited. A drain rate is measured at ports that had frames at both ends of the interval. It counts all bytes on the
+//! visited. A drain rate is measured of queues that had frames at both ends of the interval. It counts all bytes on the
 //! wire, from the counters of sent frames, so that a packet costs nothing here.
 
 use crossbeam_utils::CachePadded;
@@ -10,8 +10,8 @@ use crate::dataplane::port::Port;
 use crate::dataplane::spec::SwitchSpec;
 use crate::dataplane::telemetry::counters::{Counter, PortCounters};
 use crate::headroom::WIRE_OVERHEAD;
-use crate::mmu::{AbmSpec, Congestion, LimitPart, QueueAdmission};
-use crate::sets::{CLASSES, PortSet};
+use crate::mmu::{AbmSpec, CongestionSums, LimitPart, QueueAdmission};
+use crate::sets::{CLASSES, ClassSet, PortSet};
 use crate::units::{BitRate, Bytes, Nanos, Ticks};
 
 /// The timer of one lcore.
@@ -25,11 +25,11 @@ pub(crate) struct AbmMeter {
     /// The interval in ticks.
     interval: u64,
     rates: Box<[BitRate]>,
-    congestion: Congestion,
+    congestion: CongestionSums,
     /// Begin of the running interval; `None`: no port had frames at the last poll.
     since: Option<Ticks>,
-    /// Ports that had frames at the begin of the interval.
-    began: PortSet,
+    /// Queues of each port that had frames at the begin of the interval.
+    began: Box<[ClassSet]>,
     /// Ports with a drain rate below one.
     slowed: PortSet,
     /// Bytes on the wire that each queue had sent at the begin of the interval, for the ports of `began`.
@@ -46,7 +46,7 @@ fn sent(counters: &PortCounters) -> [u64; CLASSES] {
 impl AbmMeter {
     /// Creates the meters of all lcores of `spec`, on a clock of `hz` ticks a second. Without ABM there are none.
     pub fn fleet(spec: &SwitchSpec, hz: u64) -> Vec<Option<Box<Self>>> {
-        let meter = |(abm, congestion): (AbmSpec, Congestion)| Self {
+        let meter = |(abm, congestion): (AbmSpec, CongestionSums)| Self {
             spec: abm,
             reverie: spec.reverie,
             cell: spec.buffer.cell,
@@ -55,11 +55,11 @@ impl AbmMeter {
             rates: spec.ports.iter().map(|port| port.rate).collect(),
             congestion,
             since: None,
-            began: PortSet::EMPTY,
+            began: vec![ClassSet::EMPTY; spec.ports.len()].into(),
             slowed: PortSet::EMPTY,
             sent: vec![[0; CLASSES]; spec.ports.len()].into(),
         };
-        let fleet = Congestion::fleet(spec.lcores).into_iter();
+        let fleet = CongestionSums::fleet(spec.lcores).into_iter();
         fleet.map(|congestion| spec.abm.map(|abm| Box::new(meter((abm, congestion))))).collect()
     }
 
@@ -73,7 +73,7 @@ impl AbmMeter {
     ) {
         let Some(since) = self.since else {
             if !waiting.is_empty() {
-                self.begin(waiting, counters, now);
+                self.begin(waiting, ports, counters, now);
             }
             return;
         };
@@ -83,18 +83,22 @@ impl AbmMeter {
         } else if now.since(since) >= self.interval {
             let elapsed = Nanos((u128::from(now.since(since)) * 1_000_000_000 / u128::from(self.hz)) as u64);
             self.measure(waiting, (ports, rule), counters, elapsed);
-            self.begin(waiting, counters, now);
+            self.begin(waiting, ports, counters, now);
         }
     }
 
-    fn begin(&mut self, waiting: PortSet, counters: &[CachePadded<PortCounters>], now: Ticks) {
-        (self.since, self.began) = (Some(now), waiting);
+    fn begin(&mut self, waiting: PortSet, ports: &[Port], counters: &[CachePadded<PortCounters>], now: Ticks) {
+        self.since = Some(now);
+        self.began.fill(ClassSet::EMPTY);
         for port in waiting.iter() {
+            let queues = ports[port].queues.iter().enumerate();
+            self.began[port] = queues.filter(|(_, queue)| !queue.is_empty()).map(|(index, _)| index).collect();
             self.sent[port] = sent(&counters[port]);
         }
     }
 
-    fn reset(&mut self, ports: &mut [Port], rule: &mut QueueAdmission) {
+    /// Forgets all measurements.
+    pub fn reset(&mut self, ports: &mut [Port], rule: &mut QueueAdmission) {
         for port in self.slowed.iter() {
             ports[port].drains = [LimitPart::ONE; CLASSES];
         }
@@ -115,13 +119,15 @@ impl AbmMeter {
         self.slowed = PortSet::EMPTY;
         for port in (waiting | before).iter() {
             let (state, could) = (&mut ports[port], self.rates[port].bytes_in(elapsed));
-            let is_whole = !self.reverie && self.began.contains(port) && waiting.contains(port);
-            let now = if is_whole { sent(&counters[port]) } else { self.sent[port] };
+            let began = if self.reverie { ClassSet::EMPTY } else { self.began[port] };
+            let now = if began.is_empty() { self.sent[port] } else { sent(&counters[port]) };
             for queue in queues.iter() {
                 let depth = self.depth(state, queue);
                 sums[queue] += self.spec.congestion(depth);
                 let sent = Bytes(now[queue] - self.sent[port][queue]);
-                state.drains[queue] = if is_whole { self.spec.drain(depth, sent, could) } else { LimitPart::ONE };
+                // A queue that was empty then had no chance to send all the time.
+                state.drains[queue] =
+                    if began.contains(queue) { self.spec.drain(depth, sent, could) } else { LimitPart::ONE };
             }
             if state.drains != [LimitPart::ONE; CLASSES] {
                 self.slowed.insert(port);

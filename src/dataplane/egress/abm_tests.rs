@@ -23,7 +23,7 @@ const ABM: AbmSpec = AbmSpec { interval: Nanos(10_000), congested: Bytes(4_000) 
 /// A frame takes 1,000 bytes on the wire.
 const FRAME: u16 = 976;
 
-/// A switch of three ports on `lcores` lcores, whose queue 1 ABM limits.
+/// A switch of three ports on `lcores` lcores, whose queues 1 and 2 ABM limits.
 fn spec(lcores: u8) -> SwitchSpec {
     let mut spec = config::embedded().switch;
     spec.ports.truncate(3);
@@ -32,7 +32,7 @@ fn spec(lcores: u8) -> SwitchSpec {
         (port.rate, port.lcore) = (RATE, index as u8 % lcores);
     }
     let threshold = Threshold::Dynamic(Alpha::from_exponent(0).expect("in range"));
-    spec.queues[1].limit = Some(QueueLimit { threshold, abm: true });
+    (1..=2).for_each(|queue| spec.queues[queue].limit = Some(QueueLimit { threshold, abm: true }));
     spec
 }
 
@@ -61,13 +61,17 @@ impl Part {
 
     /// Sets the depth of queue 1 of `port` to `frames`.
     fn fill(&mut self, port: usize, frames: u32) {
-        let queue = &mut self.ports[port].queues[1];
+        self.fill_queue(port, 1, frames);
+        self.egress.waiting.set(port, frames > 0);
+    }
+
+    fn fill_queue(&mut self, port: usize, number: u8, frames: u32) {
+        let queue = &mut self.ports[port].queues[usize::from(number)];
         *queue = super::queue::Queue::default();
         for _ in 0..frames {
-            let desc = FrameDesc::new(1_000, Cells(5), 0, 1, 1);
+            let desc = FrameDesc::new(1_000, Cells(5), 0, number, number);
             assert!(queue.push(&mut self.egress.slab, MemPacket::new(&[0; 14]), desc).is_ok());
         }
-        self.egress.waiting.set(port, frames > 0);
     }
 
     /// Counts `frames` that queue 1 of `port` has sent.
@@ -110,6 +114,19 @@ fn drain_rate_is_measured_over_an_interval_with_frames_at_both_ends() {
     it.send(0, 10);
     it.poll(1_020_000);
     assert_eq!((it.drain(0), it.drain(1)), (LimitPart::ONE, part(0, 10)), "port 1 is starved");
+}
+
+/// A burst joins queue 2 shortly before the end of an interval in which queue 1 had frames at the same port.
+#[test]
+fn queue_that_was_empty_at_the_begin_is_not_measured_beside_another_of_its_port() {
+    let mut it = Part::fleet(1).remove(0);
+    it.fill(0, 9);
+    it.poll(1_000_000);
+    it.fill_queue(0, 2, 30);
+    it.poll(1_010_000);
+    assert_eq!(it.ports[0].drains[2], LimitPart::ONE);
+    it.poll(1_020_000);
+    assert_eq!(it.ports[0].drains[2], part(0, 10), "now it had frames at both ends");
 }
 
 fn pool() -> crate::mmu::LossyPool {

@@ -1,4 +1,4 @@
-//! Congestion points of QCN: they sample the frames that join a queue, and send messages to the sources of these frames
+//! CongestionPoints points of QCN: they sample the frames that join a queue, and send messages to the sources of these frames
 //! (802.1Q clauses 30 to 33).
 //!
 //! This file has their state, `sample.rs` their work. If another lcore owns the port of a message, the message crosses
@@ -15,17 +15,21 @@ use crate::wire::cnm::MOST_FRAME;
 
 /// Messages that may wait in a ring between two lcores.
 const RING: usize = 64;
+/// Messages that may leave by one port in a poll. A PFC frame waits for them no longer than for one data frame.
+const MOST_AT_ONCE: u8 = 8;
 /// Sampling must not follow the random numbers of WRED.
 const SEED: u32 = 0x51c0_51c0;
 
 /// The congestion points of one lcore.
 #[derive(Debug)]
-pub(crate) struct Congestion {
+pub(crate) struct CongestionPoints {
     /// Queues that are congestion points, the same at each port.
     pub queues: ClassSet,
     /// By port and queue.
     pub points: Box<[[Option<Watched>; CLASSES]]>,
     pub rng: XorShift,
+    /// Messages that have left by each port in this poll.
+    sent: [u8; MAX_PORTS],
     /// Rings to and from the other lcores, by their numbers; `None` at the number of this one.
     pub peers: Vec<Option<Peer>>,
     /// The lcore that owns each port.
@@ -57,11 +61,13 @@ pub(crate) struct Notice {
     pub port: u8,
     pub len: u8,
     pub frame: [u8; MOST_FRAME],
+    /// Whether it has a VLAN tag, and so a priority.
+    pub is_tagged: bool,
 }
 
 const _: () = assert!(MOST_FRAME <= u8::MAX as usize, "the length fits its field");
 
-impl Congestion {
+impl CongestionPoints {
     /// Creates the congestion points of all lcores of `spec`; `None` each if no queue is one. `seed` is the switch's.
     pub fn fleet(spec: &SwitchSpec, seed: u32) -> Vec<Option<Box<Self>>> {
         let lcores = usize::from(spec.lcores);
@@ -76,6 +82,7 @@ impl Congestion {
             queues: (0..CLASSES).filter(|&queue| spec.congestion_points[queue].is_some()).collect(),
             points: spec.ports.iter().map(|_| std::array::from_fn(watched)).collect(),
             rng: XorShift::new(seed ^ SEED.rotate_left(lcore as u32)),
+            sent: [0; MAX_PORTS],
             peers: (0..lcores).map(|_| None).collect(),
             owners: std::array::from_fn(|port| spec.ports.get(port).map_or(0, |port| port.lcore)),
         };
@@ -93,6 +100,19 @@ impl Congestion {
         self.peers.iter_mut().flatten().all(|peer| peer.from.refresh() == 0)
     }
 
+    /// Begins the work of a poll.
+    pub fn begin(&mut self) {
+        self.sent = [0; MAX_PORTS];
+    }
+
+    /// Whether another message may leave by `port` in this poll. It then counts as sent.
+    pub fn may_send(&mut self, port: u8) -> bool {
+        let sent = &mut self.sent[usize::from(port) % MAX_PORTS];
+        let may = *sent < MOST_AT_ONCE;
+        *sent += u8::from(may);
+        may
+    }
+
     /// Moves the ends of the queues of port `number` behind their last frames.
     pub fn note_ends(&mut self, number: usize, port: &Port) {
         for queue in self.queues.iter() {
@@ -107,6 +127,24 @@ impl Congestion {
         let owner = usize::from(self.owners[usize::from(notice.port) % MAX_PORTS]);
         if let Some(peer) = self.peers.get_mut(owner).and_then(Option::as_mut) {
             let _ = peer.to.push(notice);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::qos::CongestionPointSpec;
+
+    #[test]
+    fn few_messages_leave_by_a_port_in_a_poll() {
+        let mut spec = crate::config::embedded().switch;
+        spec.congestion_points[3] = Some(CongestionPointSpec::default());
+        let mut points = CongestionPoints::fleet(&spec, 1).remove(0).expect("a queue is a congestion point");
+        for _ in 0..2 {
+            points.begin();
+            let sent = (0..100).filter(|_| points.may_send(1)).count();
+            assert_eq!((sent, points.may_send(2)), (usize::from(MOST_AT_ONCE), true));
         }
     }
 }

@@ -215,7 +215,11 @@ impl<P: Packet> Egress<P> {
         let of_port = || state.queues.iter().map(|queue| queue.cells()).sum();
         let cells = if mutant::is(Mutant::QueueOfPort) { of_port() } else { queue.cells() };
         let cells = match &state.filters {
-            Some(filters) if P::EMULATES => filters[handed.desc.queue()].of(cells),
+            // A reserve is for the cells that the queue holds, whatever the filter says of them.
+            Some(filters) if P::EMULATES => {
+                let reserve = rule.profile(handed.desc.queue()).reserve;
+                filters[handed.desc.queue()].of(cells).max(cells.min(reserve))
+            }
             _ => cells,
         };
         let elsewhere = state.elsewhere(handed.desc.queue());

@@ -247,6 +247,11 @@ impl<P: Packet> Egress<P> {
                 drop(packet, desc.class(), reason);
                 (discarded, left) = (discarded + 1, left - 1);
             }
+            if P::EMULATES
+                && let Some(filters) = &mut port.filters
+            {
+                filters[queue].depart(port.queues[queue].cells());
+            }
             buffer.reserves.update(number, queue, before, port.queues[queue].cells());
             port.finish_discard(queue, discarded);
         }

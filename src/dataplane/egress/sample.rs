@@ -5,10 +5,10 @@
 //! the next sample there, once a poll and queue. Frames are looked at only where a sample is due. Enqueueing costs
 //! nothing.
 //!
-//! A message leaves by the port where the sampled frame came in. It bypasses the queues and pauses of that port, as PFC
-//! frames do. A message that finds no room is lost, which QCN tolerates.
+//! A message leaves by the port where the sampled frame came in, past the queues of that port. A few may leave by a port
+//! in a poll. One that finds no room, or whose priority is paused, is lost, which QCN tolerates.
 
-use super::congestion::{Congestion, Notice, Watched};
+use super::congestion::{CongestionPoints, Notice, Watched};
 use crate::dataplane::frame::desc::FrameDesc;
 use crate::dataplane::pipeline::Pipeline;
 use crate::io::{Burst, Packet, Ports};
@@ -24,13 +24,18 @@ impl<P: Packet> Pipeline<P> {
     #[inline(never)]
     pub(crate) fn transmit_sampled<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks) -> usize {
         let Some(mut congestion) = self.congestion.take() else { return self.transmit_all(io, now) };
-        for peer in congestion.peers.iter_mut().flatten() {
+        congestion.begin();
+        let mut peers = std::mem::take(&mut congestion.peers);
+        for peer in peers.iter_mut().flatten() {
             for _ in 0..peer.from.refresh() {
                 let Some(notice) = peer.from.pop() else { break };
-                self.send_notice(io, &notice, now);
+                if congestion.may_send(notice.port) {
+                    self.send_notice(io, &notice, now);
+                }
             }
             peer.from.release();
         }
+        congestion.peers = peers;
         let ports = self.egress.waiting;
         for port in ports.iter() {
             for queue in (self.ports[port].waiting & congestion.queues).iter() {
@@ -52,7 +57,7 @@ impl<P: Packet> Pipeline<P> {
     fn sample<I: Ports<Pkt = P>>(
         &mut self,
         io: &mut I,
-        congestion: &mut Congestion,
+        congestion: &mut CongestionPoints,
         (port, queue): (usize, usize),
         now: Ticks,
     ) {
@@ -75,8 +80,12 @@ impl<P: Packet> Pipeline<P> {
                 continue;
             }
             let Some(notice) = self.notice(packet, desc, (port, queue), sample) else { continue };
+            let is_own = self.own.contains(notice.port.into());
+            if is_own && !congestion.may_send(notice.port) {
+                continue;
+            }
             self.telemetry.counters.ports[port].cnms_made[queue].add(1);
-            if self.own.contains(notice.port.into()) {
+            if is_own {
                 self.send_notice(io, &notice, now);
             } else {
                 congestion.push_to_lcore(notice);
@@ -110,13 +119,17 @@ impl<P: Packet> Pipeline<P> {
         };
         let mut frame = [0; MOST_FRAME];
         let len = cnm.write(&Envelope { dst: sampled.src, src: mac, tci, flow: sampled.flow }, &mut frame);
-        Some(Notice { port: ingress as u8, len: len as u8, frame })
+        Some(Notice { port: ingress as u8, len: len as u8, frame, is_tagged: tci.is_some() })
     }
 
-    /// Sends a message by a port of this lcore. It is lost without a link, a buffer or room in the device.
+    /// Sends a message by a port of this lcore. It is lost without a link, a buffer or room in the device, and while the
+    /// peer pauses its priority (IEEE 802.1Q clause 36: only MAC control is not paused).
     fn send_notice<I: Ports<Pkt = P>>(&mut self, io: &mut I, notice: &Notice, now: Ticks) {
         let (port, len) = (usize::from(notice.port), usize::from(notice.len));
         if !self.links.up.contains(port) || self.ports[port].progress.is_stuck() {
+            return;
+        }
+        if notice.is_tagged && self.ports[port].pfc.paused(now).contains(usize::from(PRIORITY)) {
             return;
         }
         let Some(packet) = io.make(&notice.frame[..len]) else { return };

@@ -51,6 +51,7 @@ impl<P: Packet> Pipeline<P> {
         for port in self.sends.iter() {
             if self.ports[port].watch(port, &self.telemetry.counters, now) {
                 self.links.refusing.set(port, self.ports[port].is_refusing());
+                self.alert.insert(port);
                 self.tell_pauses(port);
             }
             earliest = earliest.min(self.ports[port].pfc.next_check());

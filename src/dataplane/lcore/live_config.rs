@@ -118,6 +118,9 @@ impl<P: Packet> Pipeline<P> {
         }
         self.telemetry.gauges_dirty |= self.sends;
         self.alert = PortSet::ALL;
+        if let Some(abm) = &mut self.abm {
+            abm.reset(&mut self.ports, &mut self.queue_rule);
+        }
     }
 
     fn apply_to_egress(&mut self, port: usize, live_config: &PortLiveConfig, disciplines: [QueueDiscipline; CLASSES]) {

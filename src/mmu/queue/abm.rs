@@ -86,12 +86,12 @@ type Sums = CachePadded<[AtomicU64; CLASSES]>;
 
 /// One lcore's view of the congestion of all queues. Each sum has one writer, and readers see it late by an interval.
 #[derive(Debug)]
-pub struct Congestion {
+pub struct CongestionSums {
     lcore: usize,
     sums: Arc<[Sums]>,
 }
 
-impl Congestion {
+impl CongestionSums {
     /// Creates the views of `lcores` lcores, without congestion.
     #[must_use]
     pub fn fleet(lcores: u8) -> Vec<Self> {
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn congestion_of_all_lcores_is_summed() {
-        let fleet = Congestion::fleet(2);
+        let fleet = CongestionSums::fleet(2);
         fleet[0].publish(1, Bytes(7));
         fleet[1].publish(1, Bytes(20));
         fleet[0].publish(1, Bytes(5));

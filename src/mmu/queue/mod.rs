@@ -13,7 +13,7 @@ mod reserves;
 #[cfg(test)]
 mod tests;
 
-pub use abm::{AbmSpec, Congestion, LimitPart};
+pub use abm::{AbmSpec, CongestionSums, LimitPart};
 pub use filter::DepthFilter;
 pub use reserves::QueueReserves;
 

@@ -4,6 +4,7 @@ use super::{judge, yaml};
 use crate::qos::CongestionPointSpec;
 use crate::sim::control::ControlSpec;
 use crate::sim::control::qcn::QcnSpec;
+use crate::sim::engine::{Engine, run_prepared};
 use crate::sim::outcome::Outcome;
 use crate::sim::run_on;
 use crate::sim::scenario::{self, Options};
@@ -42,6 +43,18 @@ fn random_fabrics_with_qcn_keep_every_invariant() {
         fabrics += u64::from(cnms(&outcome) > 0);
     }
     assert!(made > 10_000 && fabrics > 100, "{made} messages in {fabrics} fabrics");
+}
+
+#[test]
+fn rests_change_no_result_of_qcn() {
+    let mut made = 0;
+    for scenario in (1..=40).map(fabric).filter(|scenario| scenario.drain.0 <= 20_000_000) {
+        let never = |engine: &mut Engine<'_>| engine.net.nodes.iter_mut().for_each(|node| node.rests = false);
+        let with = crate::sim::run(&scenario, &mut |_| {});
+        assert_eq!(with, run_prepared(&scenario, never, &mut |_| {}));
+        made += cnms(&with);
+    }
+    assert!(made > 1_000, "{made}");
 }
 
 #[test]

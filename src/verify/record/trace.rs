@@ -65,6 +65,9 @@ pub fn why_not(spec: &SwitchSpec) -> Option<&'static str> {
     if !spec.hpcc.is_empty() {
         return Some("it decides as HPCC's simulator, and a replay does not; write `mmu: holdfast`");
     }
+    if spec.reverie {
+        return Some("it decides as Reverie, by filtered depths that a trace does not have; write `mmu: holdfast`");
+    }
     if spec.abm.is_some() {
         return Some("ABM decides by drain rates, which a trace does not have; write `queue_policy: dt`");
     }
