@@ -90,7 +90,7 @@ impl Node {
             lcore.gap_highest_ps = lcore.gap_highest_ps.max(began - lcore.began_ps);
             (lcore.began_ps, lcore.heard_ps) = (began, began);
             if !std::mem::replace(&mut rest.is_settled, true) {
-                self.fleet[0].settle(Ticks(EPOCH + began));
+                self.fleet[0].collect_for_rest(Ticks(EPOCH + began));
             }
             polls += 1;
         }

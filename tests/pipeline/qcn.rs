@@ -3,6 +3,7 @@
 use holdfast::dataplane::SwitchSpec;
 use holdfast::forward::VlanMode;
 use holdfast::qos::CongestionPointSpec;
+use holdfast::sets::ClassSet;
 use holdfast::units::{Bytes, Cells};
 use holdfast::wire::cnm::{self, MOST_MSDU};
 

@@ -75,8 +75,8 @@ pub fn check(ports: &[Port<'_>], classes: &[Class<'_>; CLASSES], maps: &Maps<'_>
     }
 }
 
-/// The maximum rates of the queues of `port`. One of a class without a queue of its own has no effect, and one of the
-/// switch that is not below the rate of the port limits nothing there.
+/// The maximum rates of the queues of `port`. One of a class without a queue of its own has no effect. One of
+/// the switch limits nothing at a port that is not faster.
 pub fn of_port(port: &Port<'_>, classes: &[Class<'_>; CLASSES], queues: ClassSet) -> [Option<MaxRate>; CLASSES] {
     std::array::from_fn(|queue| {
         if !queues.contains(queue) {

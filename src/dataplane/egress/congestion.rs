@@ -1,4 +1,4 @@
-//! CongestionPoints points of QCN: they sample the frames that join a queue, and send messages to the sources of these frames
+//! Congestion points of QCN: they sample the frames that join a queue, and send messages to the sources of these frames
 //! (802.1Q clauses 30 to 33).
 //!
 //! This file has their state, `sample.rs` their work. If another lcore owns the port of a message, the message crosses

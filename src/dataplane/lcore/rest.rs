@@ -18,7 +18,7 @@ impl<P: Packet> Pipeline<P> {
         self.buffer.holding.is_empty() && self.may_rest_when_settled(io, now)
     }
 
-    /// Whether it may rest once it has collected the releases of its own frames ([`Pipeline::settle`]).
+    /// Whether it may rest once it has collected the releases of its own frames ([`Pipeline::collect_for_rest`]).
     pub(crate) fn may_rest_when_settled<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks) -> bool {
         // `running_pauses` covers a pause that has ended before the gauges were updated.
         let is_empty =
@@ -39,9 +39,9 @@ impl<P: Packet> Pipeline<P> {
 }
 
 impl<P: Packet> Pipeline<P> {
-    /// Does the work of a poll at `now` that has none but to collect the releases of the poll before: for an only
-    /// lcore in the simulator that may rest then. Gauges follow later.
-    pub(crate) fn settle(&mut self, now: Ticks) {
+    /// Does the work of a poll at `now` without frames: it collects the releases of the poll before. Only for a simulated
+    /// switch of one lcore, which then rests. Gauges follow later.
+    pub(crate) fn collect_for_rest(&mut self, now: Ticks) {
         self.begin(now);
         self.collect_releases();
         if self.abm.is_some() {
