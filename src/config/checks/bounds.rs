@@ -27,9 +27,9 @@ pub const BURSTS: (Bytes, Bytes) = (Bytes(100), Bytes(64 << 20));
 pub const ABM_INTERVALS: (Nanos, Nanos) = (Nanos(1_000), Nanos(100_000_000));
 /// Smallest and largest set point of a congestion point.
 pub const SET_POINTS: (Bytes, Bytes) = (Bytes(1_000), Bytes(64 << 20));
-/// Smallest and largest sampling interval. A shorter one would sample every frame of a congested queue, since that
-/// takes an eighth of it.
-pub const SAMPLES: (Bytes, Bytes) = (Bytes(10_000), Bytes(64 << 20));
+/// Smallest and largest sampling interval of a congestion point. A short one samples every frame of a congested queue;
+/// few messages leave in a poll all the same.
+pub const SAMPLES: (Bytes, Bytes) = (Bytes(1_000), Bytes(64 << 20));
 /// Smallest and largest MTU.
 pub const MTUS: (u16, u16) = (256, 9600);
 
