@@ -5,13 +5,13 @@
 
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{OnceLock, PoisonError, RwLock};
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use prefix_trie::PrefixMap;
 
 use super::table::GroupId;
+use crate::sync::{AtomicUsize, Ordering};
 
 /// The group that a look-up finds, in the eight bytes that DPDK's look-ups write.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]

@@ -5,8 +5,8 @@
 //! the next sample there, once a poll and queue. Frames are looked at only where a sample is due. Enqueueing costs
 //! nothing.
 //!
-//! A message leaves by the port where the sampled frame came in, past the queues of that port. A few may leave by a port
-//! in a poll. One that finds no room, or whose priority is paused, is lost, which QCN tolerates.
+//! A message leaves by the port where the sampled frame came in, past the queues of that port. A few may leave by a
+//! port in a poll. One that finds no room, or whose priority is paused, is lost, which QCN tolerates.
 
 use super::congestion::{CongestionPoints, Notice, Watched};
 use crate::dataplane::frame::desc::FrameDesc;
@@ -122,8 +122,8 @@ impl<P: Packet> Pipeline<P> {
         Some(Notice { port: ingress as u8, len: len as u8, frame, is_tagged: tci.is_some() })
     }
 
-    /// Sends a message by a port of this lcore. It is lost without a link, a buffer or room in the device, and while the
-    /// peer pauses its priority (IEEE 802.1Q clause 36: only MAC control is not paused).
+    /// Sends a message by a port of this lcore. It is lost without a link, a buffer or room in the device, and while
+    /// the peer pauses its priority (IEEE 802.1Q clause 36: only MAC control is not paused).
     fn send_notice<I: Ports<Pkt = P>>(&mut self, io: &mut I, notice: &Notice, now: Ticks) {
         let (port, len) = (usize::from(notice.port), usize::from(notice.len));
         if !self.links.up.contains(port) || self.ports[port].progress.is_stuck() {

@@ -39,8 +39,8 @@ impl<P: Packet> Pipeline<P> {
 }
 
 impl<P: Packet> Pipeline<P> {
-    /// Does the work of a poll at `now` without frames: it collects the releases of the poll before. Only for a simulated
-    /// switch of one lcore, which then rests. Gauges follow later.
+    /// Does the work of a poll at `now` without frames: it collects the releases of the poll before. Only for a
+    /// simulated switch of one lcore, which then rests. Gauges follow later.
     pub(crate) fn collect_for_rest(&mut self, now: Ticks) {
         self.begin(now);
         self.collect_releases();
