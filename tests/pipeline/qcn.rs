@@ -7,6 +7,7 @@ use holdfast::sets::ClassSet;
 use holdfast::units::{Bytes, Cells};
 use holdfast::wire::cnm::{self, MOST_MSDU};
 
+use crate::LCORES;
 use crate::harness::*;
 
 const LEN: usize = 900;
