@@ -10,6 +10,7 @@ use super::super::print;
 use super::claims::Claims;
 use super::interrupt::First;
 use super::progress::Progress;
+use super::{Args, Failure, Run, claim, files, found, listen, show, verdict, warnings, write_files};
 
 /// Sizes of buffers of switches with `--mmu`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -28,7 +29,6 @@ impl From<Sizes> for MmuSizes {
         }
     }
 }
-use super::{Args, Failure, Run, claim, files, found, listen, show, verdict, warnings, write_files};
 
 pub fn run(args: &Args, config: &Path) -> Result<(), Failure> {
     listen(First::Ends)?;

@@ -12,12 +12,14 @@ use super::congestion::{CongestionPoints, Notice, Watched};
 use crate::dataplane::frame::desc::FrameDesc;
 use crate::dataplane::pipeline::Pipeline;
 use crate::io::{Burst, Packet, Ports};
-use crate::qos::qcn::Sample;
+use crate::qos::qcn::{self, Sample};
 use crate::units::Ticks;
 use crate::wire::cnm::{self, Cnm, Envelope, MOST_FRAME, Sampled};
 
 /// Priority of messages with a VLAN tag (cnmTransmitPriority, clause 32.2).
 const PRIORITY: u16 = 6;
+
+const _: () = assert!(cnm::MOST_FEEDBACK == qcn::MOST_FEEDBACK, "feedback fits its field of a message");
 
 impl<P: Packet> Pipeline<P> {
     /// Does the work of [`Pipeline::transmit_all`] in a switch with congestion points.

@@ -69,7 +69,7 @@ impl LimitPart {
     }
 
     /// Returns the part in parts of 2^16.
-    #[must_use]
+    #[cfg(test)]
     pub const fn raw(self) -> u32 {
         self.0
     }

@@ -144,7 +144,7 @@ impl QueueAdmission {
     }
 
     /// Returns `1/n` of `queue`.
-    #[must_use]
+    #[cfg(test)]
     pub fn share(&self, queue: usize) -> LimitPart {
         self.shares[queue]
     }
