@@ -50,6 +50,8 @@ pub struct Engine<'a> {
     pub(super) rerouted_ps: Option<u64>,
     pub(super) duration_ps: u64,
     deadline_ps: u64,
+    /// The last look after the hosts' time to send at which no frame was under way.
+    pub(super) last_empty_ps: Option<u64>,
 }
 
 /// Runs a scenario to its end. `progress` receives the elapsed network time, in thousandths of the time for which hosts
@@ -143,6 +145,7 @@ impl<'a> Engine<'a> {
             rerouted_ps: None,
             duration_ps,
             deadline_ps: duration_ps + scenario.drain.0 * PS,
+            last_empty_ps: None,
         };
         engine.build();
         engine
@@ -308,12 +311,17 @@ impl<'a> Engine<'a> {
             return self.limit();
         }
         progress((at.min(self.duration_ps) * 1000).checked_div(self.duration_ps).unwrap_or(1000));
-        if at > self.duration_ps && self.is_over() {
-            return Some(self.end(Ending::Drained));
-        }
-        if event == Event::Deadline {
+        if at > self.duration_ps {
             let frames = self.net.under_way();
-            return Some(self.end(Ending::Undrained { frames }));
+            if frames == 0 {
+                self.last_empty_ps = Some(at);
+                if self.is_over() {
+                    return Some(self.end(Ending::Drained));
+                }
+            }
+            if event == Event::Deadline {
+                return Some(self.end(Ending::Undrained { frames }));
+            }
         }
         self.net.watch.look(at);
         self.net.events.at(at + LOOK_PS, Event::Look);
@@ -371,10 +379,10 @@ impl<'a> Engine<'a> {
         self.hosts[flow.from].is_dead || self.hosts[flow.to].is_dead
     }
 
-    /// Whether every frame has arrived, no transmitter is paused, and the switches are idle.
+    /// Whether the network, which has no frame under way, has nothing else to do: no transmitter is paused, hosts have
+    /// nothing to send, and the switches are idle.
     fn is_over(&self) -> bool {
-        self.net.under_way() == 0
-            && !self.net.watch.is_anyone_held(self.net.now)
+        !self.net.watch.is_anyone_held(self.net.now)
             && self.hosts.iter().all(|host| host.has_replied() || host.is_dead || !self.net.wires[host.wires.0].is_up)
             && self.flows.are_settled(|flow| self.is_cut_off(flow))
             && self.net.nodes.iter().all(Node::is_idle)

@@ -60,6 +60,7 @@ pub fn outcome(mut engine: Engine<'_>, ending: Ending, violation: Option<Violati
     let (workloads, completions) = engine.finish_workloads();
     Outcome {
         end_ps: now,
+        last_empty_ps: engine.last_empty_ps,
         sending_ps: now.min(engine.scenario.duration.0 * PS),
         events: engine.net.handled,
         checks: engine.net.steps.done,

@@ -22,6 +22,9 @@ pub struct Outcome {
     pub checks: u64,
     /// Reason for which the run ended.
     pub ending: Ending,
+    /// The last of the engine's looks after the hosts' time to send at which no frame was under way; `None`: frames
+    /// were under way at each.
+    pub last_empty_ps: Option<u64>,
     /// The invariant that was violated; `None`: all held.
     pub violation: Option<Violation>,
     /// Reasons, as sentences, for which lossless service is not promised here; empty: it is guaranteed.

@@ -268,6 +268,7 @@ pub(in crate::sim) fn run() -> (Scenario, Outcome) {
     });
     let outcome = Outcome {
         end_ps: 2_150 * US,
+        last_empty_ps: Some(2_150 * US),
         sending_ps: 2_000 * US,
         events: 123_456,
         checks: 4_000,
