@@ -165,7 +165,12 @@ pub(crate) fn build(root: &Item<'_>, overrides: &Overrides) -> Option<Config> {
     paths::check(&ports, &maps, &classes);
     lcores.warn_of_idle(&ports, root);
     let poll_gap = lcores.config.poll_gap;
-    let common = Common { cell: buffer.cell(), poll_gap, small_packets: buffer.small_packets };
+    let common = Common {
+        cell: buffer.cell(),
+        poll_gap,
+        small_packets: buffer.small_packets,
+        has_congestion_points: classes.iter().any(|class| class.settings.qcn.is_some()),
+    };
     let plan = buffer::plan(&buffer, &ports, &classes, &maps, &common)?;
     let marks = backlog_marks(&ports, &plan, &lcores, &common);
     // A late poll harms no other port: its frames wait at their sender, or are lossy.

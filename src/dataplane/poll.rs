@@ -310,7 +310,14 @@ impl<P: Packet> Pipeline<P> {
         let accepted = self.accept_handoffs(io) + self.accept_injected(io);
         // Watchdogs that are due. Then, for each port with frames, run_discards and `Egress::transmit`: schedule, mark,
         // tx, release, put_back.
-        let sent = if self.congestion.is_none() { self.transmit_all(io, now) } else { self.transmit_sampled(io, now) };
+        let (samples, ports) = (self.congestion.is_some(), self.egress.waiting);
+        if samples {
+            self.sample_all(io, now);
+        }
+        let sent = self.transmit_all(io, now);
+        if samples {
+            self.note_ends(ports);
+        }
         if !self.links.stuck.is_empty() {
             self.look_at_stuck(io, now);
         }

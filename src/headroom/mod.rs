@@ -85,6 +85,9 @@ const MAC_AND_PHY: u64 = 819;
 /// device at once, and a PFC frame waits behind it.
 pub const PACING_SLACK: Nanos = Nanos(10_000);
 
+/// Bytes on the wire of the messages of QCN that a poll may send by one port: eight, each of 110 bytes.
+pub const CONGESTION_MESSAGES: u64 = 8 * (110 + WIRE_OVERHEAD);
+
 /// The quantities from which headroom is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HeadroomInput {
@@ -97,7 +100,7 @@ pub struct HeadroomInput {
     /// Longest time between two polls of the port. A frame can wait that long in the receive ring before it can cause
     /// XOFF.
     pub poll_gap: Nanos,
-    /// Bytes of data that may be in the transmit ring ahead of a PFC frame: see [`HeadroomInput::posted_by_pacing`].
+    /// Bytes of data that may be in the transmit ring ahead of a PFC frame: see [`HeadroomInput::posted`].
     pub posted: Bytes,
     /// Size of a buffer cell.
     pub cell: Bytes,
@@ -116,6 +119,14 @@ impl HeadroomInput {
     #[must_use]
     pub fn posted_by_pacing(rate: BitRate) -> Bytes {
         rate.bytes_in(PACING_SLACK)
+    }
+
+    /// Bytes that a switch may have posted ahead of a PFC frame at this rate: data as far as pacing allows. Messages of
+    /// QCN are beyond that if it has congestion points: pacing counts them, and delays only data.
+    #[must_use]
+    pub fn posted(rate: BitRate, has_congestion_points: bool) -> Bytes {
+        let messages = if has_congestion_points { CONGESTION_MESSAGES } else { 0 };
+        Bytes(Self::posted_by_pacing(rate).0.saturating_add(messages))
     }
 }
 
@@ -357,6 +368,13 @@ mod tests {
         assert_eq!(headroom(&input("10G", "5m", 1500, "20us")).seed, Bytes(6_995));
         // 2*(40e9/8 * 1.5e-6 = 7500 + 9262) + 3840
         assert_eq!(headroom(&input("40G", "300m", 9216, "0us")).seed, Bytes(37_364));
+    }
+
+    #[test]
+    fn messages_of_congestion_points_delay_a_pfc_frame_too() {
+        let posted = |rate, has_points| HeadroomInput::posted(BitRate(rate), has_points);
+        // 10 us at 1 Gbit/s; eight messages of 110 B, with 24 B on the wire each.
+        assert_eq!([false, true].map(|has| posted(1_000_000_000, has)), [1250, 1250 + 8 * 134].map(Bytes));
     }
 
     #[test]

@@ -222,7 +222,7 @@ fn input(port: PortRef, peer: End, link: &LinkNode, scenario: &Scenario) -> Head
         cable: link.length,
         mtu: spec.mtu,
         poll_gap,
-        posted: HeadroomInput::posted_by_pacing(link.rate),
+        posted: HeadroomInput::posted(link.rate, config.has_congestion_points()),
         cell: config.buffer.cell,
         peer_response: response_ps(peer, link, scenario).map(|ps| bytes_in_ps(link.rate, ps)),
         left: spec.backlog_mark.map_or(LEFT_BEHIND, |mark| mark.saturating_sub(1)),

@@ -190,6 +190,12 @@ fn congestion_points_are_set_by_class_and_refused_in_a_router() {
     let points = accept(&format!("{PORTS}classes: {keys}\n")).switch.congestion_points;
     let own = CongestionPointSpec { set_point: Bytes(60_000), weight: 1, sample: Bytes(1_000_000) };
     assert_eq!((points[3], points[0], points[1]), (Some(CongestionPointSpec::default()), Some(own), None));
+    // A PFC frame may wait for messages.
+    let headroom = |class: &str| {
+        let read = accept(&format!("{PORTS}classes: {{3: {{lossless: true, qcn: {class}}}}}\n"));
+        read.switch.ports[0].buffer.groups[3].headroom
+    };
+    assert!(headroom("on") > headroom("off"), "{:?} and {:?}", headroom("on"), headroom("off"));
     refuse_beside_ports(
         "classes: {3: {qcn: maybe}}\n",
         "x.yaml:4:20: classes.3.qcn: `maybe` is not a congestion point; write `on`, `off` or e.g. \

@@ -85,6 +85,7 @@ pub struct Common {
     pub cell: Bytes,
     pub poll_gap: Nanos,
     pub small_packets: SmallPackets,
+    pub has_congestion_points: bool,
 }
 
 /// The parts of the configuration that the ports refer to.
@@ -118,7 +119,7 @@ impl Port<'_> {
             cable: self.device.cable,
             mtu: self.mtu,
             poll_gap: common.poll_gap,
-            posted: HeadroomInput::posted_by_pacing(self.rate),
+            posted: HeadroomInput::posted(self.rate, common.has_congestion_points),
             cell: common.cell,
             peer_response: self.device.peer_response.map(|time| self.rate.bytes_in(time)),
             stops_queues: if self.pfc == PfcMode::Queue { self.device.queues } else { 0 },

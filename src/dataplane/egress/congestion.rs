@@ -8,6 +8,7 @@ use crate::dataplane::egress::queue::QueuePlace;
 use crate::dataplane::handoff::ring::{Consumer, Producer, lcore_pairs, ring};
 use crate::dataplane::port::Port;
 use crate::dataplane::spec::SwitchSpec;
+use crate::headroom::{CONGESTION_MESSAGES, WIRE_OVERHEAD};
 use crate::qos::qcn::CongestionPoint;
 use crate::qos::wred::XorShift;
 use crate::sets::{CLASSES, ClassSet, MAX_PORTS};
@@ -15,7 +16,7 @@ use crate::wire::cnm::MOST_FRAME;
 
 /// Messages that may wait in a ring between two lcores.
 const RING: usize = 64;
-/// Messages that may leave by one port in a poll. A PFC frame waits for them no longer than for one data frame.
+/// Messages that may leave by one port in a poll.
 const MOST_AT_ONCE: u8 = 8;
 /// Sampling must not follow the random numbers of WRED.
 const SEED: u32 = 0x51c0_51c0;
@@ -32,8 +33,6 @@ pub(crate) struct CongestionPoints {
     sent: [u8; MAX_PORTS],
     /// Rings to and from the other lcores, by their numbers; `None` at the number of this one.
     pub peers: Vec<Option<Peer>>,
-    /// The lcore that owns each port.
-    owners: [u8; MAX_PORTS],
 }
 
 /// A congestion point, and the end of its queue at the last look.
@@ -67,6 +66,12 @@ pub(crate) struct Notice {
 
 const _: () = assert!(MOST_FRAME <= u8::MAX as usize, "the length fits its field");
 
+/// A PFC frame may wait for the messages of a poll.
+const _: () = assert!(
+    MOST_AT_ONCE as u64 * (MOST_FRAME as u64 + WIRE_OVERHEAD) <= CONGESTION_MESSAGES,
+    "headroom has room for them"
+);
+
 impl CongestionPoints {
     /// Creates the congestion points of all lcores of `spec`; `None` each if no queue is one. `seed` is the switch's.
     pub fn fleet(spec: &SwitchSpec, seed: u32) -> Vec<Option<Box<Self>>> {
@@ -84,7 +89,6 @@ impl CongestionPoints {
             rng: XorShift::new(seed ^ SEED.rotate_left(lcore as u32)),
             sent: [0; MAX_PORTS],
             peers: (0..lcores).map(|_| None).collect(),
-            owners: std::array::from_fn(|port| spec.ports.get(port).map_or(0, |port| port.lcore)),
         };
         let mut fleet: Vec<Self> = (0..lcores).map(of).collect();
         for (one, other) in lcore_pairs(lcores) {
@@ -122,9 +126,8 @@ impl CongestionPoints {
         }
     }
 
-    /// Hands a message to the lcore that owns its port. A full ring loses it.
-    pub fn push_to_lcore(&mut self, notice: Notice) {
-        let owner = usize::from(self.owners[usize::from(notice.port) % MAX_PORTS]);
+    /// Hands a message to lcore `owner`, which owns its port. A full ring loses it.
+    pub fn push_to_lcore(&mut self, owner: usize, notice: Notice) {
         if let Some(peer) = self.peers.get_mut(owner).and_then(Option::as_mut) {
             let _ = peer.to.push(notice);
         }

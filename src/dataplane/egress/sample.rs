@@ -13,6 +13,7 @@ use crate::dataplane::frame::desc::FrameDesc;
 use crate::dataplane::pipeline::Pipeline;
 use crate::io::{Burst, Packet, Ports};
 use crate::qos::qcn::{self, Sample};
+use crate::sets::PortSet;
 use crate::units::Ticks;
 use crate::wire::cnm::{self, Cnm, Envelope, MOST_FRAME, Sampled};
 
@@ -22,10 +23,12 @@ const PRIORITY: u16 = 6;
 const _: () = assert!(cnm::MOST_FEEDBACK == qcn::MOST_FEEDBACK, "feedback fits its field of a message");
 
 impl<P: Packet> Pipeline<P> {
-    /// Does the work of [`Pipeline::transmit_all`] in a switch with congestion points.
+    /// Sends the messages that other lcores have made, and samples the frames that have joined congestion points since
+    /// the last poll. [`Pipeline::note_ends`] follows transmission.
     #[inline(never)]
-    pub(crate) fn transmit_sampled<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks) -> usize {
-        let Some(mut congestion) = self.congestion.take() else { return self.transmit_all(io, now) };
+    pub(crate) fn sample_all<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks) {
+        // Taken for this call: messages leave by the whole pipeline.
+        let Some(mut congestion) = self.congestion.take() else { return };
         congestion.begin();
         let mut peers = std::mem::take(&mut congestion.peers);
         for peer in peers.iter_mut().flatten() {
@@ -38,8 +41,7 @@ impl<P: Packet> Pipeline<P> {
             peer.from.release();
         }
         congestion.peers = peers;
-        let ports = self.egress.waiting;
-        for port in ports.iter() {
+        for port in self.egress.waiting.iter() {
             for queue in (self.ports[port].waiting & congestion.queues).iter() {
                 self.sample(io, &mut congestion, (port, queue), now);
             }
@@ -47,12 +49,16 @@ impl<P: Packet> Pipeline<P> {
         for peer in congestion.peers.iter_mut().flatten() {
             peer.to.publish();
         }
-        let sent = self.transmit_all(io, now);
+        self.congestion = Some(congestion);
+    }
+
+    /// Takes note of the ends of the queues of `ports`, which have sent: what joins next is behind them.
+    #[inline(never)]
+    pub(crate) fn note_ends(&mut self, ports: PortSet) {
+        let Some(congestion) = &mut self.congestion else { return };
         for port in ports.iter() {
             congestion.note_ends(port, &self.ports[port]);
         }
-        self.congestion = Some(congestion);
-        sent
     }
 
     /// Samples the frames that have joined `queue` of `port` since the last look, if a sample is due.
@@ -90,7 +96,7 @@ impl<P: Packet> Pipeline<P> {
             if is_own {
                 self.send_notice(io, &notice, now);
             } else {
-                congestion.push_to_lcore(notice);
+                congestion.push_to_lcore(self.mesh.owner(notice.port), notice);
             }
         }
         congestion.points[port][queue] = Some(Watched { point, end });

@@ -87,14 +87,20 @@ impl<P> Mesh<P> {
         self.peers.len() > 1
     }
 
+    /// The lcore that owns `port`.
+    #[inline]
+    pub fn owner(&self, port: u8) -> usize {
+        self.owners[usize::from(port) % MAX_PORTS].into()
+    }
+
     /// Hands `frame` to the lcore that owns its egress port.
     ///
     /// # Errors
     /// The frame, if the ring is full: a ring holds a frame for each cell of the buffer, so this is a fault.
     #[inline]
     pub fn push(&mut self, frame: HandoffFrame<P>) -> Result<(), HandoffFrame<P>> {
-        let owner = self.owners[usize::from(frame.egress) % MAX_PORTS];
-        let Some(peer) = self.peers.get_mut(usize::from(owner)).and_then(Option::as_mut) else {
+        let owner = self.owner(frame.egress);
+        let Some(peer) = self.peers.get_mut(owner).and_then(Option::as_mut) else {
             unreachable!("a port belongs to an lcore of the switch");
         };
         peer.frames_out.push(frame)
