@@ -28,19 +28,19 @@ impl<P: Packet> Egress<P> {
         reserves: &QueueReserves,
         rule: &QueueAdmission,
         now: Ticks,
-    ) -> Chosen {
-        let mut chosen = Chosen::default();
+        chosen: &mut Chosen,
+    ) {
         // IEEE 802.1Q clause 8.6.8: "a frame of priority n is not available for transmission if that priority is
         // paused".
         let mut ready = port.waiting - port.discarding - port.stopped_queues(now);
         if ready.is_empty() {
-            return chosen;
+            return;
         }
-        let Some(mut pace) = port.pace(ready, self.burst, now) else { return chosen };
+        let Some(mut pace) = port.pace(ready, self.burst, now) else { return };
         if let Some(after) = all_fit(port, ready, rule, (pace, self.burst)) {
-            self.serve_all((number, port), reserves, ready, &mut chosen);
+            self.serve_all((number, port), reserves, ready, chosen);
             port.keep_pace(after, true, now);
-            return chosen;
+            return;
         }
         while !ready.is_empty() && self.posted.len() < self.burst && pace.is_free() {
             let Port { queues, scheduler, .. } = port;
@@ -48,7 +48,7 @@ impl<P: Packet> Egress<P> {
                 break;
             };
             let (before, posted) = (port.queues[queue].cells(), self.posted.len());
-            self.serve(port, (queue, ready), rule.wred(queue), &mut pace, &mut chosen);
+            self.serve(port, (queue, ready), rule.wred(queue), &mut pace, chosen);
             if self.posted.len() == posted {
                 break;
             }
@@ -60,7 +60,6 @@ impl<P: Packet> Egress<P> {
             }
         }
         port.keep_pace(pace, !self.posted.is_empty(), now);
-        chosen
     }
 
     /// Does the work of [`Egress::schedule`] at a port with queues that have a maximum rate. A queue at its maximum is
@@ -73,8 +72,8 @@ impl<P: Packet> Egress<P> {
         reserves: &QueueReserves,
         rule: &QueueAdmission,
         now: Ticks,
-    ) -> Chosen {
-        let mut chosen = Chosen::default();
+        chosen: &mut Chosen,
+    ) {
         for queue in port.max_rates.count_held(now).iter() {
             counters.max_rate_held_ns[queue].set(port.max_rates.held_time(queue).0);
         }
@@ -87,7 +86,7 @@ impl<P: Packet> Egress<P> {
                     break;
                 };
                 let (before, posted) = (port.queues[queue].cells(), self.posted.len());
-                self.serve_limited(port, (queue, ready), rule.wred(queue), (&mut pace, now), &mut chosen);
+                self.serve_limited(port, (queue, ready), rule.wred(queue), (&mut pace, now), chosen);
                 if self.posted.len() == posted {
                     break;
                 }
@@ -103,7 +102,6 @@ impl<P: Packet> Egress<P> {
         }
         let held = port.max_rates.exhausted(available & port.waiting, now);
         port.max_rates.note_held(held, now);
-        chosen
     }
 
     /// Does the work of [`Egress::serve`] for a queue that may have a maximum rate.

@@ -79,7 +79,8 @@ fn run(spec: &SwitchSpec, steps: &[Step]) -> Ran {
         // A queue that must be discarded does not send, like one that is paused.
         port.discarding = ClassSet::from_bits(*paused);
         loop {
-            let chosen = egress.schedule((0, &mut port), &reserves, &rule, Ticks(now));
+            let mut chosen = Chosen::default();
+            egress.schedule((0, &mut port), &reserves, &rule, Ticks(now), &mut chosen);
             let charged: Cells = chosen.runs.iter().map(|charged| charged.cells).sum();
             assert_eq!(charged, egress.charges.iter().map(|desc| desc.cells()).sum(), "all cells are released");
             let sums = (0..CLASSES).map(|queue| chosen.sums[queue].frames()).sum::<u64>();
@@ -184,7 +185,8 @@ fn frames_leave_at_once_only_from_a_port_whose_device_takes_all() {
         (port.takes_all, port.discarding) = (takes_all, paused);
         let rule = QueueAdmission::new(spec.queues.map(|queue| queue.admission()));
         let before = fast_path::hits(FastPath::AllSent);
-        egress.schedule((0, &mut port), &spec.queue_reserves().remove(0), &rule, Ticks(HZ));
+        let reserves = spec.queue_reserves().remove(0);
+        egress.schedule((0, &mut port), &reserves, &rule, Ticks(HZ), &mut Chosen::default());
         (egress.charges.len(), fast_path::hits(FastPath::AllSent) - before)
     };
     assert_eq!(schedule(true, ClassSet::EMPTY), (2, 1));

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::Egress;
+use super::chosen::Chosen;
 use crate::config;
 use crate::dataplane::frame::desc::FrameDesc;
 use crate::dataplane::port::Port;
@@ -64,12 +65,12 @@ fn run(spec: &SwitchSpec, busy: ClassSet, lens: [u16; CLASSES], (gap_ns, time_ns
             }
         }
         loop {
-            let chosen = if port.limited.is_empty() {
-                egress.schedule((0, &mut port), &reserves, &rule, Ticks(now))
+            let mut chosen = Chosen::default();
+            if port.limited.is_empty() {
+                egress.schedule((0, &mut port), &reserves, &rule, Ticks(now), &mut chosen);
             } else {
-                egress.schedule_limited((0, &mut port), &counters, &reserves, &rule, Ticks(now))
-            };
-            drop(chosen);
+                egress.schedule_limited((0, &mut port), &counters, &reserves, &rule, Ticks(now), &mut chosen);
+            }
             for desc in egress.charges.drain(..) {
                 sent.bytes[desc.queue()] += u64::from(desc.frame_len());
                 sent.wire[desc.queue()] += Shaper::wire_bytes(desc.frame_len().into());
@@ -172,10 +173,11 @@ fn held_queue_gathers_no_deficit() {
             port.set_max_rates(&[None; CLASSES], HZ);
         }
         let now = Ticks(HZ + poll * 2_000);
+        let mut chosen = Chosen::default();
         if port.limited.is_empty() {
-            egress.schedule((0, &mut port), &reserves, &rule, now);
+            egress.schedule((0, &mut port), &reserves, &rule, now, &mut chosen);
         } else {
-            egress.schedule_limited((0, &mut port), &counters, &reserves, &rule, now);
+            egress.schedule_limited((0, &mut port), &counters, &reserves, &rule, now, &mut chosen);
         }
         egress.posted.clear();
         for desc in egress.charges.drain(..).filter(|_| (3_000..3_020).contains(&poll)) {

@@ -124,11 +124,13 @@ impl<P: Packet> Egress<P> {
         now: Ticks,
     ) -> Offered {
         let Sender { number, port, counters } = from;
-        let chosen = if port.limited.is_empty() {
-            self.schedule((number, port), &buffer.reserves, rule, now)
+        // Filled in place: it is too large to be returned at no cost.
+        let mut chosen = Chosen::default();
+        if port.limited.is_empty() {
+            self.schedule((number, port), &buffer.reserves, rule, now, &mut chosen);
         } else {
-            self.schedule_limited((number, port), counters, &buffer.reserves, rule, now)
-        };
+            self.schedule_limited((number, port), counters, &buffer.reserves, rule, now, &mut chosen);
+        }
         let posted = self.posted.len();
         if posted == 0 {
             return Offered::default();
