@@ -227,12 +227,10 @@ impl Node {
                 self.devices[port].believe(up);
             }
         }
-        for port in 0..self.devices.len() {
-            if world.arrivals.next_ps(self.number, port) <= now && pipeline.owns(port) {
-                self.devices[port].receive(now, world);
-                self.filled.set(port, !self.devices[port].ring.is_empty());
-                self.has_missed |= self.devices[port].first_missed.is_some();
-            }
+        for port in (world.arrivals.arrived(self.number, now) & pipeline.own).iter() {
+            self.devices[port].receive(now, world);
+            self.filled.set(port, !self.devices[port].ring.is_empty());
+            self.has_missed |= self.devices[port].first_missed.is_some();
         }
         let mut io = End {
             devices: &mut self.devices,

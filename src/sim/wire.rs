@@ -8,6 +8,7 @@ use super::spec::End;
 use crate::headroom::PICOSECONDS_PER_MM;
 use crate::io::Packet;
 use crate::qos::shaper::MIN_FRAME;
+use crate::sets::PortSet;
 use crate::units::{BitRate, Length};
 
 /// Frame check sequence, preamble and delimiter: bytes around a frame that precede its complete arrival.
@@ -195,11 +196,12 @@ impl Arrivals {
         Self { ports: ports.map(|count| vec![u64::MAX; count].into_boxed_slice()).collect() }
     }
 
-    /// Returns the time at which the next frame arrives at `port` of `switch`; `u64::MAX` if none is on its way.
+    /// Returns the ports of `switch` at which frames have arrived by `now`.
     #[inline]
     #[must_use]
-    pub fn next_ps(&self, switch: usize, port: usize) -> u64 {
-        self.ports[switch][port]
+    pub fn arrived(&self, switch: usize, now: u64) -> PortSet {
+        let times = self.ports[switch].iter().enumerate();
+        times.fold(PortSet::EMPTY, |ports, (port, at)| ports | PortSet::only_if(*at <= now, port))
     }
 
     /// Returns the time at which the next frame arrives at any port of `switch`; `u64::MAX` if none is on its way.
