@@ -173,6 +173,13 @@ impl Seen {
         (received, sent)
     }
 
+    /// Seconds for which queue `queue` of `port` waited for its maximum rate.
+    #[track_caller]
+    pub fn held_seconds(&self, port: &str, queue: u8) -> f64 {
+        let labels = [("port", port), ("queue", &*queue.to_string())];
+        self.0.sum("holdfast_queue_max_rate_held_seconds_total", &labels)
+    }
+
     /// Returns the longest time between two polls, in seconds. With several lcores it is the sum of theirs, an upper
     /// bound.
     #[track_caller]
