@@ -54,7 +54,8 @@ fn is_slowed(scenario: &Scenario, outcome: &Outcome) -> bool {
         })
 }
 
-/// Whether no frame is stuck: those under way at the end have been sent since a time when there were none, shortly before.
+/// Whether no frame is stuck: those under way at the end have been sent since a time shortly before at which there were
+/// none.
 fn is_passing(outcome: &Outcome) -> bool {
     let passing_ps = LEAST_DRAIN.0 * PS / 2;
     outcome.last_empty_ps.is_some_and(|empty_ps| outcome.end_ps - empty_ps < passing_ps)
