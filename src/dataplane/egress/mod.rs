@@ -16,6 +16,8 @@ mod pacing_tests;
 pub mod queue;
 #[cfg(test)]
 mod queue_tests;
+#[cfg(test)]
+mod reverie_tests;
 mod sample;
 #[allow(unsafe_code)]
 mod slots;
