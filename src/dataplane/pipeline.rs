@@ -113,13 +113,16 @@ impl<P: Packet> Pipeline<P> {
                 let telemetry = Telemetry::new(counters.clone(), (lcore, own), hz, spec.poll_gap);
                 // Each lcore needs its own seed; otherwise all would mark the same frames.
                 let seed = seed.wrapping_add((lcore as u32).wrapping_mul(0x9e37_79b9));
+                let port = |(port, side)| Port::new(port, spec, side, hz);
+                let mut ports: Box<[Port]> = sides.into_iter().enumerate().map(port).collect();
+                buffer.emulate(&mut ports);
                 Self {
                     burst_size: BurstSize::new((own.len(), lcores > 1), spec.poll_gap, telemetry.clock.half_gap()),
                     lcore,
                     own,
                     sends: own | joint.ports,
-                    ports: sides.into_iter().enumerate().map(|(port, side)| Port::new(port, spec, side, hz)).collect(),
-                    links: Links::new(ports, spec.routing.is_some()),
+                    ports,
+                    links: Links::new(spec.ports.len(), spec.routing.is_some()),
                     forwarder,
                     router: Router::new(spec, hz),
                     rewriter: Rewriter::new(spec),

@@ -331,7 +331,7 @@ impl<P: Packet> Pipeline<P> {
     /// Gives the ledgers the cells that have left since the last poll.
     #[inline]
     pub(crate) fn collect_releases(&mut self) {
-        let held = self.buffer.collect_releases(&mut self.ports);
+        let held = self.buffer.collect_releases::<P>(&mut self.ports);
         self.telemetry.gauges_dirty |= held;
     }
 

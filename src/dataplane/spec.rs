@@ -144,8 +144,9 @@ pub struct SwitchSpec {
     pub hpcc: HpccRules,
     /// Active Buffer Management of lossy queues; `None`: Dynamic Threshold alone.
     pub abm: Option<AbmSpec>,
-    /// Whether ABM compares filtered depths and measures no drain rates, as Reverie. No configuration sets it: it is
-    /// for the simulator, to compare.
+    /// Whether the buffer decides as Reverie: ABM compares filtered depths and measures no drain rates, filtered shares
+    /// pause lossless groups, and both shared pools are one. No configuration sets it: it is for the simulator, to
+    /// compare.
     pub reverie: bool,
     /// Queues whose marked packets get notes of in-band telemetry ([`crate::wire::inband`]).
     pub telemetry_queues: ClassSet,

@@ -44,7 +44,7 @@ mod tally_tests;
 
 pub use admission::{Admission, Refusal};
 pub use hpcc::{HpccGroup, HpccPlace, HpccRule, HpccRules};
-pub use ledger::{GroupState, Pools, PortLedger};
+pub use ledger::{GroupState, Pools, PortLedger, ReverieGroups};
 pub use pool::{ExactPool, Lease, MAX_LEASE, SharedPool};
 pub use profile::{BufferPlan, GroupProfile, HeadroomPolicy, PortProfile, QueueLimit, Threshold};
 pub use queue::{

@@ -11,6 +11,9 @@
 //!   pool that runs low therefore strands few cells. A pool with fewer than 16 free cells strands none with an lcore
 //!   that calls [`Lease::trim`] once a poll.
 //!
+//! [`Lease::exact`] keeps no cells for later, so that two leases of one lcore can share a pool. Only simulated switches
+//! use it.
+//!
 //! [`ExactPool`] is for headroom, where a stranded cell would be a lost frame: each take or give is one atomic access,
 //! and there is no lease.
 //!
@@ -28,10 +31,10 @@ pub const MAX_LEASE: u32 = 256;
 /// Divisor of the free cells: one lease may take this part of them.
 const LEASE_SHARE: u32 = 16;
 
-/// Cells of one lease while the pool has `free` free cells.
-const fn batch(free: u32) -> u32 {
+/// Cells of one lease, at most `most`, while the pool has `free` free cells.
+const fn batch(free: u32, most: u32) -> u32 {
     let share = free / LEASE_SHARE;
-    if share < MAX_LEASE / 2 { share } else { MAX_LEASE / 2 }
+    if share < most { share } else { most }
 }
 
 /// Takes `least` cells, or `batch` of the free cells if that is more, from a pool of `size` whose `count` cells are
@@ -94,6 +97,8 @@ impl SharedPool {
 #[derive(Debug)]
 pub struct Lease {
     pool: Arc<SharedPool>,
+    /// The most cells of one batch; zero for an exact lease.
+    most: u32,
     /// Cells that are leased and not in use.
     spare: u32,
     /// The most spare cells to keep: two batches, by the pool's level when it was last read.
@@ -106,7 +111,14 @@ impl Lease {
     /// Creates a lease of no cells.
     #[must_use]
     pub fn new(pool: Arc<SharedPool>) -> Self {
-        Self { pool, spare: 0, keep: 0, used: 0, used_highest: 0 }
+        Self { pool, most: MAX_LEASE / 2, spare: 0, keep: 0, used: 0, used_highest: 0 }
+    }
+
+    /// Creates a lease that has no spare cells between two calls: all cells that are not in use are free for other
+    /// leases.
+    #[must_use]
+    pub fn exact(pool: Arc<SharedPool>) -> Self {
+        Self { most: 0, ..Self::new(pool) }
     }
 
     /// Cells that this lcore can still use, including its own spare cells. The Dynamic Threshold multiplies this
@@ -170,11 +182,13 @@ impl Lease {
     /// Leases at least `missing` more cells. Out of line: runs once in many packets.
     #[cold]
     fn refill(&mut self, missing: u32) -> bool {
-        let Some((lease, leased)) = take_from(&self.pool.leased, self.pool.size, missing, batch) else {
+        let Some((lease, leased)) =
+            take_from(&self.pool.leased, self.pool.size, missing, |free| batch(free, self.most))
+        else {
             return false;
         };
         self.spare += lease;
-        self.keep = 2 * batch(self.pool.size - leased);
+        self.keep = 2 * batch(self.pool.size - leased, self.most);
         true
     }
 
@@ -197,7 +211,7 @@ impl Lease {
         if self.spare == 0 {
             return;
         }
-        let batch = batch(self.pool.free());
+        let batch = batch(self.pool.free(), self.most);
         self.keep = 2 * batch;
         if self.spare > self.keep {
             give_to(&self.pool.leased, self.spare - batch);

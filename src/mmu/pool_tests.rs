@@ -18,6 +18,21 @@ fn single_lease_counts_free_cells_exactly() {
     assert_eq!(pool.leased(), Cells(0));
 }
 
+/// Two leases of one pool, as those of lossy and lossless groups of a switch that decides as Reverie.
+#[test]
+fn exact_leases_of_one_pool_see_all_free_cells() {
+    let pool = SharedPool::new(Cells(1000));
+    let mut leases = [Lease::exact(pool.clone()), Lease::exact(pool.clone())];
+    assert!(leases[0].take(Cells(400)) && leases[1].take(Cells(599)));
+    assert_eq!((leases[0].free(), leases[1].free()), (Cells(1), Cells(1)));
+    assert!(!leases[0].take(Cells(2)) && leases[0].take(Cells(1)));
+    leases[0].give(Cells(301));
+    assert_eq!((leases[1].free(), leases[0].spare(), pool.leased()), (Cells(301), Cells(0), Cells(699)));
+    leases[1].trim();
+    assert!(leases[1].is_flushed() && leases[1].take(Cells(301)));
+    assert_eq!((leases[0].used(), leases[1].used(), leases[0].free()), (Cells(100), Cells(900), Cells(0)));
+}
+
 #[test]
 fn a_refused_take_takes_nothing() {
     let mut lease = Lease::new(SharedPool::new(Cells(10)));

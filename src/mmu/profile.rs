@@ -130,6 +130,16 @@ pub struct BufferPlan {
     pub policy: HeadroomPolicy,
     /// Cells of the pool that lossless groups share.
     pub lossless_shared: Cells,
-    /// Cells of the pool that lossy groups share; no cell belongs to both pools.
+    /// Cells of the pool that lossy groups share; no cell belongs to both pools, unless they are [one
+    /// pool](Self::share_pools).
     pub lossy_shared: Cells,
+}
+
+impl BufferPlan {
+    /// Merges the shared pools: lossy and lossless groups share one, which has the cells of both. Each size is that of
+    /// the whole pool then. For simulated switches that decide as Reverie.
+    pub fn share_pools(&mut self) {
+        let all = self.lossy_shared.saturating_add(self.lossless_shared);
+        (self.lossy_shared, self.lossless_shared) = (all, all);
+    }
 }

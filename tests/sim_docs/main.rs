@@ -73,6 +73,7 @@ pages! {
     powertcp "powertcp",
     qcn "qcn",
     reality "reality",
+    reverie "reverie",
     rude_host "rude-host",
     scale "scale",
     slow_receiver "slow-receiver",

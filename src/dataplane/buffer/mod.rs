@@ -4,10 +4,12 @@
 //! single frames, [`Buffer::admit`]. Both reach the same state, to the cell and to the watermark.
 
 pub(crate) mod pauses;
+mod reverie;
 pub(crate) mod trash;
 
 use std::sync::Arc;
 
+use self::reverie::Reverie;
 use super::port::Port;
 use super::spec::SwitchSpec;
 use crate::dataplane::frame::desc::FrameDesc;
@@ -35,6 +37,8 @@ pub(crate) struct Buffer {
     pub releases: TallyWriter,
     /// Own ports with groups that hold cells.
     pub holding: PortSet,
+    /// State of a simulated switch that decides as Reverie; `None` in the product.
+    reverie: Option<Box<Reverie>>,
 }
 
 /// A lossy group and the lossy pool before a frame was admitted.
@@ -47,16 +51,18 @@ pub(crate) struct Before {
 impl Buffer {
     /// Creates the parts of all lcores for the buffer of `spec`.
     pub fn fleet(spec: &SwitchSpec) -> Vec<Self> {
-        let pools = [SharedPool::new(spec.buffer.lossy_shared), SharedPool::new(spec.buffer.lossless_shared)];
+        let pools = shared_pools(spec);
+        let lease = if spec.reverie { Lease::exact } else { Lease::new };
         let headroom = ExactPool::new(spec.buffer.headroom);
         let tallies = Arc::new(Tallies::new(usize::from(spec.lcores), spec.ports.len()));
         let part = |(lcore, reserves)| Self {
             cell: CellSize::new(spec.buffer.cell),
-            pools: Pools { shared: pools.each_ref().map(|pool| Lease::new(pool.clone())), headroom: headroom.clone() },
+            pools: Pools { shared: pools.each_ref().map(|pool| lease(pool.clone())), headroom: headroom.clone() },
             reserves,
             releases: tallies.writer(lcore),
             tallies: tallies.clone(),
             holding: PortSet::EMPTY,
+            reverie: Reverie::of(spec),
         };
         spec.queue_reserves().into_iter().enumerate().map(part).collect()
     }
@@ -70,7 +76,10 @@ impl Buffer {
     /// Gives the ledgers of own ports the cells that were released since the last poll. Returns the ports that held
     /// cells before.
     #[inline]
-    pub fn collect_releases(&mut self, ports: &mut [Port]) -> PortSet {
+    pub fn collect_releases<P: Packet>(&mut self, ports: &mut [Port]) -> PortSet {
+        if P::EMULATES {
+            self.set_kept();
+        }
         let held = self.holding;
         for port in held.iter() {
             let state = &mut ports[port];
@@ -81,7 +90,12 @@ impl Buffer {
                     continue;
                 }
                 state.released[group] = released;
-                state.ledger.release(group, Cells(cells as u32), &mut self.pools);
+                if P::EMULATES && state.ledger.emulates() {
+                    let frames = self.reverie.as_mut().map_or(1, |reverie| reverie.take(port, group));
+                    state.ledger.depart(group, Cells(cells as u32), frames, &mut self.pools);
+                } else {
+                    state.ledger.release(group, Cells(cells as u32), &mut self.pools);
+                }
                 if released == state.admitted[group] {
                     state.holding.remove(group);
                 }
@@ -192,7 +206,8 @@ impl Buffer {
         let (group, queue) = (usize::from(meta.desc.group()), meta.desc.queue());
         let cells = meta.desc.cells();
         let mut admission = if P::EMULATES && state.ledger.emulates() {
-            state.ledger.admit_as_hpcc(group, cells, &mut self.pools)
+            self.set_kept();
+            state.ledger.admit_emulated(group, cells, &mut self.pools)
         } else {
             state.ledger.admit(group, cells, &mut self.pools)
         };
@@ -233,4 +248,15 @@ impl Buffer {
         let (ingress, group, cells) = desc.charge();
         self.releases.release(ingress, group, cells);
     }
+}
+
+/// Creates the shared pools, lossy and lossless; Reverie has one for both.
+fn shared_pools(spec: &SwitchSpec) -> [Arc<SharedPool>; 2] {
+    let [lossy, lossless] = [spec.buffer.lossy_shared, spec.buffer.lossless_shared];
+    if !spec.reverie {
+        return [lossy, lossless].map(SharedPool::new);
+    }
+    assert!(lossy == lossless && spec.lcores == 1, "one pool, which one lcore uses");
+    let pool = SharedPool::new(lossy);
+    [pool.clone(), pool]
 }

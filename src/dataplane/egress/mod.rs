@@ -16,6 +16,8 @@ mod pacing_tests;
 pub mod queue;
 #[cfg(test)]
 mod queue_tests;
+#[cfg(test)]
+mod reverie_tests;
 mod sample;
 #[allow(unsafe_code)]
 mod slots;
@@ -144,7 +146,7 @@ impl<P: Packet> Egress<P> {
         io.tx(number, &mut self.posted);
         let taken = posted - self.posted.len();
         if P::EMULATES && port.filters.is_some() {
-            self.filter_depths(port, taken);
+            self.filter_depths(port, buffer, taken);
         }
         self.release(taken, &chosen, buffer, counters);
         port.takes_all = self.posted.is_empty();
@@ -173,9 +175,10 @@ impl<P: Packet> Egress<P> {
         }
     }
 
-    /// Moves the filtered depths of Reverie for each of the first `taken` frames of the posted ones.
+    /// Moves the filtered depths of Reverie for each of the first `taken` frames of the posted ones. Counts them for
+    /// the filters of their groups too.
     #[cold]
-    fn filter_depths(&self, port: &mut Port, taken: usize) {
+    fn filter_depths(&self, port: &mut Port, buffer: &mut Buffer, taken: usize) {
         let Port { queues, filters: Some(filters), .. } = port else { return };
         let mut depths = queues.each_ref().map(Queue::cells);
         for desc in &self.charges {
@@ -185,6 +188,7 @@ impl<P: Packet> Egress<P> {
             let queue = desc.queue();
             depths[queue] -= desc.cells();
             filters[queue].depart(depths[queue]);
+            buffer.note_departure(*desc);
         }
     }
 
@@ -246,6 +250,9 @@ impl<P: Packet> Egress<P> {
             while discarded < wanted && left > 0 {
                 let Some((packet, desc)) = port.queues[queue].pop(&mut self.slab) else { break };
                 buffer.uncharge(desc);
+                if P::EMULATES {
+                    buffer.note_departure(desc);
+                }
                 drop(packet, desc.class(), reason);
                 (discarded, left) = (discarded + 1, left - 1);
             }

@@ -78,7 +78,11 @@ mod tests {
     use super::*;
     use crate::dataplane::{Counters, Scratch};
     use crate::io::memory::MemPorts;
+    use crate::pfc::{WatchdogAction, WatchdogSpec};
+    use crate::sets::{CLASSES, ClassSet};
+    use crate::units::{BitRate, Nanos, Quanta};
     use crate::wire::MacAddr;
+    use crate::wire::mac_control::PfcFrame;
 
     #[test]
     fn owner_of_a_joint_port_does_not_rest_while_another_lcore_sends_by_it() {
@@ -104,5 +108,42 @@ mod tests {
         assert!(!poll(&mut fleet, &mut io), "the first lcore has sent by port 1");
         assert_eq!(io.sent_all(1).len(), 1);
         assert!((0..10).any(|_| poll(&mut fleet, &mut io)), "it rests again");
+    }
+
+    /// A frame waits behind a pause of 1.245 ms, which ends shortly before the look that detects the storm. In a
+    /// simulated switch a poll between them ends the alert of the port. Looks come each 0.25 ms.
+    #[test]
+    fn storm_at_a_port_without_alert_prevents_a_rest_until_it_ends() {
+        let mut spec = crate::config::embedded().switch;
+        // A quantum lasts one microsecond.
+        spec.ports[1].rate = BitRate(512_000_000);
+        let ms = Nanos(1_000_000);
+        spec.ports[1].watchdog = Some(WatchdogSpec { detection: ms, restoration: ms, action: WatchdogAction::Drop });
+        let counters = Arc::new(Counters::of(&spec));
+        let mut switch = Pipeline::new(&spec, counters.clone(), 1_000_000_000, 1);
+        let (mut io, mut scratch, start) = (MemPorts::new(spec.ports.len()), Scratch::default(), 1_000_000_000);
+        let mut frame = [0; 60];
+        frame[..12].copy_from_slice(&[2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 9]);
+        // IPv4 with DSCP 26, which is lossless.
+        frame[12..18].copy_from_slice(&[8, 0, 0x45, 26 << 2, 0, 46]);
+        _ = switch.learn(1, MacAddr([2, 0, 0, 0, 0, 1]), 1, Ticks(start));
+        let pause = PfcFrame { enabled: ClassSet::only(3), quanta: [Quanta(1_245); CLASSES] };
+        io.inject(1, &pause.emit(MacAddr([2, 0, 0, 0, 0, 1])));
+        switch.poll(&mut io, &mut scratch, Ticks(start));
+        io.inject(0, &frame);
+        for us in [10, 250, 500, 750, 1_000] {
+            switch.poll(&mut io, &mut scratch, Ticks(start + us * 1_000));
+        }
+        let (storms, restores) = (&counters.ports[1].watchdog_storms[3], &counters.ports[1].watchdog_restores[3]);
+        assert_eq!((storms.get(), io.sent_all(1).len()), (0, 0), "the frame waits");
+        switch.alert.remove(1);
+        for us in (1_260..2_500).step_by(10) {
+            switch.poll(&mut io, &mut scratch, Ticks(start + us * 1_000));
+            assert_eq!((storms.get(), io.sent_all(1).len()), (1, 0), "the storm is detected, the frame discarded");
+            let may_rest = switch.may_rest(&mut io, Ticks(start + us * 1_000));
+            assert!(!may_rest || restores.get() == 1, "it rests at {us} us, during the storm");
+        }
+        assert_eq!(restores.get(), 1);
+        assert!(switch.may_rest(&mut io, Ticks(start + 2_500_000)), "it rests after the storm");
     }
 }

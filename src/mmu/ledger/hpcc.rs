@@ -1,7 +1,6 @@
 //! The ledger of a simulated switch that decides by some or all rules of HPCC's simulator.
-//!
-//! Packets of the product never come here: [`crate::io::Packet::EMULATES`] is false for them.
 
+use super::emulation::Emulation;
 use super::{LOSSLESS, Pools, PortLedger};
 use crate::mmu::{Admission, HpccGroup, HpccRule, HpccRules, Refusal};
 use crate::sets::CLASSES;
@@ -9,7 +8,7 @@ use crate::units::Cells;
 
 /// The rules, and the state that only they need.
 #[derive(Debug, Clone)]
-pub(super) struct Emulation {
+pub(super) struct HpccState {
     rules: HpccRules,
     /// By paused group, the cells that it would hold if none of its frames had departed since the last evaluation.
     without_departures: [Cells; CLASSES],
@@ -20,16 +19,16 @@ impl PortLedger {
     /// [`PortLedger::admit_as_hpcc`] admits by them, and only [`PortLedger::reevaluate_xoff`] resumes by them.
     #[must_use]
     pub fn with_hpcc(mut self, rules: HpccRules) -> Self {
-        let emulation = Emulation { rules, without_departures: [Cells(0); CLASSES] };
-        self.emulation = (!rules.is_empty()).then(|| Box::new(emulation));
+        let state = HpccState { rules, without_departures: [Cells(0); CLASSES] };
+        self.emulation = (!rules.is_empty()).then(|| Box::new(Emulation::Hpcc(state)));
         self
     }
 
-    /// Whether the ledger has rules of HPCC's simulator.
-    #[inline]
-    #[must_use]
-    pub fn emulates(&self) -> bool {
-        self.emulation.is_some()
+    fn hpcc_mut(&mut self) -> Option<&mut HpccState> {
+        match self.emulation.as_deref_mut() {
+            Some(Emulation::Hpcc(state)) => Some(state),
+            _ => None,
+        }
     }
 
     /// Decides one packet of `cells` as [`PortLedger::admit`] does, but by the rules of HPCC's simulator that the
@@ -39,7 +38,7 @@ impl PortLedger {
     /// If there is no such group.
     #[must_use]
     pub fn admit_as_hpcc(&mut self, group: usize, cells: Cells, pools: &mut Pools) -> Admission {
-        let Some(rules) = self.emulation.as_ref().map(|emulation| emulation.rules) else {
+        let Some(rules) = self.hpcc_mut().map(|state| state.rules) else {
             return self.admit(group, cells, pools);
         };
         if !self.groups[group].profile.lossless {
@@ -53,8 +52,8 @@ impl PortLedger {
         let admission = self.place_as_hpcc(rules, (group, &theirs), cells, pools);
         let is_xoff = self.group_off.contains(group);
         let held = self.groups[group].state.held();
-        if let Some(emulation) = self.emulation.as_mut().filter(|_| is_xoff) {
-            let expected = &mut emulation.without_departures[group];
+        if let Some(hpcc) = self.hpcc_mut().filter(|_| is_xoff) {
+            let expected = &mut hpcc.without_departures[group];
             let admitted = held - theirs.state.held();
             *expected = if theirs.is_xoff { *expected + admitted } else { held };
         }
@@ -90,10 +89,10 @@ impl PortLedger {
         for group in before.iter() {
             let theirs = self.as_hpcc(group, pools);
             let held = theirs.state.held();
-            let Some(emulation) = &mut self.emulation else { return false };
-            let expected = std::mem::replace(&mut emulation.without_departures[group], held);
-            let is_judged = !emulation.rules.contains(HpccRule::XonOwnDeparture) || held < expected;
-            let by_theirs = emulation.rules.contains(HpccRule::XonEmptyShare) && theirs.resumes();
+            let Some(hpcc) = self.hpcc_mut() else { return false };
+            let expected = std::mem::replace(&mut hpcc.without_departures[group], held);
+            let is_judged = !hpcc.rules.contains(HpccRule::XonOwnDeparture) || held < expected;
+            let by_theirs = hpcc.rules.contains(HpccRule::XonEmptyShare) && theirs.resumes();
             let own = &self.groups[group];
             let by_own = theirs.state.headroom == Cells(0) && own.may_resume(own.profile.threshold.limit(free), free);
             // Without cells, no departure can ever come.

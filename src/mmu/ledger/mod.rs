@@ -4,8 +4,10 @@
 //! then the port's reserve, then the group's. Rules, formulas and examples: docs/buffer.md.
 
 mod burst;
+mod emulation;
 mod hpcc;
 mod port_threshold;
+mod reverie;
 
 use std::sync::Arc;
 
@@ -14,8 +16,10 @@ use super::{ExactPool, GroupProfile, HeadroomPolicy, Lease, PortProfile};
 use crate::mutant::{self, Mutant};
 use crate::sets::{CLASSES, ClassSet};
 use crate::units::Cells;
-use hpcc::Emulation;
+use emulation::Emulation;
 use port_threshold::PortThreshold;
+
+pub use reverie::ReverieGroups;
 
 /// Index of the lossless entry in arrays that are indexed by `lossless as usize`.
 const LOSSLESS: usize = 1;
@@ -490,7 +494,7 @@ impl PortLedger {
     #[cold]
     fn resume_paused(&mut self, pools: &Pools) -> bool {
         if self.emulation.is_some() {
-            return self.resume_as_hpcc(pools);
+            return self.resume_emulated(pools);
         }
         let before = self.xoff();
         let free = pools.shared[LOSSLESS].free();
@@ -536,3 +540,6 @@ mod policy_tests;
 
 #[cfg(test)]
 mod burst_tests;
+
+#[cfg(test)]
+mod reverie_tests;

@@ -1,19 +1,30 @@
-//! Random fabrics whose switches limit their lossy queues by ABM, or as Reverie.
+//! Random fabrics whose switches limit their lossy queues by ABM, or decide as Reverie.
 
 use super::{judge, yaml};
 use crate::mmu::{AbmSpec, Threshold};
 use crate::sim::engine::run_prepared;
-use crate::sim::scenario::{self, Options};
+use crate::sim::outcome::Outcome;
+use crate::sim::scenario::{self, Options, mmu};
 use crate::sim::spec::Scenario;
 use crate::units::{Bytes, Nanos};
 
-/// Returns the fabric of `seed` with ABM or Reverie on each switch, and the number of queues that it limits.
-fn fabric(seed: u64, reverie: bool) -> (Scenario, usize) {
+fn drawn(seed: u64) -> Scenario {
     let text = yaml(seed).unwrap();
-    let mut scenario = scenario::parse("random.yaml", &text, None, &Options::default()).unwrap().remove(0).1;
+    scenario::parse("random.yaml", &text, None, &Options::default()).unwrap().remove(0).1
+}
+
+/// Returns the fabric of `seed` with ABM on each switch, or Reverie on those that it fits, and the number of queues
+/// that it limits.
+fn fabric(seed: u64, reverie: bool) -> (Scenario, usize) {
+    let mut scenario = drawn(seed);
     let mut count = 0;
     for switch in scenario.switches.iter_mut().map(|switch| &mut switch.config.switch) {
-        switch.reverie = reverie;
+        if reverie {
+            if mmu::why_not_reverie(switch).is_some() {
+                continue;
+            }
+            mmu::follow_reverie(switch);
+        }
         // Short intervals and a low mark, so that short runs measure often.
         switch.abm = Some(AbmSpec { interval: Nanos(5_000), congested: Bytes(3_000) });
         for limit in switch.queues.iter_mut().filter_map(|queue| queue.limit.as_mut()) {
@@ -24,28 +35,47 @@ fn fabric(seed: u64, reverie: bool) -> (Scenario, usize) {
     (scenario, count)
 }
 
-fn check(reverie: bool) {
-    let (mut queues, mut differ) = (0, 0);
+/// Returns how often lossless groups with a filtered share went from XON to XOFF.
+fn pauses_by_filter(scenario: &Scenario, outcome: &Outcome) -> u64 {
+    let mut pauses = 0;
+    for (switch, outcome) in scenario.switches.iter().zip(&outcome.switches) {
+        let spec = &switch.config.switch;
+        for (port, outcome) in spec.ports.iter().zip(&outcome.ports).filter(|_| spec.reverie) {
+            let groups = port.buffer.groups.iter().zip(&outcome.classes);
+            let is_filtered = |threshold| matches!(threshold, Threshold::Dynamic(_));
+            let filtered = groups.filter(|(group, _)| group.lossless && is_filtered(group.threshold));
+            pauses += filtered.map(|(_, outcome)| outcome.pauses_tx).sum::<u64>();
+        }
+    }
+    pauses
+}
+
+/// Runs fabrics with ABM or Reverie. Returns the queues that it limits, the fabrics with other results than with DT,
+/// and the pauses of groups with a filtered share.
+fn check(reverie: bool) -> (usize, usize, u64) {
+    let (mut queues, mut differ, mut pauses) = (0, 0, 0);
     for seed in 0..150 {
         let (scenario, count) = fabric(seed, reverie);
         queues += count;
         let outcome = crate::sim::run(&scenario, &mut |_| {});
         assert_eq!(judge(&scenario, &outcome), None, "seed {seed}");
-        let text = yaml(seed).unwrap();
-        let without = scenario::parse("random.yaml", &text, None, &Options::default()).unwrap().remove(0).1;
-        differ += usize::from(crate::sim::run(&without, &mut |_| {}).flows != outcome.flows);
+        pauses += pauses_by_filter(&scenario, &outcome);
+        differ += usize::from(crate::sim::run(&drawn(seed), &mut |_| {}).flows != outcome.flows);
     }
-    assert!(queues > 300 && differ > 10, "{queues} queues, {differ} fabrics with other results than with DT");
+    (queues, differ, pauses)
 }
 
 #[test]
 fn random_fabrics_with_abm_keep_all_invariants() {
-    check(false);
+    let (queues, differ, _) = check(false);
+    assert!(queues > 300 && differ > 10, "{queues} queues, {differ} fabrics with other results than with DT");
 }
 
 #[test]
-fn random_fabrics_with_lossy_queues_of_reverie_keep_all_invariants() {
-    check(true);
+fn random_fabrics_with_reverie_keep_all_invariants() {
+    let (queues, differ, pauses) = check(true);
+    let found = format!("{queues} queues, {differ} fabrics with other results than with DT, {pauses} pauses");
+    assert!(queues > 100 && differ > 10 && pauses > 100, "{found}");
 }
 
 /// A measurement at the end of a rest must equal those that the rest left out.

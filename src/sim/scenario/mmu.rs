@@ -58,22 +58,32 @@ fn why_not(switch: &SwitchSpec) -> Option<&'static str> {
     has_reserve.then_some("HPCC's simulator has no reserve of ports for lossless groups; remove `port_reserve`")
 }
 
-/// Returns the reason why Reverie's rules of lossy queues do not fit a switch; `None`: they do.
-fn why_not_reverie(switch: &SwitchSpec) -> Option<&'static str> {
+/// Returns the reason why Reverie's rules do not fit a switch; `None`: they do.
+pub fn why_not_reverie(switch: &SwitchSpec) -> Option<&'static str> {
+    if switch.lcores > 1 {
+        return Some("Reverie's pool has the counts of one lcore; write `lcores: 1`");
+    }
+    if switch.buffer.policy != HeadroomPolicy::Independent {
+        return Some("Reverie has headroom of each group only; write `headroom: independent`");
+    }
     if switch.abm.is_some() {
         return Some("Reverie and ABM exclude each other; remove `queue_policy: abm` from the switch's `buffer`");
     }
-    let is_dynamic = switch.queues.iter().any(|queue| queue.limit.is_some_and(|limit| is_dynamic(limit.threshold)));
-    (!is_dynamic).then_some("`reverie` limits lossy classes with a `queue_alpha`, and there is none; remove this")
+    let limits_queue = switch.queues.iter().any(|queue| queue.limit.is_some_and(|limit| is_dynamic(limit.threshold)));
+    let groups = || switch.ports.iter().flat_map(|port| &port.buffer.groups);
+    let limits_group = groups().any(|group| group.lossless && is_dynamic(group.threshold));
+    (!limits_queue && !limits_group)
+        .then_some("`reverie` limits classes by a `queue_alpha`, or lossless ones by `alpha`; no class has any")
 }
 
 const fn is_dynamic(threshold: Threshold) -> bool {
     matches!(threshold, Threshold::Dynamic(_))
 }
 
-/// Lets the lossy queues of `switch` decide as Reverie.
+/// Lets the buffer of `switch` decide as Reverie: lossy queues and lossless groups, in one pool.
 pub fn follow_reverie(switch: &mut SwitchSpec) {
     (switch.abm, switch.reverie) = (Some(AbmSpec::USUAL), true);
+    switch.buffer.share_pools();
     for limit in switch.queues.iter_mut().filter_map(|queue| queue.limit.as_mut()) {
         limit.abm = is_dynamic(limit.threshold);
     }

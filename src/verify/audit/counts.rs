@@ -101,12 +101,12 @@ impl Look<'_> {
 impl Auditor {
     /// Checks that the counts of the pools match the ledgers, and that no pool lends more cells than it has.
     pub(crate) fn check_pools<P: Packet>(&self, fleet: &[Pipeline<P>], busy: PortSet) -> Check {
-        for kind in 0..2 {
-            let mut leased = 0;
+        let mut leased = [0; 2];
+        for (kind, leased) in leased.iter_mut().enumerate() {
             for part in fleet {
                 let held: u32 = (part.own & busy).iter().map(|port| part.ports[port].ledger.shared()[kind].0).sum();
                 let (used, spare) = (part.buffer.pools.shared[kind].used().0, part.buffer.pools.shared[kind].spare().0);
-                leased += u64::from(used) + u64::from(spare);
+                *leased += u64::from(used) + u64::from(spare);
                 ensure(used == held, CONSERVED, || {
                     let lcore = part.lcore;
                     format!(
@@ -114,6 +114,9 @@ impl Auditor {
                     )
                 })?;
             }
+        }
+        for kind in 0..2 {
+            let leased = if self.has_one_pool { leased[0] + leased[1] } else { leased[kind] };
             let (pool, size) = (fleet[0].buffer.pools.shared[kind].pool().leased().0, self.shared[kind].0);
             ensure(u64::from(pool) == leased, CONSERVED, || {
                 format!(
@@ -131,6 +134,20 @@ impl Auditor {
             format!("groups hold {held} cells of the headroom pool, which counts {used}")
         })?;
         ensure(used <= size, HEADROOM, || format!("{used} cells are used of the headroom pool of {size}"))
+    }
+
+    /// Checks that the congestion by which Reverie limits lossless groups is the sum over their filtered shares.
+    pub(crate) fn check_congestion<P: Packet>(&self, fleet: &[Pipeline<P>]) -> Check {
+        let Some(groups) = fleet[0].buffer.reverie_groups() else { return Ok(()) };
+        for group in 0..CLASSES {
+            let ledgers = fleet[0].ports.iter().map(|port| &port.ledger);
+            let filtered = ledgers.filter_map(|ledger| ledger.filtered(group)).map(|(filtered, _)| filtered);
+            let (sum, counted) = (filtered.map(|share| groups.congestion_of(share)).sum(), groups.congestion(group));
+            ensure(counted == sum, CONSERVED, || {
+                format!("group {group}: a congestion of {counted} is counted, and its filtered shares have {sum}")
+            })?;
+        }
+        Ok(())
     }
 
     fn headroom_held<P: Packet>(&self, fleet: &[Pipeline<P>], busy: PortSet) -> u32 {

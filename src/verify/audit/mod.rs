@@ -52,6 +52,8 @@ pub struct Auditor {
     ports: Vec<Audited>,
     /// Sizes of the shared pools, lossy and lossless.
     shared: [Cells; 2],
+    /// Whether both are one pool.
+    has_one_pool: bool,
     headroom: Cells,
     policy: HeadroomPolicy,
     /// Cells reserved for each queue of a port.
@@ -81,6 +83,8 @@ struct Audited {
     profile: PortProfile,
     /// Rules of HPCC's simulator, whose exceptions from invariants are waived.
     hpcc: HpccRules,
+    /// With Reverie, the most cells of the pool that may stay free for lossy queues below their reserve; else zero.
+    kept: Cells,
     seen: Seen,
     /// The groups at the last check, less the releases that the ledger has collected since. The poll made its decisions
     /// from this state.
@@ -137,6 +141,8 @@ impl Auditor {
     /// Creates an auditor for a switch with `spec` that has not started.
     #[must_use]
     pub fn new(spec: &SwitchSpec) -> Self {
+        let reserves: Cells = spec.queues.iter().map(|queue| queue.reserve).sum();
+        let kept = if spec.reverie { Cells(reserves.0.saturating_mul(spec.ports.len() as u32)) } else { Cells(0) };
         let audited = |index: usize| {
             let port = &spec.ports[index];
             Audited {
@@ -144,6 +150,7 @@ impl Auditor {
                 owner: usize::from(port.lcore),
                 profile: port.buffer,
                 hpcc: spec.hpcc,
+                kept,
                 seen: Seen::default(),
                 collected: [GroupState::default(); CLASSES],
                 counters: [0; 5],
@@ -157,6 +164,7 @@ impl Auditor {
         Self {
             ports: (0..spec.ports.len()).map(audited).collect(),
             shared: [spec.buffer.lossy_shared, spec.buffer.lossless_shared],
+            has_one_pool: spec.reverie,
             headroom: spec.buffer.headroom,
             policy: spec.buffer.policy,
             reserves: spec.queues.map(|queue| queue.reserve.0),
@@ -210,6 +218,7 @@ impl Auditor {
         self.check_whole(fleet, busy)?;
         if is_deep {
             self.check_queues(fleet)?;
+            self.check_congestion(fleet)?;
             self.check_counters(fleet)?;
         }
         self.remember(fleet, busy);
@@ -259,7 +268,7 @@ impl Auditor {
                 let cells = state.released[group].saturating_sub(audited.seen.released[group]);
                 let (before, after) = (audited.seen.groups[group], &mut audited.collected[group]);
                 moves::collect(after, cells);
-                if audited.profile.groups[group].lossless {
+                if self.has_one_pool || audited.profile.groups[group].lossless {
                     self.lcores[audited.owner].free_collected.0 += before.shared.0 - after.shared.0;
                 }
             }

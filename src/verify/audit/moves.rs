@@ -86,7 +86,7 @@ impl Look<'_> {
     }
 
     /// Checks a share that has grown: it was within the threshold of the pool's free cells when the poll began, and
-    /// headroom was empty.
+    /// headroom was empty. With Reverie the filtered share was below it, which no admission changes.
     fn check_share(&self, group: usize) -> Check {
         let profile = &self.audited.profile;
         let (then, now) = (&self.audited.collected[group], self.port.ledger.group(group));
@@ -100,7 +100,9 @@ impl Look<'_> {
             _ => {
                 let may_be_beside = self.audited.hpcc.contains(HpccRule::SharedBesideHeadroom);
                 let empty = then.headroom == Cells(0) || may_be_beside;
-                (now.shared, profile.groups[group].threshold.limit(self.free_then), empty)
+                let limit = self.limit(group, self.free_then);
+                // The last frame had at least one cell.
+                (self.filtered(group).map_or(now.shared, |filtered| filtered + Cells(1)), limit, empty)
             }
         };
         ensure(share <= limit && empty, "share_within_threshold", || {
@@ -119,12 +121,15 @@ impl Look<'_> {
     fn check_xon(&self, group: usize) -> Check {
         let (profile, then) = (&self.audited.profile.groups[group], &self.audited.collected[group]);
         let (offset, floor) = (u64::from(profile.xon_offset.0), u64::from(profile.xon_floor.0));
-        let (share, limit) = (u64::from(then.shared.0), u64::from(profile.threshold.limit(self.free_then).0));
+        let limit = u64::from(self.limit(group, self.free_then).0);
+        let share = u64::from(self.filtered(group).unwrap_or(then.shared).0);
         let may = match self.audited.profile.policy {
             HeadroomPolicy::Independent | HeadroomPolicy::SharedPool => {
                 let free_reserve = u64::from(profile.reserve.0 - then.reserve.0);
+                // With Reverie the pool may be full while the filtered share is below its limit.
+                let has_room = self.filtered(group).is_none() || offset <= u64::from(self.free_then.0) + free_reserve;
                 let room = limit.saturating_sub(share).min(self.free_then.0.into()) + free_reserve;
-                let fits = u64::from(then.refused.0) <= room;
+                let fits = u64::from(then.refused.0) <= room && has_room;
                 may_resume(share, limit, offset, floor, free_reserve) && fits || then.held() == Cells(0)
             }
             HeadroomPolicy::Dynamic => {
@@ -171,7 +176,8 @@ impl Look<'_> {
             return Ok(());
         }
         let (profile, now) = (&self.audited.profile.groups[group], self.port.ledger.group(group));
-        let limit = profile.threshold.limit(self.free).0;
+        let free = self.free.saturating_sub(self.audited.kept);
+        let limit = self.limit(group, free).0;
         let (beyond, is_held_back) = match self.audited.profile.policy {
             HeadroomPolicy::Independent => (limit, now.headroom.0 > 0 || profile.headroom.0 < self.most),
             HeadroomPolicy::SharedPool => {
@@ -183,8 +189,9 @@ impl Look<'_> {
                 (limit.saturating_sub(profile.headroom.0).max(floor), true)
             }
         };
-        let is_full = now.shared.0 + self.most > beyond
-            || self.audited.profile.policy != HeadroomPolicy::Dynamic && self.free.0 < self.most;
+        let share = self.filtered(group).unwrap_or(now.shared).0;
+        let is_full =
+            share + self.most > beyond || self.audited.profile.policy != HeadroomPolicy::Dynamic && free.0 < self.most;
         ensure(self.free_reserve(group) < self.most && is_full && is_held_back, NO_CAUSE, || {
             format!(
                 "{} group {group}: XOFF with {}, {} cells of its reserves free and a share of {beyond} allowed",
@@ -206,6 +213,17 @@ impl Look<'_> {
                 self.audited.name, self.free.0
             )
         })
+    }
+
+    /// Returns the filtered share by which Reverie decides; `None`: the share itself decides.
+    fn filtered(&self, group: usize) -> Option<Cells> {
+        self.port.ledger.filtered(group).map(|(filtered, _)| filtered)
+    }
+
+    /// Returns the limit on the share of `group`, or with Reverie on its filtered share, while `free` cells are free.
+    fn limit(&self, group: usize, free: Cells) -> Cells {
+        let whole = self.audited.profile.groups[group].threshold.limit(free);
+        self.port.ledger.filtered(group).map_or(whole, |(_, part)| part.of(whole))
     }
 
     /// Returns the free cells of the reserves that a lossless group can use.

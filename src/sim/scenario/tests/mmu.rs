@@ -20,20 +20,26 @@ fn mmu_gives_a_switch_all_some_or_no_rules_of_hpcc() {
 }
 
 #[test]
-fn mmu_gives_lossy_queues_the_rules_of_reverie() {
+fn mmu_gives_queues_and_groups_the_rules_of_reverie() {
     let switch = |lines: &str| accept(&with(lines)).switches[0].config.switch.clone();
     let (own, theirs) = (switch("mmu: holdfast"), switch("mmu: reverie"));
     assert_eq!((own.abm, own.reverie), (None, false));
     assert_eq!((theirs.abm, theirs.reverie), (Some(AbmSpec::USUAL), true));
     let limited = |queue: usize| theirs.queues[queue].limit.is_some_and(|limit| limit.abm);
     assert!(limited(0) && !limited(3), "class 3 is lossless");
-    assert_eq!(own.buffer, theirs.buffer);
+    let both = own.buffer.lossy_shared + own.buffer.lossless_shared;
+    assert_eq!([theirs.buffer.lossy_shared, theirs.buffer.lossless_shared], [both; 2], "one pool");
+    assert_eq!((own.buffer.total, own.buffer.headroom), (theirs.buffer.total, theirs.buffer.headroom));
 }
 
 #[test]
 fn rules_of_reverie_that_do_not_fit_are_refused() {
     let text = with("mmu: reverie").replace("{preset: roce", "{buffer: {queue_policy: abm}, preset: roce");
     insta::assert_snapshot!(errors_of(&text), @"x.yaml:4:10: switches[0].mmu: Reverie and ABM exclude each other; remove `queue_policy: abm` from the switch's `buffer`");
+    let text = with("mmu: reverie\n    headroom: shared-pool");
+    insta::assert_snapshot!(errors_of(&text), @"x.yaml:4:10: switches[0].mmu: Reverie has headroom of each group only; write `headroom: independent`");
+    let text = with("mmu: reverie\n    lcores: 2");
+    insta::assert_snapshot!(errors_of(&text), @"x.yaml:4:10: switches[0].mmu: Reverie's pool has the counts of one lcore; write `lcores: 1`");
 }
 
 #[test]
