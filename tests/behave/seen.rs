@@ -173,7 +173,7 @@ impl Seen {
         (received, sent)
     }
 
-    /// Seconds for which queue `queue` of `port` waited for its maximum rate.
+    /// Returns the seconds for which a queue waited for its maximum rate.
     #[track_caller]
     pub fn held_seconds(&self, port: &str, queue: u8) -> f64 {
         let labels = [("port", port), ("queue", &*queue.to_string())];

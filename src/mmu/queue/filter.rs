@@ -1,4 +1,5 @@
-//! The filtered depth by which Reverie limits a lossy queue (Addanki et al., NSDI 2024), written from its description.
+//! The filtered depth by which Reverie limits a lossy queue, and a lossless group by its share of the pool (Addanki et
+//! al., NSDI 2024), written from its description.
 //!
 //! A depth that rises counts slowly, so that a burst may pass the limit for a while. A depth that falls counts at once.
 //! Only simulated switches use it.
@@ -8,7 +9,7 @@ use crate::units::Cells;
 /// Part of the difference by which each departure moves the filter: 2^-7. The artefact keeps 99 % of the old value.
 const SHIFT: u32 = 7;
 
-/// The filtered depth of one queue. It changes when a frame departs.
+/// The filtered depth of one queue, or share of one group. It changes when a frame departs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DepthFilter {
     /// In parts of 2^-7 of a cell.
