@@ -297,7 +297,9 @@ fn own_rows(input: &HeadroomInput) -> Vec<HeadroomRow> {
         row(LEFT_ROW, left.0, how, "this switch: left by a poll without XOFF");
     }
     if input.posted.0 > 0 {
-        let how = "data posted before the PFC frame".to_owned();
+        let has_messages = input.posted > HeadroomInput::posted_by_pacing(input.rate);
+        let ahead = if has_messages { "data and QCN messages" } else { "data" };
+        let how = format!("{ahead} posted before the PFC frame");
         row("transmit ring", input.posted.0, how, "this switch: posted by pacing at once");
     }
     rows
@@ -375,6 +377,13 @@ mod tests {
         let posted = |rate, has_points| HeadroomInput::posted(BitRate(rate), has_points);
         // 10 us at 1 Gbit/s; eight messages of 110 B, with 24 B on the wire each.
         assert_eq!([false, true].map(|has| posted(1_000_000_000, has)), [1250, 1250 + 8 * 134].map(Bytes));
+        let row = |has_points| {
+            let input =
+                HeadroomInput { posted: posted(10_000_000_000, has_points), ..input("10G", "5m", 1500, "20us") };
+            headroom(&input).rows.into_iter().find(|row| row.name == "transmit ring").unwrap().how
+        };
+        assert_eq!(row(false), "data posted before the PFC frame");
+        assert_eq!(row(true), "data and QCN messages posted before the PFC frame");
     }
 
     #[test]
