@@ -1,12 +1,13 @@
 //! Random fabrics whose switches limit their lossy queues by ABM, or decide as Reverie.
 
 use super::{judge, yaml};
-use crate::mmu::{AbmSpec, Threshold};
-use crate::sim::engine::run_prepared;
+use crate::mmu::{AbmSpec, GroupProfile, Threshold};
+use crate::sim::engine::{Engine, run_prepared};
 use crate::sim::outcome::Outcome;
 use crate::sim::scenario::{self, Options, mmu};
 use crate::sim::spec::Scenario;
-use crate::units::{Bytes, Nanos};
+use crate::units::{Alpha, Bytes, Cells, Nanos};
+use crate::verify::audit::Auditor;
 
 fn drawn(seed: u64) -> Scenario {
     let text = yaml(seed).unwrap();
@@ -76,6 +77,35 @@ fn random_fabrics_with_reverie_keep_all_invariants() {
     let (queues, differ, pauses) = check(true);
     let found = format!("{queues} queues, {differ} fabrics with other results than with DT, {pauses} pauses");
     assert!(queues > 100 && differ > 10 && pauses > 100, "{found}");
+}
+
+/// Whether some fabric with Reverie breaks `invariant` if the auditor assumes changed lossless groups.
+fn is_found(invariant: &str, change: fn(&mut GroupProfile)) -> bool {
+    (0..150).any(|seed| {
+        let audited_as = |engine: &mut Engine<'_>| {
+            for node in engine.net.nodes.iter_mut().filter(|node| node.spec.reverie) {
+                let mut spec = node.spec.clone();
+                let groups = spec.ports.iter_mut().flat_map(|port| &mut port.buffer.groups);
+                groups.filter(|group| group.lossless).for_each(change);
+                node.auditor = Auditor::new(&spec);
+            }
+        };
+        let outcome = run_prepared(&fabric(seed, true).0, audited_as, &mut |_| {});
+        outcome.violation.is_some_and(|violation| violation.invariant == invariant)
+    })
+}
+
+fn alpha(exponent: i8) -> Threshold {
+    Threshold::Dynamic(Alpha::from_exponent(exponent).unwrap())
+}
+
+/// The rules on shares are in force for filtered ones.
+#[test]
+fn auditor_with_other_limits_finds_the_decisions_of_reverie() {
+    assert!(is_found("share_within_threshold", |group| group.threshold = alpha(-7)));
+    assert!(is_found("paused_without_cause", |group| group.threshold = alpha(3)));
+    assert!(is_found("xon_too_early", |group| group.xon_offset = Cells(10 * group.xon_offset.0 + 100)));
+    assert!(is_found("headroom_limit", |group| group.headroom = Cells(1)));
 }
 
 /// A measurement at the end of a rest must equal those that the rest left out.
