@@ -4,7 +4,7 @@ CARGO ?= cargo
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 RUN_ARGS ?=
 
-.PHONY: run build test test-nic test-rdma test-sweep docker-test deb lint perf deps deps-test deps-perf deps-docker deps-guest clean
+.PHONY: run build test test-nic test-rdma test-sweep docker-test deb lint perf deps deps-test deps-perf deps-docker deps-guest simulator clean
 
 ## Installs what is missing, builds, and runs the incast on in-process ports.
 run: build
@@ -39,6 +39,10 @@ docker-test: deps deps-docker
 ## A Debian package in target/.
 deb: build deps-test
 	packaging/build-deb $${CARGO_TARGET_DIR:-target}/release/holdfast $${CARGO_TARGET_DIR:-target}
+
+## The simulator, built by a profile of simulations, for long runs: docs/simulation.md. It takes two builds.
+simulator: deps
+	perf/build-simulator
 
 ## What reviewers insist on.
 lint: deps

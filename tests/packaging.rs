@@ -1,5 +1,6 @@
 //! The Debian package and the systemd unit, as files: the package has the right contents, and systemd finds no fault
-//! with the unit. tests/docker tests installation, operation and removal in a container.
+//! with the unit. tests/docker tests installation, operation and removal in a container. Also the script that builds
+//! the simulator by a profile, with a compiler that only takes notes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -208,4 +209,63 @@ fn docker_configurations_pass_check_without_warnings() {
         assert_eq!(String::from_utf8_lossy(&checked.stderr), "", "{file}");
         assert!(!String::from_utf8_lossy(&checked.stdout).contains("warning"), "{file}: {checked:?}");
     }
+}
+
+/// Writes `tools` and runs perf/build-simulator with them instead of the compiler's. Returns its end and what they
+/// noted.
+fn built_simulator(tools: &[(&str, &str)]) -> (Output, String) {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = |name: &str| directory.path().join(name);
+    for (name, text) in tools {
+        fs::create_dir_all(path(name).parent().unwrap()).unwrap();
+        fs::write(path(name), format!("#!/bin/sh\nset -e\ntop={}\n{text}", directory.path().display())).unwrap();
+        fs::set_permissions(path(name), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    }
+    let mut command = Command::new(repository("perf/build-simulator"));
+    command.arg(path("out")).env("PATH", format!("{}:/usr/bin:/bin", path("bin").display()));
+    let output = command.env_remove("RUSTFLAGS").output().unwrap();
+    let notes = fs::read_to_string(path("notes")).unwrap_or_default();
+    (output, notes.replace(directory.path().to_str().unwrap(), "TOP"))
+}
+
+const RUSTC: (&str, &str) =
+    ("bin/rustc", "case $* in -vV) echo host: here;; '--print sysroot') echo $top/root;; *) exit 1;; esac\n");
+const RUSTUP: (&str, &str) = ("bin/rustup", "echo rustup $* >>$top/notes\n");
+/// Builds a program that notes scenarios, which must exist, and writes counts if it is one that counts.
+const CARGO: (&str, &str) = (
+    "bin/cargo",
+    r#"echo cargo$RUSTFLAGS >>$top/notes
+program=$CARGO_TARGET_DIR/here/release/holdfast
+mkdir -p $(dirname $program)
+counts=$(echo $RUSTFLAGS | sed -n 's/.*generate=//p')
+cat >$program <<END
+#!/bin/sh
+case \$2 in *.yaml) test -f \$2 || exit 1;; esac
+mkdir -p $counts
+echo ran \$2 >>$top/notes
+END
+chmod +x $program
+"#,
+);
+
+#[test]
+fn simulator_is_built_by_the_counts_of_scenarios() {
+    let profdata = ("root/lib/rustlib/here/bin/llvm-profdata", "echo profdata $* >>$top/notes\n");
+    let (output, notes) = built_simulator(&[RUSTC, CARGO, RUSTUP, profdata]);
+    assert!(output.status.success(), "{output:?} {notes}");
+    let notes: Vec<&str> = notes.lines().collect();
+    assert_eq!(notes.first(), Some(&"cargo -Cprofile-generate=TOP/out/counts"), "{notes:?}");
+    assert!(notes.contains(&"ran conf/sim/workloads.yaml") && notes.contains(&"ran --random"), "{notes:?}");
+    let last = ["profdata merge -o TOP/out/profile TOP/out/counts", "cargo -Cprofile-use=TOP/out/profile"];
+    assert_eq!(notes[notes.len() - 2..], last);
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(printed.ends_with("/out/optimised/here/release/holdfast\n"), "{printed}");
+}
+
+#[test]
+fn simulator_without_the_profile_tool_names_the_missing_component() {
+    let (output, notes) = built_simulator(&[RUSTC, CARGO, RUSTUP]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && said.contains("install the component llvm-tools"), "{said}");
+    assert_eq!(notes, "rustup component add llvm-tools\n");
 }
