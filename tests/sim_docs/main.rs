@@ -12,6 +12,7 @@
 mod command;
 mod figures;
 mod outputs;
+mod own_control;
 mod speed;
 mod sweeps;
 
@@ -20,6 +21,7 @@ use std::path::{Path, PathBuf};
 
 use assert_cmd::Command;
 use holdfast::sim::scenario::{self, Options};
+use holdfast::units;
 
 /// Begins the line of a command whose output follows.
 const PROMPT: &str = "$ holdfast sim ";
