@@ -121,7 +121,11 @@ impl FromStr for HpccRules {
 
     /// Reads `hpcc` as all rules, or names with commas between them.
     fn from_str(text: &str) -> Result<Self, String> {
-        if text == "hpcc" { Ok(Self::all()) } else { text.split(',').map(str::parse).collect() }
+        if text == "hpcc" {
+            return Ok(Self::all());
+        }
+        let rules: Result<Self, String> = text.split(',').map(str::parse).collect();
+        rules.map_err(|error| format!("{error}, or `hpcc` alone for all"))
     }
 }
 

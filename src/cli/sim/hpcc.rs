@@ -41,8 +41,8 @@ pub fn run(args: &Args, config: &Path) -> Result<(), Failure> {
     let mut prepared =
         inputs.prepare(args.seed, (args.mmu.unwrap_or_default(), args.mmu_sizes.into())).map_err(Failure::usage)?;
     claim(args, &["hpcc".to_owned()], &mut claims)?;
-    for path in prepared.output_paths() {
-        claims.write(path, "--hpcc")?;
+    for (key, path) in prepared.output_paths() {
+        claims.write(path, key)?;
     }
     warnings::print(prepared.scenario.warnings.iter().map(String::as_str), args.all);
     if let Some(dir) = &args.plots {

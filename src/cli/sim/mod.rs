@@ -206,6 +206,10 @@ fn scenario(args: &Args, path: &Path, shard: Option<(Shard, &Path)>) -> Result<(
         claims.read(file, "the configuration");
     }
     let mut scenarios = chosen(scenarios, &args.variant)?;
+    if args.csv.is_some() && scenarios.iter().all(|(_, scenario)| scenario.workloads.is_empty()) {
+        let remedy = "write `workloads`, or use --samples or --format csv";
+        return Err(Failure::usage(format!("--csv: the scenario has no workloads, whose flows it writes; {remedy}")));
+    }
     let columns = scenarios.first().map(|(_, scenario)| scenario.columns.clone()).unwrap_or_default();
     let share = |(shard, results)| share(args, path, &written, &mut scenarios, shard, results);
     let writer = shard.map(share).transpose()?;

@@ -1,6 +1,7 @@
 //! The configuration: a line for each key.
 
 use crate::config::error::{ConfigErrors, Place};
+use crate::config::yaml::read::nearest;
 use crate::sim::tokens::Words;
 use crate::units::BitRate;
 
@@ -25,9 +26,20 @@ const FASTEST: BitRate = BitRate(800_000_000_000);
 /// Most packets that one ACK acknowledges.
 const MOST_UNACKED: u64 = 1024;
 
+/// The congestion control of `CC_MODE`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CcMode {
+    Dcqcn,
+    Hpcc,
+    Timely,
+    Dctcp,
+}
+
 /// The settings that have an effect. Times without a unit in their name are in microseconds, as in the file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
+    /// The file that they are from.
+    pub source: String,
     pub ecn_enabled: bool,
     pub payload_bytes: u64,
     pub topology: String,
@@ -39,7 +51,7 @@ pub struct Settings {
     pub qlen_start_ns: u64,
     pub qlen_end_ns: u64,
     pub stop_seconds: f64,
-    pub cc_mode: u64,
+    pub cc_mode: CcMode,
     pub alpha_interval: f64,
     pub decrease_interval: f64,
     pub clamp_target: bool,
@@ -68,6 +80,7 @@ impl Default for Settings {
     /// The defaults of HPCC's `third.cc`.
     fn default() -> Self {
         Self {
+            source: String::new(),
             ecn_enabled: true,
             payload_bytes: 1000,
             topology: String::new(),
@@ -78,7 +91,7 @@ impl Default for Settings {
             qlen_start_ns: 2_000_000_000,
             qlen_end_ns: 2_100_000_000,
             stop_seconds: 3.01,
-            cc_mode: 1,
+            cc_mode: CcMode::Dcqcn,
             alpha_interval: 55.0,
             decrease_interval: 4.0,
             clamp_target: false,
@@ -136,7 +149,8 @@ const IGNORED: &[(&str, Ignored)] = &[
 
 /// Reads a configuration. Returns warnings about keys whose value has no effect.
 pub fn parse(source: &str, text: &str) -> Result<(Settings, Vec<String>), ConfigErrors> {
-    let (mut settings, mut warnings, mut maps) = (Settings::default(), Vec::new(), Maps::default());
+    let mut settings = Settings { source: source.to_owned(), ..Settings::default() };
+    let (mut warnings, mut maps) = (Vec::new(), Maps::default());
     for (number, line) in text.lines().enumerate() {
         // Explanations in braces, as in config_doc.txt.
         let line = line.split('{').next().unwrap_or_default();
@@ -157,6 +171,14 @@ pub fn parse(source: &str, text: &str) -> Result<(Settings, Vec<String>), Config
         read_key((key.text, key.place), &mut words, &mut settings, &mut maps)?;
     }
     settings.ecn = maps.join();
+    if let Some(ecn) = settings.ecn.iter().find(|ecn| ecn.kmin_kb > ecn.kmax_kb) {
+        let Ecn { rate, kmin_kb, kmax_kb, .. } = ecn;
+        return Err(ConfigErrors::one(
+            source,
+            None,
+            format!("at {rate} bit/s KMIN_MAP has {kmin_kb} and KMAX_MAP {kmax_kb}; write no more than KMAX_MAP has"),
+        ));
+    }
     for (key, value) in [("TOPOLOGY_FILE", &settings.topology), ("FLOW_FILE", &settings.flows)] {
         if value.is_empty() {
             return Err(ConfigErrors::one(source, None, format!("{key} is missing; write e.g. `{key} mix/x.txt`")));
@@ -183,9 +205,73 @@ impl Maps {
     }
 }
 
-fn read_map<T: std::str::FromStr>(words: &mut Words<'_>, what: &str) -> Result<Vec<(u64, T)>, ConfigErrors> {
+fn read_map<T>(
+    words: &mut Words<'_>,
+    value: impl Fn(&mut Words<'_>) -> Result<T, ConfigErrors>,
+) -> Result<Vec<(u64, T)>, ConfigErrors> {
     let count: u64 = words.take("a number of rates")?;
-    (0..count).map(|_| Ok((words.take("a rate in bit/s")?, words.take(what)?))).collect()
+    (0..count).map(|_| Ok((words.take("a rate in bit/s")?, value(words)?))).collect()
+}
+
+fn read_mode(words: &mut Words<'_>) -> Result<CcMode, ConfigErrors> {
+    let word = words.word("a number")?;
+    match word.text {
+        "1" => Ok(CcMode::Dcqcn),
+        "3" => Ok(CcMode::Hpcc),
+        "7" => Ok(CcMode::Timely),
+        "8" => Ok(CcMode::Dctcp),
+        mode => Err(words.error(
+            word.place,
+            format!("CC_MODE {mode} is not supported; write 1 (DCQCN), 3 (HPCC), 7 (TIMELY) or 8 (DCTCP)"),
+        )),
+    }
+}
+
+/// The keys that have an effect.
+pub(super) const KEYS: &[&str] = &[
+    "ENABLE_QCN",
+    "PACKET_PAYLOAD_SIZE",
+    "TOPOLOGY_FILE",
+    "FLOW_FILE",
+    "FCT_OUTPUT_FILE",
+    "PFC_OUTPUT_FILE",
+    "QLEN_MON_FILE",
+    "QLEN_MON_START",
+    "QLEN_MON_END",
+    "SIMULATOR_STOP_TIME",
+    "CC_MODE",
+    "ALPHA_RESUME_INTERVAL",
+    "RATE_DECREASE_INTERVAL",
+    "CLAMP_TARGET_RATE",
+    "RP_TIMER",
+    "EWMA_GAIN",
+    "FAST_RECOVERY_TIMES",
+    "RATE_AI",
+    "RATE_HAI",
+    "MIN_RATE",
+    "ERROR_RATE_PER_LINK",
+    "L2_ACK_INTERVAL",
+    "L2_BACK_TO_ZERO",
+    "HAS_WIN",
+    "GLOBAL_T",
+    "VAR_WIN",
+    "U_TARGET",
+    "MI_THRESH",
+    "ACK_HIGH_PRIO",
+    "LINK_DOWN",
+    "KMIN_MAP",
+    "KMAX_MAP",
+    "PMAX_MAP",
+    "BUFFER_SIZE",
+];
+
+/// Returns the message about an unknown key.
+fn unknown(key: &str) -> String {
+    let known: Vec<&str> = KEYS.iter().copied().chain(IGNORED.iter().map(|(name, _)| *name)).collect();
+    match nearest(key, &known) {
+        Some(near) => format!("unknown key `{key}`; did you mean `{near}`?"),
+        None => format!("unknown key `{key}`; remove it: HPCC's configuration has no such key"),
+    }
 }
 
 fn read_key(
@@ -194,13 +280,14 @@ fn read_key(
     settings: &mut Settings,
     maps: &mut Maps,
 ) -> Result<(), ConfigErrors> {
-    let flag = |words: &mut Words<'_>| words.take::<u64>("0 or 1").map(|value| value != 0);
+    let flag = |words: &mut Words<'_>| words.within("0 or 1", 0..=1).map(|value| value != 0);
     let rate = |words: &mut Words<'_>| {
         let rate = words.take::<BitRate>("a rate, e.g. 50Mb/s")?;
         let too_fast = || words.error(place, format!("{rate} is too fast; write at most {FASTEST}"));
         if rate <= FASTEST { Ok(rate.0) } else { Err(too_fast()) }
     };
     let time = |words: &mut Words<'_>| words.decimal("a time in microseconds", 0.0..=LONGEST_US);
+    let kilobytes = |words: &mut Words<'_>| words.take::<u64>("a number of kilobytes");
     let path = |words: &mut Words<'_>| words.word("a path").map(|word| word.text.to_owned());
     match key {
         "ENABLE_QCN" => settings.ecn_enabled = flag(words)?,
@@ -213,7 +300,7 @@ fn read_key(
         "QLEN_MON_START" => settings.qlen_start_ns = words.within("a time in nanoseconds", 0..=LATEST_NS)?,
         "QLEN_MON_END" => settings.qlen_end_ns = words.within("a time in nanoseconds", 0..=LATEST_NS)?,
         "SIMULATOR_STOP_TIME" => settings.stop_seconds = words.decimal("a time in seconds", 0.0..=LATEST_SECONDS)?,
-        "CC_MODE" => settings.cc_mode = words.take("a number")?,
+        "CC_MODE" => settings.cc_mode = read_mode(words)?,
         "ALPHA_RESUME_INTERVAL" => settings.alpha_interval = time(words)?,
         "RATE_DECREASE_INTERVAL" => settings.decrease_interval = time(words)?,
         "CLAMP_TARGET_RATE" => settings.clamp_target = flag(words)?,
@@ -237,11 +324,11 @@ fn read_key(
             let down = (us, words.take("a node")?, words.take("a node")?);
             settings.link_down = (down.0 > 0).then_some(down);
         }
-        "KMIN_MAP" => maps.kmin = read_map(words, "a number of kilobytes")?,
-        "KMAX_MAP" => maps.kmax = read_map(words, "a number of kilobytes")?,
-        "PMAX_MAP" => maps.pmax = read_map(words, "a probability")?,
-        "BUFFER_SIZE" => settings.buffer_mib = words.within("a number of megabytes", 1..=LARGEST_BUFFER_MIB)?,
-        _ => return Err(words.error(place, format!("`{key}` is not a key of HPCC's configuration; remove it"))),
+        "KMIN_MAP" => maps.kmin = read_map(words, kilobytes)?,
+        "KMAX_MAP" => maps.kmax = read_map(words, kilobytes)?,
+        "PMAX_MAP" => maps.pmax = read_map(words, |words| words.decimal("a probability", 0.0..=1.0))?,
+        "BUFFER_SIZE" => settings.buffer_mib = words.within("a number of MiB", 1..=LARGEST_BUFFER_MIB)?,
+        _ => return Err(words.error(place, unknown(key))),
     }
     Ok(())
 }

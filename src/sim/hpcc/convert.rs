@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 
-use super::config::{Ecn, Settings};
+use super::config::{CcMode, Ecn, Settings};
 use super::flows::FlowLine;
 use super::path::BaseTimes;
 use super::topology::Topology;
@@ -35,7 +35,8 @@ const LEAD_NS: u64 = 10_000;
 const POLL: &str = "10ns";
 /// DSCP of ACKs with ACK_HIGH_PRIO: class 6 of the preset, a strict class.
 const FIRST_DSCP: u8 = 48;
-const LEAST_DRAIN_NS: u64 = 2_000_000;
+/// The shortest time after the start of the last flow, if the end that is asked for comes before.
+const LEAST_DRAIN_NS: u64 = 1_000;
 const MOST_DRAIN_NS: u64 = 10_000_000_000;
 /// Nanoseconds of a metre of cable.
 const NS_PER_M: f64 = 5.0;
@@ -49,13 +50,13 @@ pub fn prepare(inputs: Inputs, seed: Option<u64>, mmu: (HpccRules, MmuSizes)) ->
     let plan = Plan::new(&settings, &topology, &flows)?;
     let epoch_ns = flows.first().map_or(0, |flow| flow.start_ns.saturating_sub(LEAD_NS));
     let text = plan.text(epoch_ns, seed);
-    let source = format!("{} as a scenario", settings.topology);
-    let mut scenarios = scenario::parse(&source, &text, None, &Options::default()).map_err(without_places)?;
+    let mut scenarios = scenario::parse(&settings.source, &text, None, &Options::default()).map_err(without_places)?;
     let (_, mut scenario) = scenarios.remove(0);
+    scenario.warnings.iter_mut().for_each(|warning| *warning = in_words_of_hpcc(&settings.source, warning));
     plan.give_rules(&mut scenario, mmu)?;
     scenario.most_events = u64::MAX;
     scenario.warnings.splice(0..0, warnings.into_iter().chain(plan.warnings.clone()).chain(too_long));
-    add_flows(&mut scenario, &plan, epoch_ns)?;
+    add_flows(&mut scenario, &plan, epoch_ns);
     scenario.monitor = (!settings.qlen.is_empty()).then(|| qlen::monitor(&settings, epoch_ns));
     Ok(Prepared {
         fct: base.join(&settings.fct),
@@ -76,6 +77,17 @@ fn without_places(errors: ConfigErrors) -> ConfigErrors {
     ConfigErrors::new(errors.iter().map(|error| ConfigError { place: None, ..error.clone() }).collect())
 }
 
+/// Says a warning about the scenario's text in the words of the configuration, and without the place in that text.
+fn in_words_of_hpcc(source: &str, warning: &str) -> String {
+    let rest = warning.strip_prefix(source).unwrap_or(warning);
+    let rest = rest.trim_start_matches(|c: char| c == ':' || c.is_ascii_digit());
+    let said = rest.replace("(kmin)", "(KMIN_MAP)").replace(LOWER_KMIN, "lower KMIN_MAP or raise BUFFER_SIZE");
+    format!("{source}:{said}")
+}
+
+/// The remedy of a warning about ECN in configurations.
+const LOWER_KMIN: &str = "lower kmin, raise alpha or enlarge the buffer";
+
 /// Checks that a path leads from the source of each flow to its destination. Returns a warning if notes of telemetry
 /// have no room for the switches of one.
 fn check_paths(settings: &Settings, flows: &[FlowLine], times: &BaseTimes) -> Result<Option<String>, ConfigErrors> {
@@ -87,7 +99,7 @@ fn check_paths(settings: &Settings, flows: &[FlowLine], times: &BaseTimes) -> Re
         };
         most = most.max(base.switches);
     }
-    let is_long = settings.cc_mode == 3 && most > inband::HOPS;
+    let is_long = settings.cc_mode == CcMode::Hpcc && most > inband::HOPS;
     Ok(is_long.then(|| {
         let (topology, hops) = (&settings.topology, inband::HOPS);
         format!("{topology}: a flow passes {most} switches, and notes of {hops} fit a packet; nothing slows it down")
@@ -146,9 +158,12 @@ impl<'a> Plan<'a> {
         }
         match self.switches.iter().find_map(|&switch| self.slowest(switch).filter(|&rate| self.ecn(rate).is_none())) {
             None => Ok(()),
-            Some(rate) => Err(self.error(format!(
-                "there are ports of {rate} bit/s, and KMIN_MAP, KMAX_MAP or PMAX_MAP has no entry for them; write one"
-            ))),
+            Some(rate) => {
+                let message = format!(
+                    "there are ports of {rate} bit/s, and KMIN_MAP, KMAX_MAP or PMAX_MAP has no entry for them; write one"
+                );
+                Err(ConfigErrors::one(&self.settings.source, None, message))
+            }
         }
     }
 
@@ -257,10 +272,10 @@ impl<'a> Plan<'a> {
         let _ = writeln!(text, "      lcores: {{poll_gap: 1us}}\n      classes:");
         let groups: HashSet<u8> = self.flows.iter().map(|flow| flow.group).chain([3]).collect();
         let ecn = self.ecn_of(switch).map_or("off".to_owned(), |ecn| {
-            let (kmin, kmax, pmax) = (ecn.kmin_kb, ecn.kmax_kb.max(ecn.kmin_kb), ecn.pmax * 100.0);
+            let (kmin, kmax, pmax) = (ecn.kmin_kb, ecn.kmax_kb, ecn.pmax * 100.0);
             format!("{{kmin: {kmin}kB, kmax: {kmax}kB, pmax: {pmax:.2}%}}")
         });
-        let telemetry = if self.settings.cc_mode == 3 { "hpcc" } else { "off" };
+        let telemetry = if self.settings.cc_mode == CcMode::Hpcc { "hpcc" } else { "off" };
         for group in (0..8).filter(|group| groups.contains(group)) {
             let _ =
                 writeln!(text, "        {group}: {{lossless: true, alpha: 1/8, ecn: {ecn}, telemetry: {telemetry}}}");
@@ -312,11 +327,10 @@ fn metres(delay_ns: f64) -> String {
 }
 
 /// Adds the flows to the scenario.
-fn add_flows(scenario: &mut Scenario, plan: &Plan<'_>, epoch_ns: u64) -> Result<(), ConfigErrors> {
+fn add_flows(scenario: &mut Scenario, plan: &Plan<'_>, epoch_ns: u64) {
     let (settings, mut nodes) = (plan.settings, flow_nodes(plan, epoch_ns));
     // The control decides whether ACKs carry notes, and so the path's time.
-    let control = |rtt: Nanos| control(settings, rtt).map_err(|message| ConfigErrors::one("CC_MODE", None, message));
-    let first = control(Nanos(1))?;
+    let first = control(settings, Nanos(1));
     nodes.iter_mut().for_each(|node| node.control = Some(first));
     let mut paths = Paths::new(scenario);
     let base: Vec<Nanos> = nodes.iter().map(|node| Nanos(paths.of(node).base_rtt_ps.div_ceil(1000))).collect();
@@ -324,7 +338,7 @@ fn add_flows(scenario: &mut Scenario, plan: &Plan<'_>, epoch_ns: u64) -> Result<
     for (node, own) in nodes.iter_mut().zip(base) {
         let rtt = if settings.global_rtt { longest } else { own };
         let window = Bytes((u128::from(node.rate.0) * u128::from(rtt.0) / 8_000_000_000) as u64);
-        node.control = Some(control(rtt)?);
+        node.control = Some(control(settings, rtt));
         node.base_rtt = Some(rtt);
         node.transport = Some(TransportSpec {
             recovery: if settings.back_to_zero { Recovery::GoBack0 } else { Recovery::GoBackN },
@@ -337,7 +351,6 @@ fn add_flows(scenario: &mut Scenario, plan: &Plan<'_>, epoch_ns: u64) -> Result<
         });
     }
     scenario.flows = nodes;
-    Ok(())
 }
 
 /// Returns the flows, without transport and congestion control.
@@ -348,7 +361,7 @@ fn flow_nodes(plan: &Plan<'_>, epoch_ns: u64) -> Vec<FlowNode> {
     // A host has one link.
     let rates: HashMap<usize, BitRate> = ends.collect();
     let mut numbers: HashMap<(usize, usize), u32> = HashMap::new();
-    let overhead = HEADERS + if settings.cc_mode == 3 { inband::LEN as u64 } else { 0 };
+    let overhead = HEADERS + if settings.cc_mode == CcMode::Hpcc { inband::LEN as u64 } else { 0 };
     let frame = settings.payload_bytes + overhead;
     let mut nodes: Vec<FlowNode> = Vec::new();
     for flow in plan.flows {
@@ -392,11 +405,11 @@ fn flow_nodes(plan: &Plan<'_>, epoch_ns: u64) -> Vec<FlowNode> {
 }
 
 /// The congestion control, for a base round-trip time of `rtt`.
-fn control(settings: &Settings, rtt: Nanos) -> Result<ControlSpec, String> {
+fn control(settings: &Settings, rtt: Nanos) -> ControlSpec {
     let time = |us: f64| Nanos((us * 1000.0).max(1.0) as u64);
     let rate = BitRate;
     match settings.cc_mode {
-        1 => Ok(ControlSpec::DcqcnNic(DcqcnNicSpec {
+        CcMode::Dcqcn => ControlSpec::DcqcnNic(DcqcnNicSpec {
             alpha_timer: time(settings.alpha_interval),
             decrease_timer: time(settings.decrease_interval),
             increase_timer: time(settings.increase_timer),
@@ -408,20 +421,19 @@ fn control(settings: &Settings, rtt: Nanos) -> Result<ControlSpec, String> {
             least: rate(settings.rate_min),
             // ns-3 reports every marked packet in its ACK.
             cnp_interval: Nanos(0),
-        })),
-        3 => Ok(ControlSpec::Hpcc(HpccSpec {
+        }),
+        CcMode::Hpcc => ControlSpec::Hpcc(HpccSpec {
             target: settings.target,
             most_stages: settings.most_stages,
             // R_AI T bytes in each round trip.
             additive: Some(Bytes((settings.rate_ai * rtt.0 / 8_000_000_000).max(1))),
             ..HpccSpec::default()
-        })),
-        7 => Ok(ControlSpec::Timely(TimelySpec {
+        }),
+        CcMode::Timely => ControlSpec::Timely(TimelySpec {
             additive: rate(settings.rate_ai),
             least: rate(settings.rate_min),
             ..TimelySpec::default()
-        })),
-        8 => Ok(ControlSpec::Dctcp(DctcpSpec { gain: settings.gain, ..DctcpSpec::default() })),
-        mode => Err(format!("CC_MODE {mode} is unknown; write 1 (DCQCN), 3 (HPCC), 7 (TIMELY) or 8 (DCTCP)")),
+        }),
+        CcMode::Dctcp => ControlSpec::Dctcp(DctcpSpec { gain: settings.gain, ..DctcpSpec::default() }),
     }
 }

@@ -21,8 +21,8 @@ const MOST: usize = 1 << 22;
 /// Largest flow in bytes.
 const LARGEST: u64 = 1 << 40;
 
-/// Reads the flows between hosts of `topology`. Lines beyond their number are ignored, as by ns-3.
-pub fn parse(source: &str, text: &str, topology: &Topology) -> Result<Vec<FlowLine>, ConfigErrors> {
+/// Reads the flows between hosts of `topology`. Lines beyond their number are ignored, as by ns-3, with a warning.
+pub fn parse(source: &str, text: &str, topology: &Topology) -> Result<(Vec<FlowLine>, Option<String>), ConfigErrors> {
     let mut words = Words::new(source, text, 1);
     let word = words.word("a number of flows")?;
     let count = word.text.parse().ok().filter(|&count: &usize| (1..=MOST).contains(&count));
@@ -33,7 +33,12 @@ pub fn parse(source: &str, text: &str, topology: &Topology) -> Result<Vec<FlowLi
         let place = words.word("a flow")?;
         let host = |word: crate::sim::tokens::Word<'_>, words: &Words<'_>| {
             let node = word.text.parse().ok().filter(|&node: &usize| topology.is_switch.get(node) == Some(&false));
-            node.ok_or_else(|| words.error(word.place, format!("`{}` is not a host of the topology", word.text)))
+            node.ok_or_else(|| {
+                words.error(
+                    word.place,
+                    format!("`{}` is not a host of the topology; write one that is no switch", word.text),
+                )
+            })
         };
         let src = host(place, &words)?;
         let dst = words.word("a destination")?;
@@ -42,17 +47,22 @@ pub fn parse(source: &str, text: &str, topology: &Topology) -> Result<Vec<FlowLi
             return Err(words.error(place.place, "a host cannot send to itself; write another destination"));
         }
         let group = words.word("a priority group")?;
-        let group =
-            group.text.parse().ok().filter(|group| (1..8).contains(group)).ok_or_else(|| {
-                words.error(group.place, format!("`{}` is not a priority group from 1 to 7", group.text))
-            })?;
+        let group = group.text.parse().ok().filter(|group| (1..8).contains(group)).ok_or_else(|| {
+            words.error(group.place, format!("`{}` is not a priority group; write from 1 to 7", group.text))
+        })?;
         let (dst_port, bytes) = (words.take("a port number")?, words.within("a number of bytes", 0..=LARGEST)?);
-        let start: f64 = words.take("a time in seconds")?;
+        let start = words.decimal("a time in seconds", 0.0..=1e4)?;
         let start_ns = (start * 1e9).round() as u64;
-        if !(0.0..=1e4).contains(&start) || flows.last().is_some_and(|last| last.start_ns > start_ns) {
+        if flows.last().is_some_and(|last| last.start_ns > start_ns) {
             return Err(words.error(place.place, "the flow starts before an earlier line; order the flows by start"));
         }
         flows.push(FlowLine { src, dst, group, dst_port, bytes, start_ns });
     }
-    Ok(flows)
+    let ignored = words.next().map(|word| {
+        format!(
+            "{source}:{}: the first line states {count} flows; this line and those after it have no effect",
+            word.place.line
+        )
+    });
+    Ok((flows, ignored))
 }

@@ -72,7 +72,7 @@ impl Inputs {
     /// Everything that is wrong with a file, with its line, or the reason for which it cannot be read.
     pub fn read(path: &Path) -> Result<Self, ConfigErrors> {
         let source = path.display().to_string();
-        let (settings, warnings) = config::parse(&source, &read_text(path)?)?;
+        let (settings, mut warnings) = config::parse(&source, &read_text(path)?)?;
         let base = base_of(path, &settings.topology);
         let open = |name: &str| {
             let path = base.join(name);
@@ -81,7 +81,8 @@ impl Inputs {
         let (source, text) = open(&settings.topology)?;
         let topology = topology::parse(&source, &text)?;
         let (source, text) = open(&settings.flows)?;
-        let flows = flows::parse(&source, &text, &topology)?;
+        let (flows, ignored) = flows::parse(&source, &text, &topology)?;
+        warnings.extend(ignored);
         let files = vec![base.join(&settings.topology), base.join(&settings.flows)];
         Ok(Self { settings, topology, flows, base, files, warnings })
     }

@@ -42,7 +42,7 @@ BUFFER_SIZE 32
 fn inputs(config: &str, topology: &str, flows: &str) -> Result<Inputs, ConfigErrors> {
     let (settings, warnings) = config::parse("c.txt", config)?;
     let topology = topology::parse("t.txt", topology)?;
-    let flows = flows::parse("f.txt", flows, &topology)?;
+    let (flows, _) = flows::parse("f.txt", flows, &topology)?;
     Ok(Inputs { settings, topology, flows, base: PathBuf::from("dir"), files: Vec::new(), warnings })
 }
 
@@ -167,15 +167,12 @@ fn switch_with_too_many_ports_keeps_the_hosts_that_have_flows() {
 #[test]
 fn wrong_inputs_are_refused_with_their_line() {
     let cases = [
-        (
-            CONFIG.replace("MI_THRESH 0", "MI_TRESH 0"),
-            "c.txt:10:1: `MI_TRESH` is not a key of HPCC's configuration; remove it",
-        ),
+        (CONFIG.replace("MI_THRESH 0", "MI_TRESH 0"), "c.txt:10:1: unknown key `MI_TRESH`; did you mean `MI_THRESH`?"),
         (CONFIG.replace("CC_MODE 3", "CC_MODE"), "c.txt:8:1: a number is missing; write it behind this word"),
         (CONFIG.replace("50Mb/s", "fast"), "c.txt:9:9: `fast` is not a rate, e.g. 50Mb/s; write a rate, e.g. 50Mb/s"),
         (
             CONFIG.replace("CC_MODE 3", "CC_MODE 10"),
-            "CC_MODE: CC_MODE 10 is unknown; write 1 (DCQCN), 3 (HPCC), 7 (TIMELY) or 8 (DCTCP)",
+            "c.txt:8:9: CC_MODE 10 is not supported; write 1 (DCQCN), 3 (HPCC), 7 (TIMELY) or 8 (DCTCP)",
         ),
         (CONFIG.replace("FLOW_FILE mix/f.txt\n", ""), "c.txt: FLOW_FILE is missing; write e.g. `FLOW_FILE mix/x.txt`"),
     ];
@@ -184,13 +181,16 @@ fn wrong_inputs_are_refused_with_their_line() {
     }
     assert_eq!(
         error(CONFIG, &TOPOLOGY.replace("1 0 100Gbps", "1 9 100Gbps"), FLOWS),
-        "t.txt:3:3: `9` is not a node; write from 0 to 6"
+        "t.txt:3:3: `9` is not a node; write from 0 to 6 (line 1 states 7 nodes, 3 switches and 6 links)"
     );
     assert_eq!(
         error(CONFIG, &TOPOLOGY.replace("1000ns", "1000"), FLOWS),
-        "t.txt:6:13: `1000` is not a delay up to 1s; write e.g. `1000ns`"
+        "t.txt:6:13: `1000` is not a delay up to 1s; write e.g. `1000ns` (line 1 states 7 nodes, 3 switches and 6 links)"
     );
-    assert_eq!(error(CONFIG, TOPOLOGY, "1\n1 4 3 100 5000 2\n"), "f.txt:2:3: `4` is not a host of the topology");
+    assert_eq!(
+        error(CONFIG, TOPOLOGY, "1\n1 4 3 100 5000 2\n"),
+        "f.txt:2:3: `4` is not a host of the topology; write one that is no switch"
+    );
     assert_eq!(
         error(CONFIG, TOPOLOGY, "1\n1 1 3 100 5000 2\n"),
         "f.txt:2:1: a host cannot send to itself; write another destination"
@@ -218,7 +218,7 @@ fn impossible_sizes_rates_and_links_are_refused() {
     let kmin = CONFIG.replace("KMIN_MAP 2 100000000000 400 400000000000 1600", "KMIN_MAP 1 400000000000 400");
     assert_eq!(
         error(&kmin, TOPOLOGY, FLOWS),
-        "mix/t.txt: there are ports of 100000000000 bit/s, and KMIN_MAP, KMAX_MAP or PMAX_MAP has no entry for them; \
+        "c.txt: there are ports of 100000000000 bit/s, and KMIN_MAP, KMAX_MAP or PMAX_MAP has no entry for them; \
          write one"
     );
     let unlinked = TOPOLOGY.replace("7 3 6", "7 3 5").replace("0 3 100Gbps 0.001ms 0.01\n", "");
@@ -230,11 +230,61 @@ fn impossible_sizes_rates_and_links_are_refused() {
 }
 
 #[test]
+fn thresholds_in_the_wrong_order_are_refused() {
+    let config = CONFIG.replace("KMIN_MAP 2 100000000000 400", "KMIN_MAP 2 100000000000 1601");
+    assert_eq!(
+        error(&config, TOPOLOGY, FLOWS),
+        "c.txt: at 100000000000 bit/s KMIN_MAP has 1601 and KMAX_MAP 1600; write no more than KMAX_MAP has"
+    );
+}
+
+#[test]
+fn flow_before_time_zero_is_refused_and_flows_beyond_the_number_are_named() {
+    assert_eq!(
+        error(CONFIG, TOPOLOGY, "1\n1 3 3 100 5000 -2\n"),
+        "f.txt:2:16: `-2` is not a time in seconds; write from 0 to 10000"
+    );
+    let topology = topology::parse("t.txt", TOPOLOGY).unwrap();
+    let (_, warning) = flows::parse("f.txt", FLOWS, &topology).unwrap();
+    let expected = "f.txt:5: the first line states 3 flows; this line and those after it have no effect";
+    assert_eq!(warning.as_deref(), Some(expected));
+}
+
+#[test]
+fn warnings_are_in_the_words_of_the_configuration() {
+    let config = CONFIG.replace("BUFFER_SIZE 32", "BUFFER_SIZE 4");
+    let warnings = prepared(&config).scenario.warnings;
+    let ecn = warnings.iter().find(|warning| warning.contains("KMIN_MAP")).unwrap();
+    assert!(ecn.starts_with("c.txt: switches[0].config.classes.3: ECN of class 3 starts to mark at "), "{ecn}");
+    assert!(ecn.ends_with("; lower KMIN_MAP or raise BUFFER_SIZE"), "{ecn}");
+}
+
+#[test]
+fn run_ends_at_the_stop_time_once_all_flows_have_started() {
+    let ends_at = |stop: &str| {
+        let scenario = prepared(&CONFIG.replace("STOP_TIME 2.1", &format!("STOP_TIME {stop}"))).scenario;
+        scenario.duration.0 + scenario.drain.0
+    };
+    // The first flow starts 10 us after the scenario begins, and the last one 20 us later.
+    assert_eq!(ends_at("2.001"), 1_010_000);
+    assert_eq!([ends_at("1"), ends_at("2.00001")], [32_000; 2]);
+}
+
+/// A key without a reader would be offered to whoever misspells it.
+#[test]
+fn every_key_of_the_list_is_read() {
+    for key in config::KEYS {
+        let message = error(&format!("{key}\n{CONFIG}"), TOPOLOGY, FLOWS);
+        assert!(message.contains("is missing; write it behind this word"), "{key}: {message}");
+    }
+}
+
+#[test]
 fn flows_that_start_in_one_nanosecond_are_in_order() {
     let topology = topology::parse("t.txt", TOPOLOGY).unwrap();
     for start in ["2.000000003", "2.000123457", "2.00000001"] {
         let text = format!("2\n1 3 3 100 10 {start}\n2 3 3 100 10 {start}\n");
-        assert_eq!(flows::parse("f.txt", &text, &topology).unwrap().len(), 2);
+        assert_eq!(flows::parse("f.txt", &text, &topology).unwrap().0.len(), 2);
     }
 }
 
@@ -258,6 +308,8 @@ fn numbers_out_of_range_are_refused_with_their_place() {
         "EWMA_GAIN 2",
         "ERROR_RATE_PER_LINK -0.1",
         "SIMULATOR_STOP_TIME inf",
+        "HAS_WIN 2",
+        "PMAX_MAP 1 100000000000 2",
         "L2_ACK_INTERVAL 70000",
     ];
     for line in lines {

@@ -1,6 +1,6 @@
 //! The topology: `nodes switches links`, the numbers of the switches, then `src dst rate delay loss` for each link.
 
-use crate::config::error::ConfigErrors;
+use crate::config::error::{ConfigError, ConfigErrors};
 use crate::sim::tokens::Words;
 use crate::units::{BitRate, Nanos};
 
@@ -43,6 +43,18 @@ pub fn parse(source: &str, text: &str) -> Result<Topology, ConfigErrors> {
     };
     let (nodes, switches, links) =
         (count("a number of nodes")?, count("a number of switches")?, count("a number of links")?);
+    rest(&mut words, nodes, switches, links)
+        .map_err(|errors| {
+            let counts = format!("line 1 states {nodes} nodes, {switches} switches and {links} links");
+            let explained =
+                |error: &ConfigError| ConfigError { message: format!("{} ({counts})", error.message), ..error.clone() };
+            ConfigErrors::new(errors.iter().map(explained).collect())
+        })
+        .and_then(|topology| check(source, &topology).map(|()| topology))
+}
+
+/// Reads switches and links, by their numbers in the first line.
+fn rest(words: &mut Words<'_>, nodes: usize, switches: usize, links: usize) -> Result<Topology, ConfigErrors> {
     let mut is_switch = vec![false; nodes];
     let node = |words: &mut Words<'_>| {
         let word = words.word("a node")?;
@@ -55,17 +67,15 @@ pub fn parse(source: &str, text: &str) -> Result<Topology, ConfigErrors> {
         })
     };
     for _ in 0..switches {
-        is_switch[node(&mut words)?] = true;
+        is_switch[node(words)?] = true;
     }
     let mut all = Vec::new();
     for _ in 0..links {
-        let ends = [node(&mut words)?, node(&mut words)?];
+        let ends = [node(words)?, node(words)?];
         let rate = words.take("a rate, e.g. 100Gbps")?;
-        all.push(Link { ends, rate, delay_ns: delay(&mut words)?, loss: words.decimal("an error rate", 0.0..=1.0)? });
+        all.push(Link { ends, rate, delay_ns: delay(words)?, loss: words.decimal("an error rate", 0.0..=1.0)? });
     }
-    let topology = Topology { is_switch, links: all };
-    check(source, &topology)?;
-    Ok(topology)
+    Ok(Topology { is_switch, links: all })
 }
 
 /// Checks that each host has one link, which leads to a switch, or none.

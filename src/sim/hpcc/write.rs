@@ -39,8 +39,9 @@ pub struct Outputs<'a> {
 
 impl Prepared {
     /// Paths of the output files.
-    pub fn output_paths(&self) -> impl Iterator<Item = &Path> {
-        [&self.fct, &self.pfc].into_iter().chain(&self.qlen).map(PathBuf::as_path)
+    pub fn output_paths(&self) -> impl Iterator<Item = (&'static str, &Path)> {
+        let paths = [&self.fct, &self.pfc].into_iter().chain(&self.qlen).map(PathBuf::as_path);
+        ["FCT_OUTPUT_FILE", "PFC_OUTPUT_FILE", "QLEN_MON_FILE"].into_iter().zip(paths)
     }
 
     /// Returns the output files of the run with this `outcome`.

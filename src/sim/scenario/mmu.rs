@@ -38,6 +38,12 @@ fn read_rules(item: &Item<'_>) -> Option<HpccRules> {
     if item.is(HPCC) {
         return Some(HpccRules::all());
     }
+    if item.is("abm") || item.is_map() && item.has("abm") {
+        return item.refuse("ABM is a policy of queues; write `queue_policy: abm` in the switch's `buffer`");
+    }
+    if item.is_map() && item.has(REVERIE) {
+        return item.refuse(format!("Reverie has no parameters; write `mmu: {REVERIE}`"));
+    }
     if !item.is_map() {
         return item.refuse(format!(
             "`{}` is not one of the choices; write `{OWN}`, `{HPCC}`, `{REVERIE}` or e.g. `{{{HPCC}: [xoff-at-threshold]}}`",

@@ -60,6 +60,8 @@ fn pool_per_port_leaves_all_but_one_reserve_and_headroom_in_the_pool() {
 #[test]
 fn rules_of_hpcc_that_do_not_fit_are_refused() {
     insta::assert_snapshot!(errors_of(&with("mmu: ns3")), @"x.yaml:4:10: switches[0].mmu: `ns3` is not one of the choices; write `holdfast`, `hpcc`, `reverie` or e.g. `{hpcc: [xoff-at-threshold]}`");
+    insta::assert_snapshot!(errors_of(&with("mmu: abm")), @"x.yaml:4:10: switches[0].mmu: ABM is a policy of queues; write `queue_policy: abm` in the switch's `buffer`");
+    insta::assert_snapshot!(errors_of(&with("mmu: {reverie: {x: 1}}")), @"x.yaml:4:10: switches[0].mmu: Reverie has no parameters; write `mmu: reverie`");
     insta::assert_snapshot!(errors_of(&with("mmu: {hpcc: xon}")), @"x.yaml:4:17: switches[0].mmu.hpcc: `xon` is not a list; write `[xoff-at-threshold]`");
     insta::assert_snapshot!(errors_of(&with("mmu: {hpcc: [xon]}")), @"x.yaml:4:18: switches[0].mmu.hpcc[0]: `xon` is not a rule of HPCC's simulator; write one of `xoff-at-threshold`, `xon-own-departure`, `xon-empty-share`, `shared-beside-headroom`, `reserve-refused`, `ecn-after-departure`, `pool-per-port`");
     insta::assert_snapshot!(errors_of(&with("mmu: hpcc\n    headroom: dynamic")), @"x.yaml:4:10: switches[0].mmu: HPCC's simulator has headroom of each group only; write `headroom: independent`");
