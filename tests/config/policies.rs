@@ -196,6 +196,12 @@ fn congestion_points_are_set_by_class_and_refused_in_a_router() {
         read.switch.ports[0].buffer.groups[3].headroom
     };
     assert!(headroom("on") > headroom("off"), "{:?} and {:?}", headroom("on"), headroom("off"));
+    // Both ports at a quarter of the free pool each leave two thirds of it free.
+    let of = |point: u64| format!("{}classes: {{3: {{qcn: {{set_point: {point}B}}}}}}\n", buffer("{}"));
+    let read = accept(&of(60_000));
+    let most = u64::from(read.switch.buffer.lossless_shared.0) * 208 / 3;
+    let is_idle = |point: u64| accept(&of(point)).warnings.iter().any(|warning| warning.contains("set point"));
+    assert_eq!([most - 1, most].map(is_idle), [false, true]);
     refuse_beside_ports(
         "classes: {3: {qcn: maybe}}\n",
         "x.yaml:4:20: classes.3.qcn: `maybe` is not a congestion point; write `on`, `off` or e.g. \

@@ -35,11 +35,45 @@ pub fn read(
             order.class, order.kmin, order.xoff
         ));
     }
+    warn_of_idle_points(buffer, plan, classes, maps, senders);
     BufferSummary {
         lossless_fit: lossless_fit(buffer, plan, ports, classes, common),
         small_packets: common.small_packets,
         small_packets_cost: plan.small_packets_cost,
         ecn,
+    }
+}
+
+/// Warns of congestion points that never act, because PFC has stopped every sender before the queue has the set point.
+///
+/// With n ports the queue then holds the limits of n groups, n*alpha*S / (1 + n*alpha) of a pool of S.
+fn warn_of_idle_points(
+    buffer: &Buffer<'_>,
+    plan: &Plan,
+    classes: &[Class<'_>; CLASSES],
+    maps: &Maps<'_>,
+    senders: u64,
+) {
+    let pool = plan.buffer.lossless_shared.to_bytes(plan.buffer.cell).0;
+    for (queue, class) in classes.iter().enumerate().filter(|(_, class)| class.settings.lossless) {
+        let Some(point) = class.settings.qcn else { continue };
+        let groups = (0..CLASSES).filter(|&class| usize::from(maps.classes.tc_to_queue[class]) == queue);
+        let groups = groups.map(|class| usize::from(maps.classes.tc_to_group[class]));
+        let thresholds = groups.filter_map(|group| Some(plan.ports.first()?.groups[group].threshold));
+        let most = thresholds.map(|threshold| match threshold {
+            Threshold::Dynamic(alpha) => {
+                // Alpha in units of 1/128, so that the arithmetic stays in integers.
+                let all = senders.max(1) << (alpha.exponent() + 7);
+                (u128::from(all) * u128::from(pool) / u128::from(128 + all)) as u64
+            }
+            Threshold::Static(limit) => (limit.to_bytes(plan.buffer.cell).0.saturating_mul(senders.max(1))).min(pool),
+        });
+        let Some(most) = most.max().map(Bytes).filter(|&most| most <= point.set_point) else { continue };
+        class.item.as_ref().unwrap_or(buffer.item()).warn(format!(
+            "QCN of class {queue} has a set point of {}, and PFC stops the senders once its queue holds {most}; lower \
+             `set_point` or enlarge the buffer",
+            point.set_point
+        ));
     }
 }
 
