@@ -28,9 +28,10 @@ fn lines<'a>(warnings: impl Iterator<Item = &'a str>, all: bool) -> Vec<String> 
     distinct.into_iter().filter_map(first).collect()
 }
 
-/// The kind of a warning: its text without digits.
+/// The kind of a warning: its text without digits and variant.
 fn kind(warning: &str) -> String {
-    warning.chars().filter(|c| !c.is_ascii_digit()).collect()
+    let text = warning.split_once(" (in variant `").map_or(warning, |(text, _)| text);
+    text.chars().filter(|c| !c.is_ascii_digit()).collect()
 }
 
 #[cfg(test)]
@@ -54,6 +55,14 @@ mod tests {
                 "x.yaml:5:22: hosts[3].length: headroom of tor.p4 is computed for 3m",
             ]
         );
+    }
+
+    #[test]
+    fn warnings_of_several_variants_are_merged_behind_the_first() {
+        let of = |variant: &str| format!("{} (in variant `{variant}`)", WARNINGS[0]);
+        let (a, b) = (of("no point"), of("other"));
+        let merged = format!("{a} (and 1 more of this kind; --all shows each)");
+        assert_eq!(lines([a.as_str(), b.as_str()].into_iter(), false), [merged]);
     }
 
     #[test]

@@ -136,7 +136,25 @@ pub fn parse(
     // Errors of the variants themselves come first: other errors may follow from them.
     report.finish()?;
     findings.finish(read)?;
+    name_variants(&mut scenarios);
     Ok(scenarios)
+}
+
+/// Names the first variant in each warning that not every variant has.
+fn name_variants(scenarios: &mut [(String, Scenario)]) {
+    let mut found: HashMap<String, (usize, String)> = HashMap::new();
+    for (name, scenario) in scenarios.iter() {
+        for warning in &scenario.warnings {
+            found.entry(warning.clone()).or_insert_with(|| (0, name.clone())).0 += 1;
+        }
+    }
+    let variants = scenarios.len();
+    for warning in scenarios.iter_mut().flat_map(|(_, scenario)| &mut scenario.warnings) {
+        let (count, first) = &found[warning.as_str()];
+        if *count < variants {
+            *warning += &format!(" (in variant `{first}`)");
+        }
+    }
 }
 
 /// Reports one error, and nothing else, if the text is a configuration for `holdfast run`.

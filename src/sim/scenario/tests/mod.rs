@@ -242,6 +242,18 @@ links: [{a: a.u*, b: b.u*, count: 2}]
 }
 
 #[test]
+fn warning_that_not_every_variant_has_names_its_variant() {
+    let warnings = |keys: &str| {
+        let scenarios = variants_of(&format!("{STAR}{keys}\n"));
+        scenarios.into_iter().map(|(_, scenario)| scenario.warnings.join("\n")).collect::<Vec<_>>()
+    };
+    let some = warnings("variants: [{name: plain}, {name: seeded, hash_seed: 7}]");
+    assert!(some[0].is_empty() && some[1].ends_with("or remove it (in variant `seeded`)"), "{some:?}");
+    let all = warnings("hash_seed: 7\nvariants: [{name: a}, {name: b}]");
+    assert!(all.iter().all(|warning| !warning.is_empty() && !warning.contains("in variant")), "{all:?}");
+}
+
+#[test]
 fn questionable_settings_produce_warnings() {
     let text = format!(
         "{STAR}  - {{name: far, at: tor.p4, length: 300m}}\nflows:\n  - {{from: h1, to: h2, ecn: false, dcqcn: true, vlan: 7, start: 1s}}\n"
