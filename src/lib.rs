@@ -22,6 +22,7 @@ pub mod io;
 pub mod isa;
 #[allow(unsafe_code)]
 pub mod linux;
+pub mod lldp;
 pub mod mmu;
 mod mutant;
 pub mod netlink;
