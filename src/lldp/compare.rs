@@ -2,9 +2,10 @@
 //!
 //! Only statements are compared: a TLV that the peer does not send says nothing, except that of PFC at a lossless port.
 
-use super::local::{ROCE_PORT, Stated};
+use super::local::Stated;
 use crate::sets::ClassSet;
 use crate::wire::lldp::{Algorithm, Application, EtsTable, Lldpdu, Selector};
+use crate::wire::roce;
 
 /// Bytes on top of the MTU that an implementation may count: none (lldpd), header, frame check sequence, two tags.
 const MOST_OVERHEAD: u16 = 26;
@@ -253,7 +254,7 @@ fn max_frame(port: &Stated, peer: &Lldpdu) -> Option<Difference> {
 /// Compares the priority of RoCEv2: the peer may name its port for UDP or for any protocol.
 fn roce(ours: &[Application], theirs: &[Application]) -> Option<Difference> {
     let is_roce = |row: &&Application| {
-        row.protocol == ROCE_PORT && [Selector::DATAGRAM, Selector::ANY_PORT].contains(&row.selector)
+        row.protocol == roce::PORT && [Selector::DATAGRAM, Selector::ANY_PORT].contains(&row.selector)
     };
     let ours = ours.iter().find(is_roce)?.priority;
     let theirs = theirs.iter().filter(is_roce).find(|row| row.priority != ours)?.priority;
@@ -347,7 +348,7 @@ impl Difference {
                 format!("the peer takes frames of {theirs} bytes, this port of {ours}: {effect}")
             }
             Self::RocePriority { ours, theirs } => {
-                format!("the peer sends RoCE (UDP {ROCE_PORT}) in priority {theirs}, this port expects {ours}")
+                format!("the peer sends RoCE (UDP {}) in priority {theirs}, this port expects {ours}", roce::PORT)
             }
             Self::DscpPriority { rows } => {
                 let rows = rows.iter().map(|DscpRow { dscp, ours, theirs }| match ours {

@@ -9,14 +9,12 @@ use crate::dataplane::{PortSpec, SwitchSpec};
 use crate::forward::VlanMode;
 use crate::qos::{QueueDiscipline, Trust};
 use crate::sets::{CLASSES, ClassSet};
-use crate::wire::MacAddr;
 use crate::wire::lldp::{
     Aggregation, Algorithm, Application, Capabilities, ChassisId, CongestionNotification, Dot1, Dot3, EtsConfiguration,
     EtsRecommendation, EtsTable, Lldpdu, ManagementAddress, PfcConfiguration, PortId, Selector, Text,
 };
+use crate::wire::{MacAddr, roce};
 
-/// UDP port of RoCEv2.
-pub const ROCE_PORT: u16 = 4791;
 /// DSCP that RoCE senders use by convention.
 const ROCE_DSCP: usize = 26;
 /// Bytes of the Ethernet header and the frame check sequence.
@@ -169,7 +167,7 @@ fn applications(spec: &SwitchSpec, port: &PortSpec) -> Vec<Application> {
     // RoCE of another class is moved by the peer's own marks: the lowest lossless priority is the best proposal.
     let roce = roce.filter(|priority| port.trust == Trust::Pcp || is_lossless(priority));
     let roce = roce.or(lossless.lowest().map(|priority| priority as u8));
-    let udp = roce.map(|priority| Application { priority, selector: Selector::DATAGRAM, protocol: ROCE_PORT });
+    let udp = roce.map(|priority| Application { priority, selector: Selector::DATAGRAM, protocol: roce::PORT });
     let dscps = (0..64).filter(|_| port.trust == Trust::Dscp).filter_map(|dscp: u16| {
         let priority = Some(group(port.marks.dscp_to_tc[usize::from(dscp)])).filter(is_lossless)?;
         Some(Application { priority, selector: Selector::DSCP, protocol: dscp })

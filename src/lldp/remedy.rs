@@ -135,7 +135,7 @@ fn linux(difference: &Difference, device: &str) -> String {
         }
         Difference::MaxFrame { mtu, .. } => format!("ip link set dev {device} mtu {mtu}"),
         Difference::RocePriority { ours, .. } => {
-            format!("dcb app replace dev {device} dgram-port-prio {}:{ours}", super::local::ROCE_PORT)
+            format!("dcb app replace dev {device} dgram-port-prio {}:{ours}", crate::wire::roce::PORT)
         }
         Difference::DscpPriority { rows: differing } => {
             let (moved, removed) = split(differing);

@@ -57,9 +57,7 @@ fn warn_of_idle_points(
     let pool = plan.buffer.lossless_shared.to_bytes(plan.buffer.cell).0;
     for (queue, class) in classes.iter().enumerate().filter(|(_, class)| class.settings.lossless) {
         let Some(point) = class.settings.qcn else { continue };
-        let groups = (0..CLASSES).filter(|&class| usize::from(maps.classes.tc_to_queue[class]) == queue);
-        let groups = groups.map(|class| usize::from(maps.classes.tc_to_group[class]));
-        let thresholds = groups.filter_map(|group| Some(plan.ports.first()?.groups[group].threshold));
+        let thresholds = groups_of(queue, maps).filter_map(|group| Some(plan.ports.first()?.groups[group].threshold));
         let most = thresholds.map(|threshold| match threshold {
             Threshold::Dynamic(alpha) => {
                 // Alpha in units of 1/128, so that the arithmetic stays in integers.
@@ -75,6 +73,12 @@ fn warn_of_idle_points(
             point.set_point
         ));
     }
+}
+
+/// The priority groups whose frames wait in `queue`.
+fn groups_of(queue: usize, maps: &Maps<'_>) -> impl Iterator<Item = usize> {
+    let classes = (0..CLASSES).filter(move |&class| usize::from(maps.classes.tc_to_queue[class]) == queue);
+    classes.map(|class| usize::from(maps.classes.tc_to_group[class]))
 }
 
 /// Calculates for each lossless queue with ECN whether it marks before XOFF is sent.
@@ -99,9 +103,7 @@ fn ecn(
     let (n, lossless) = (senders.max(1), queues.len() as u64);
     let order = |&queue: &usize| {
         let wred = classes[queue].settings.wred?;
-        let groups = (0..CLASSES).filter(|&class| usize::from(maps.classes.tc_to_queue[class]) == queue);
-        let groups = groups.map(|class| usize::from(maps.classes.tc_to_group[class]));
-        let profiles = groups.flat_map(|group| {
+        let profiles = groups_of(queue, maps).flat_map(|group| {
             let on = plan.ports.iter().zip(ports).filter(|(_, port)| port.pfc.is_on() || senders == 0);
             on.map(move |(profile, _)| &profile.groups[group])
         });

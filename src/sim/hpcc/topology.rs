@@ -43,7 +43,7 @@ pub fn parse(source: &str, text: &str) -> Result<Topology, ConfigErrors> {
     };
     let (nodes, switches, links) =
         (count("a number of nodes")?, count("a number of switches")?, count("a number of links")?);
-    rest(&mut words, nodes, switches, links)
+    links_of(&mut words, nodes, switches, links)
         .map_err(|errors| {
             let counts = format!("line 1 states {nodes} nodes, {switches} switches and {links} links");
             let explained =
@@ -54,7 +54,7 @@ pub fn parse(source: &str, text: &str) -> Result<Topology, ConfigErrors> {
 }
 
 /// Reads switches and links, by their numbers in the first line.
-fn rest(words: &mut Words<'_>, nodes: usize, switches: usize, links: usize) -> Result<Topology, ConfigErrors> {
+fn links_of(words: &mut Words<'_>, nodes: usize, switches: usize, links: usize) -> Result<Topology, ConfigErrors> {
     let mut is_switch = vec![false; nodes];
     let node = |words: &mut Words<'_>| {
         let word = words.word("a node")?;
