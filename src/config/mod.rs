@@ -153,7 +153,7 @@ pub(crate) fn build(root: &Item<'_>, overrides: &Overrides) -> Option<Config> {
     maps.check(&classes);
     maps.check_ports(&ports, &classes);
     ports::check_classes(&ports, &classes);
-    max_rate::check(&ports, &classes, &maps);
+    max_rate::check(&ports, &classes, &maps, lcores.config.poll_gap);
     queue_policy::check(buffer.queue_policy.as_ref(), &ports, &classes);
     if routing.is_some() {
         classes::refuse_routed_congestion_points(&classes);

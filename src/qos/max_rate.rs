@@ -4,7 +4,7 @@
 //! queue that may not begin one is held: the scheduler chooses among the others.
 
 use super::scheduler::{QUANTUM, QueueDiscipline};
-use super::shaper::{Pace, Shaper};
+use super::shaper::{Pace, Shaper, WIRE_OVERHEAD};
 use crate::sets::{CLASSES, ClassSet};
 use crate::units::{BitRate, Bytes, Nanos, Ticks};
 
@@ -26,11 +26,25 @@ impl MaxRate {
     /// A frame needs as many rounds as it has quanta. All is doubled, since frames of 60 bytes take 84 on the wire.
     #[must_use]
     pub fn usual_burst(rate: BitRate, slack: Nanos, discipline: QueueDiscipline, largest: Bytes) -> Bytes {
-        let quantum = match discipline {
-            QueueDiscipline::Strict => 0,
-            QueueDiscipline::Dwrr { weight } => u64::from(weight) * u64::from(QUANTUM),
-        };
-        rate.bytes_in(slack) + Bytes(2 * (quantum + largest.0))
+        rate.bytes_in(slack) + Bytes(2 * (quantum(discipline) + largest.0))
+    }
+
+    /// The least burst with which a queue of `discipline` reaches its rate, with frames of `largest` bytes and polls up
+    /// to `gap` apart.
+    ///
+    /// Credit beyond the burst is lost. Between two polls the queue earns `gap` of its rate. In a wait for its turn it
+    /// earns a frame, and with DWRR a quantum too, as in [`MaxRate::usual_burst`].
+    #[must_use]
+    pub fn least_burst(rate: BitRate, gap: Nanos, discipline: QueueDiscipline, largest: Bytes) -> Bytes {
+        rate.bytes_in(gap) + Bytes(quantum(discipline) + largest.0 + u64::from(WIRE_OVERHEAD))
+    }
+}
+
+/// Bytes that a round of the scheduler gives a queue of `discipline`; zero for a strict queue, which has no rounds.
+fn quantum(discipline: QueueDiscipline) -> u64 {
+    match discipline {
+        QueueDiscipline::Strict => 0,
+        QueueDiscipline::Dwrr { weight } => u64::from(weight) * u64::from(QUANTUM),
     }
 }
 

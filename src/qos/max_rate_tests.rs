@@ -114,3 +114,21 @@ fn usual_burst_covers_a_poll_and_two_rounds() {
     assert_eq!(burst(QueueDiscipline::Strict), Bytes(10_000 + 2 * 1522));
     assert_eq!(burst(QueueDiscipline::Dwrr { weight: 4 }), Bytes(10_000 + 2 * (4 * 512 + 1522)));
 }
+
+/// Bytes that queue 3 sends in 10 ms of polls 10 us apart, in parts of those at its rate.
+fn reached(burst: u64) -> f64 {
+    let (rate, mut sent) = (2_000_000_000_u64, 0);
+    let mut shapers = shapers(rate, burst);
+    for poll in 1..=1_000 {
+        sent += send(&mut shapers, 1522, usize::MAX, HZ + poll * 10_000);
+    }
+    sent as f64 / (rate / 800) as f64
+}
+
+#[test]
+fn least_burst_reaches_the_rate_and_half_a_gap_does_not() {
+    let least = MaxRate::least_burst(BitRate(2_000_000_000), Nanos(10_000), QueueDiscipline::Strict, Bytes(1522));
+    assert_eq!(least, Bytes(2_500 + 1522 + 24));
+    assert!((0.99..1.01).contains(&reached(least.0)), "{}", reached(least.0));
+    assert!(reached(500) < 0.9, "{}", reached(500));
+}

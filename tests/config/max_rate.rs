@@ -86,3 +86,29 @@ fn port_with_a_maximum_rate_has_one_lcore_that_sends() {
     assert_eq!(limited.joint_ports().iter().collect::<Vec<_>>(), [1]);
     assert!(limited.may_be_joint(0) && limited.ports[0].is_limited());
 }
+
+#[test]
+fn burst_that_cannot_reach_its_rate_produces_a_warning() {
+    // 10 us of 2 Gb/s, a quantum of 512 bytes, a frame of 1522 and 24 bytes around it.
+    let least = 2_500 + 512 + 1522 + 24;
+    let of_class = |burst: u64| format!("{PORTS}classes: {{5: {{max_rate: {{rate: 2G, burst: {burst}B}}}}}}\n");
+    assert_eq!(accept(&of_class(least)).warnings, [""; 0]);
+    warn(
+        &of_class(least - 1),
+        "x.yaml:4:43: classes.5.max_rate.burst: with a burst of 4.45KiB the queue may stay below 2G, since it loses the \
+         rest of what it earns within 10us between two polls and while it waits for its turn; write `burst: 4558B` or \
+         more, or `max_rate: 2G` alone",
+    );
+    // Shorter gaps and a strict queue need less.
+    let strict = |burst: u64| {
+        let class = format!("5: {{scheduler: strict, max_rate: {{rate: 2G, burst: {burst}B}}}}");
+        format!("{PORTS}lcores: {{poll_gap: 2us}}\nclasses: {{{class}}}\n")
+    };
+    assert_eq!([500 + 1546, 500 + 1545].map(|burst| accept(&strict(burst)).warnings.len()), [0, 1]);
+    let own = ports("speed: 10G, max_rate: {3: {rate: 1G, burst: 1kB}}", "speed: 10G");
+    let warnings = accept(&own).warnings;
+    assert!(warnings.len() == 1 && warnings[0].contains("ports[0].max_rate.3.burst: with a burst"), "{warnings:?}");
+    // A port that is no faster than the rate has no such limit.
+    let slow = ports("speed: 1G", "speed: 2G") + "classes: {5: {max_rate: {rate: 2G, burst: 100B}}}\n";
+    assert_eq!(accept(&slow).warnings, [""; 0]);
+}

@@ -3,12 +3,13 @@
 use super::classes::Class;
 use super::maps::Maps;
 use super::ports::Port;
+use super::preset::ClassSettings;
 use crate::config::checks::bounds;
 use crate::config::yaml::read::Item;
 use crate::headroom::{PACING_SLACK, largest_frame};
 use crate::qos::MaxRate;
 use crate::sets::{CLASSES, ClassSet};
-use crate::units::{BitRate, Bytes};
+use crate::units::{BitRate, Bytes, Nanos};
 
 /// A maximum rate as it is written.
 #[derive(Debug, Clone, Copy)]
@@ -47,9 +48,10 @@ pub fn read_of_port(item: Option<Item<'_>>) -> OfPort<'_> {
     maxima
 }
 
-/// Checks the maximum rates of `ports` and `classes`.
-pub fn check(ports: &[Port<'_>], classes: &[Class<'_>; CLASSES], maps: &Maps<'_>) {
+/// Checks the maximum rates of `ports` and `classes`. Polls are up to `poll_gap` apart.
+pub fn check(ports: &[Port<'_>], classes: &[Class<'_>; CLASSES], maps: &Maps<'_>, poll_gap: Nanos) {
     let [_, queues] = maps.used();
+    warn_of_short_bursts(ports, classes, queues, poll_gap);
     for port in ports {
         for (class, maximum) in port.max_rates.iter().enumerate() {
             let Some((item, maximum)) = maximum else { continue };
@@ -71,6 +73,36 @@ pub fn check(ports: &[Port<'_>], classes: &[Class<'_>; CLASSES], maps: &Maps<'_>
             let rate = maximum.rate;
             let remedy = format!("write at most {fastest}, or `off`");
             item.child("max_rate").fail(format!("{rate} is more than the speed of every port; {remedy}"));
+        }
+    }
+}
+
+/// Warns of bursts with which a queue does not reach its maximum rate. The pacing of a port makes up for gaps of
+/// [`PACING_SLACK`] only, so a longer `poll_gap` needs no larger burst.
+fn warn_of_short_bursts(ports: &[Port<'_>], classes: &[Class<'_>; CLASSES], queues: ClassSet, poll_gap: Nanos) {
+    let gap = poll_gap.min(PACING_SLACK);
+    let warn = |item: &Item<'_>, queue: usize, written: WrittenMax, ports: &mut dyn Iterator<Item = &Port<'_>>| {
+        let (Some(burst), Some(port)) = (written.burst, ports.max_by_key(|port| port.mtu)) else { return };
+        let (rate, scheduler) = (written.rate, classes[queue].settings.scheduler);
+        let least = MaxRate::least_burst(rate, gap, scheduler, largest_frame(port.mtu));
+        if burst < least {
+            item.child("burst").warn(format!(
+                "with a burst of {burst} the queue may stay below {rate}, since it loses the rest of what it earns \
+                 within {gap} between two polls and while it waits for its turn; write `burst: {}B` or more, or \
+                 `max_rate: {rate}` alone",
+                least.0
+            ));
+        }
+    };
+    for queue in queues.iter() {
+        for port in ports {
+            if let Some((item, Some(written))) = &port.max_rates[queue] {
+                warn(item, queue, *written, &mut std::iter::once(port));
+            }
+        }
+        if let Class { settings: ClassSettings { max_rate: Some(written), .. }, item: Some(item) } = &classes[queue] {
+            let limited = |port: &&Port<'_>| port.max_rates[queue].is_none() && written.rate < port.rate;
+            warn(&item.child("max_rate"), queue, *written, &mut ports.iter().filter(limited));
         }
     }
 }
