@@ -353,3 +353,17 @@ fn a_number_that_two_keys_name_is_refused() {
     );
     silent(&format!("{PORTS}maps: {{dscp: {{10-14: 1, 15: 2, 16-20: 1}}}}\n"));
 }
+
+#[test]
+fn roce_map_that_is_off_leaves_all_packets_in_the_class_of_their_mark() {
+    let port = |number: u8, keys: &str| format!("  - {{name: p{number}, device: net_tap{number}, speed: 10G{keys}}}\n");
+    let ports = port(1, "") + &port(2, ", maps: {roce: off}");
+    let config = accept(&format!("preset: roce\nports:\n{ports}maps: {{roce: {{ack: 6, cnp: 6}}}}\n"));
+    let roce = |port: usize| config.switch.ports[port].marks.roce.entries().map(|(_, class)| class);
+    assert_eq!([roce(0), roce(1)], [[Some(6), Some(6)], [None, None]]);
+    accept(&format!("preset: roce\n{PORTS}maps: {{roce: off}}\n"));
+    refuse(
+        &format!("preset: roce\n{PORTS}maps: {{roce: 6}}\n"),
+        "x.yaml:5:14: maps.roce: `6` has no classes of RoCE packets; write e.g. `{ack: 6, cnp: 6}`, or `off` for both",
+    );
+}

@@ -73,7 +73,9 @@ fn read_marks(fields: Option<&Fields<'_>>, over: &MarkMap) -> MarkMap {
     for (pcp, class, _) in read_map(get("pcp"), "e.g. `{4: 5}`", PCP, CLASS) {
         marks.pcp_to_tc[pcp] = class;
     }
-    if let Some(fields) = get("roce").and_then(|item| item.fields(ROCE_KEYS)) {
+    if get("roce").is_some_and(|item| item.is("off")) {
+        marks.roce = RoceMap::default();
+    } else if let Some(fields) = get("roce").and_then(|item| read_roce(&item)) {
         for (key, class) in ROCE_KEYS.iter().zip([&mut marks.roce.ack, &mut marks.roce.cnp]) {
             if let Some(item) = fields.get(key) {
                 *class = if item.is("off") { None } else { item.number(CLASS.0, 0..=u64::from(CLASS.1)) };
@@ -81,6 +83,14 @@ fn read_marks(fields: Option<&Fields<'_>>, over: &MarkMap) -> MarkMap {
         }
     }
     marks
+}
+
+fn read_roce<'a>(item: &Item<'a>) -> Option<Fields<'a>> {
+    if !item.is_map() {
+        let remedy = "write e.g. `{ack: 6, cnp: 6}`, or `off` for both";
+        return item.refuse(format!("`{}` has no classes of RoCE packets; {remedy}", item.shown()));
+    }
+    item.fields(ROCE_KEYS)
 }
 
 fn read_eight<'a>(item: Option<Item<'a>>, from: MapKind, to: MapKind, table: &mut [u8; CLASSES]) -> Items<'a> {
