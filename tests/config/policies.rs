@@ -190,6 +190,13 @@ fn congestion_points_are_set_by_class_and_refused_in_a_router() {
     let points = accept(&format!("{PORTS}classes: {keys}\n")).switch.congestion_points;
     let own = CongestionPointSpec { set_point: Bytes(60_000), weight: 1, sample: Bytes(1_000_000) };
     assert_eq!((points[3], points[0], points[1]), (Some(CongestionPointSpec::default()), Some(own), None));
+    // `true` and an empty mapping are `on`, `false` is `off`.
+    for (written, point) in
+        [("true", Some(CongestionPointSpec::default())), ("{}", Some(CongestionPointSpec::default())), ("false", None)]
+    {
+        let read = accept(&format!("{PORTS}classes: {{0: {{qcn: {written}}}}}\n")).switch;
+        assert_eq!(read.congestion_points[0], point, "{written}");
+    }
     // A PFC frame may wait for messages.
     let headroom = |class: &str| {
         let read = accept(&format!("{PORTS}classes: {{3: {{lossless: true, qcn: {class}}}}}\n"));
