@@ -17,6 +17,7 @@ mod run;
 mod show;
 mod sim;
 mod top;
+mod usage;
 mod why;
 
 use std::fmt;
@@ -100,7 +101,11 @@ impl Failure {
 /// Runs the program.
 pub fn main() -> ExitCode {
     privileges::raise();
-    let outcome = match Cli::parse().command {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return usage::refuse(&error),
+    };
+    let outcome = match cli.command {
         Command::Run(args) => run::run(args),
         Command::Show(args) => show::show(&args),
         Command::WhyDropped(args) => why::why(&args),

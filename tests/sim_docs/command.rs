@@ -430,9 +430,15 @@ fn mmu_gives_inputs_of_hpcc_its_rules_and_sizes() {
 fn mmu_without_inputs_of_hpcc_or_with_an_unknown_rule_is_refused() {
     let dir = scenario(STAR);
     let (code, _, stderr) = sim(dir.path(), &["x.yaml", "--mmu", "hpcc"]);
-    assert!(code == 2 && stderr.contains("--mmu <RULES>"), "{stderr}");
+    assert!(
+        code == 2 && stderr.starts_with("error: --mmu goes with --hpcc; ") && !stderr.contains("Usage"),
+        "{stderr}"
+    );
     let (code, _, stderr) = sim(dir.path(), &["--hpcc", "c.txt", "--mmu-sizes", "holdfast"]);
-    assert!(code == 2 && stderr.contains("--mmu <RULES>"), "{stderr}");
+    assert!(code == 2 && stderr.starts_with("error: --mmu-sizes goes with --mmu; "), "{stderr}");
+    let (code, _, stderr) = sim(dir.path(), &["--hpcc", "c.txt", "x.yaml"]);
+    let expected = "error: `--hpcc <CONFIG>` cannot be used with `[SCENARIO]`; remove one or the other\n";
+    assert_eq!((code, stderr.as_str()), (2, expected));
     let (code, _, stderr) = sim(dir.path(), &["--hpcc", "c.txt", "--mmu", "xon"]);
     assert!(code == 2 && stderr.contains("`xon` is not a rule of HPCC's simulator"), "{stderr}");
 }

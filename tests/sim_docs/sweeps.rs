@@ -215,8 +215,8 @@ fn shards_that_cannot_be_run_are_refused() {
         &["--random", "--shard", "2/2", "--results", "out"],
         "there is no shard 2 of 2: they count from 0; write 0/2",
     );
-    refuse(&["--random", "--shard", "0/2"], "--results <DIR>");
-    refuse(&["--random", "--results", "out"], "--shard <I/N>");
+    refuse(&["--random", "--shard", "0/2"], "write `--results DIR` too");
+    refuse(&["--random", "--results", "out"], "write `--shard I/N` too");
     for option in [&["--for", "1s"][..], &["--out", "x"]] {
         refuse(&[&["--random", "--shard", "0/2", "--results", "out"], option].concat(), "cannot be used with");
     }

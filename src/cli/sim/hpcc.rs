@@ -38,8 +38,9 @@ pub fn run(args: &Args, config: &Path) -> Result<(), Failure> {
     for file in inputs.files() {
         claims.read(file, "the input");
     }
-    let mut prepared =
-        inputs.prepare(args.seed, (args.mmu.unwrap_or_default(), args.mmu_sizes.into())).map_err(Failure::usage)?;
+    let mut prepared = inputs
+        .prepare(args.seed, (args.mmu.unwrap_or_default(), args.mmu_sizes.unwrap_or(Sizes::Hpcc).into()))
+        .map_err(Failure::usage)?;
     claim(args, &["hpcc".to_owned()], &mut claims)?;
     for (key, path) in prepared.output_paths() {
         claims.write(path, key)?;

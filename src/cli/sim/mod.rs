@@ -39,7 +39,6 @@ pub struct Args {
     #[command(subcommand)]
     task: Option<Task>,
     /// Scenario file, e.g. conf/sim/incast.yaml
-    #[arg(required_unless_present_any = ["random", "hpcc"])]
     scenario: Option<PathBuf>,
     /// Simulate random fabrics instead of a scenario until one violates an invariant: switches, hosts, cables, flows
     /// and faults are drawn from a seed, and every invariant is checked after each step
@@ -50,16 +49,17 @@ pub struct Args {
     hpcc: Option<PathBuf>,
     /// With --hpcc, decide as HPCC's simulator: `hpcc` for all of its rules, or names of rules with
     /// commas between them: docs/mmu-rules.md
-    #[arg(long, value_name = "RULES", requires = "hpcc", conflicts_with_all = ["scenario", "random"])]
+    #[arg(long, value_name = "RULES")]
     mmu: Option<HpccRules>,
     /// With --mmu, sizes of reserves, headroom and thresholds: those of HPCC's simulator, or the ones without --mmu
-    #[arg(long, value_name = "SIZES", value_enum, requires = "mmu", default_value = "hpcc")]
-    mmu_sizes: hpcc::Sizes,
+    /// [default: hpcc]
+    #[arg(long, value_name = "SIZES", value_enum)]
+    mmu_sizes: Option<hpcc::Sizes>,
     /// Number of random fabrics [default: 10000 without --for]
-    #[arg(long, requires = "random", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_parser = fabrics)]
     count: Option<u64>,
     /// Time limit for random fabrics, e.g. 10min
-    #[arg(long = "for", requires = "random", value_name = "TIME")]
+    #[arg(long = "for", value_name = "TIME")]
     time: Option<Nanos>,
     /// File for the smallest scenario found that violates the invariant [default: holdfast-found-SEED.yaml]
     #[arg(long, value_name = "FILE")]
@@ -89,17 +89,17 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
     /// Switch whose trace --trace writes, if there are several
-    #[arg(long, value_name = "NAME", requires = "trace")]
+    #[arg(long, value_name = "NAME")]
     trace_switch: Option<String>,
     /// Exit with 1 if a lossless class lost a frame or was starved
     #[arg(long)]
     fail_on_loss: bool,
     /// Run only shard I of N, counted from 0, of the random fabrics or of the variants; /N takes I from
     /// JOB_COMPLETION_INDEX or SLURM_ARRAY_TASK_ID: docs/sweeps.md
-    #[arg(long, value_name = "I/N", requires = "results", conflicts_with_all = ALONE)]
+    #[arg(long, value_name = "I/N", conflicts_with_all = ALONE)]
     shard: Option<shard::Asked>,
     /// Directory for the result of the shard, for `holdfast sim merge`
-    #[arg(long, value_name = "DIR", requires = "shard")]
+    #[arg(long, value_name = "DIR")]
     results: Option<PathBuf>,
     /// Threads of each run, which divide the switches with long cables; the output does not depend on their number
     #[arg(long, value_name = "N", default_value_t = 1, conflicts_with_all = ["random", "trace"])]
@@ -148,7 +148,58 @@ struct Run {
     outcome: Outcome,
 }
 
+/// Reads a number of random fabrics.
+fn fabrics(text: &str) -> Result<u64, String> {
+    let count = text.parse().ok().filter(|count| *count > 0);
+    count.ok_or_else(|| format!("`{text}` is not a number of fabrics; write a whole number from 1 on"))
+}
+
 impl Args {
+    /// Returns an error if there is nothing to simulate, or an option lacks the one that it belongs to. clap's own
+    /// errors name no remedy.
+    fn check(&self) -> Result<(), Failure> {
+        // Whether the option is given, its name, whether the other one is given, the remedy.
+        let needs = [
+            (
+                self.mmu.is_some(),
+                "--mmu",
+                self.hpcc.is_some(),
+                "goes with --hpcc; remove it, or write `mmu: hpcc` at a switch of the scenario",
+            ),
+            (self.mmu_sizes.is_some(), "--mmu-sizes", self.mmu.is_some(), "goes with --mmu; write `--mmu hpcc` too"),
+            (self.count.is_some(), "--count", self.random, "goes with --random; write that too, or remove it"),
+            (self.time.is_some(), "--for", self.random, "goes with --random; write that too, or remove it"),
+            (
+                self.trace_switch.is_some(),
+                "--trace-switch",
+                self.trace.is_some(),
+                "goes with --trace; write `--trace FILE` too, or remove it",
+            ),
+            (
+                self.shard.is_some(),
+                "--shard",
+                self.results.is_some(),
+                "needs a directory for its result; write `--results DIR` too",
+            ),
+            (
+                self.results.is_some(),
+                "--results",
+                self.shard.is_some(),
+                "goes with --shard; write `--shard I/N` too, or remove it",
+            ),
+        ];
+        if let Some((_, option, _, remedy)) = needs.iter().find(|(is_given, _, is_met, _)| *is_given && !is_met) {
+            return Err(Failure::usage(format!("{option} {remedy}")));
+        }
+        if self.scenario.is_none() && self.hpcc.is_none() && !self.random {
+            return Err(Failure::usage(
+                "there is nothing to simulate; write a scenario such as conf/sim/incast.yaml, `--hpcc CONFIG` or \
+                 `--random`",
+            ));
+        }
+        Ok(())
+    }
+
     fn shows_samples_in_json(&self) -> bool {
         self.format == Format::Json && self.all
     }
@@ -163,6 +214,7 @@ pub fn sim(args: &Args) -> Result<(), Failure> {
         listen(First::Ends)?;
         return shard::merge(merge);
     }
+    args.check()?;
     if let Some(config) = &args.hpcc {
         return hpcc::run(args, config);
     }
@@ -419,4 +471,55 @@ fn draw_comparison(args: &Args, runs: &[Run], claims: &mut Claims) -> Result<(),
         write_plot(&dir.join(format!("variants-{name}.svg")), &svg, claims)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    fn refused(line: &str) -> String {
+        let args = match Line::try_parse_from(["sim"].into_iter().chain(line.split_whitespace())) {
+            Ok(line) => line.args,
+            Err(error) => return error.to_string().lines().next().unwrap_or_default().to_owned(),
+        };
+        match args.check() {
+            Err(Failure::Usage(text)) => text,
+            other => panic!("{line}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn option_without_the_one_that_it_belongs_to_is_refused_with_a_remedy() {
+        for (line, expected) in [
+            (
+                "x.yaml --mmu hpcc",
+                "--mmu goes with --hpcc; remove it, or write `mmu: hpcc` at a switch of the scenario",
+            ),
+            ("--mmu hpcc", "--mmu goes with --hpcc; remove it, or write `mmu: hpcc` at a switch of the scenario"),
+            ("--hpcc c.txt --mmu-sizes hpcc", "--mmu-sizes goes with --mmu; write `--mmu hpcc` too"),
+            ("x.yaml --count 3", "--count goes with --random; write that too, or remove it"),
+            ("x.yaml --for 1s", "--for goes with --random; write that too, or remove it"),
+            ("x.yaml --trace-switch a", "--trace-switch goes with --trace; write `--trace FILE` too, or remove it"),
+            ("x.yaml --shard 0/2", "--shard needs a directory for its result; write `--results DIR` too"),
+            ("--random --results d", "--results goes with --shard; write `--shard I/N` too, or remove it"),
+            (
+                "-q",
+                "there is nothing to simulate; write a scenario such as conf/sim/incast.yaml, `--hpcc CONFIG` or `--random`",
+            ),
+            (
+                "--random --count 0",
+                "error: invalid value '0' for '--count <COUNT>': `0` is not a number of fabrics; write a whole number from 1 on",
+            ),
+        ] {
+            assert_eq!(refused(line), expected, "{line}");
+        }
+    }
 }
