@@ -235,16 +235,25 @@ impl<'a> Item<'a> {
 
     /// The fields of a mapping; any key that is not in `keys` is an error.
     pub fn fields(&self, keys: &'static [&'static str]) -> Option<Fields<'a>> {
+        self.fields_beside(keys, "", &[])
+    }
+
+    /// As [`Item::fields`]. The error about a key of the mapping under `inner`, one of `inner_keys`, names its place.
+    pub fn fields_beside(&self, keys: &'static [&'static str], inner: &str, inner_keys: &[&str]) -> Option<Fields<'a>> {
         let entries = self.entries(&format!("keys such as `{}:`", keys.first().copied().unwrap_or_default()))?;
-        for (key, _) in &entries {
+        for (key, value) in &entries {
             let name = key.shown();
-            if !keys.contains(&name.as_str()) {
-                let remedy = match nearest(&name, keys) {
-                    Some(near) => format!("did you mean `{near}`?"),
-                    None => format!("write {}", one_of(keys)),
-                };
-                key.fail(format!("unknown key `{name}`; {remedy}"));
+            if keys.contains(&name.as_str()) {
+                continue;
             }
+            let near = nearest(&name, keys);
+            key.fail(if inner_keys.contains(&name.as_str()) {
+                format!("`{name}` is a key of `{inner}`; write `{inner}: {{{name}: {}}}`", value.shown())
+            } else if let Some(near) = near {
+                format!("unknown key `{name}`; did you mean `{near}`?")
+            } else {
+                format!("unknown key `{name}`; write {}", one_of(keys))
+            });
         }
         Some(Fields { owner: self.clone(), entries })
     }

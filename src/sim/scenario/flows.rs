@@ -85,13 +85,13 @@ pub fn read(item: Option<Item<'_>>, net: &Net<'_>, cables: &Cables, timing: &Tim
 
 impl Flows<'_, '_> {
     fn read_here(&mut self, item: &Item<'_>) {
-        let Some(fields) = item.fields(KEYS) else { return };
+        let Some(fields) = item.fields_beside(KEYS, transport::NAME, transport::KEYS) else { return };
         let from = fields.required("from", "from: h1").and_then(|item| read_hosts(&item, self.net));
         self.read(&fields, from);
     }
 
     fn read_at_host(&mut self, item: &Item<'_>, host: usize) {
-        let Some(fields) = item.fields(KEYS_AT_HOST) else { return };
+        let Some(fields) = item.fields_beside(KEYS_AT_HOST, transport::NAME, transport::KEYS) else { return };
         self.read(&fields, Some(Hosts { hosts: vec![host], is_list: false }));
     }
 
@@ -219,16 +219,18 @@ pub fn read_hosts(item: &Item<'_>, net: &Net<'_>) -> Option<Hosts> {
     if !item.is_list() {
         return net.host(item).map(|host| Hosts { hosts: vec![host], is_list: false });
     }
-    let mut hosts = Vec::new();
+    let (mut hosts, mut is_whole) = (Vec::new(), true);
     for item in item.list("e.g. [h1, h2]")? {
         match net.host(&item) {
             Some(host) if hosts.contains(&host) => {
                 item.fail(format!("`{}` is listed twice; remove one", item.shown()));
             }
-            host => hosts.extend(host),
+            Some(host) => hosts.push(host),
+            None => is_whole = false,
         }
     }
-    Some(Hosts { hosts, is_list: true })
+    // A list without some of its hosts would cause errors that are none.
+    is_whole.then_some(Hosts { hosts, is_list: true })
 }
 
 /// Reads the settings of the flows of host `from`, which always have data and no receiver yet.

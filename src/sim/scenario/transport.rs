@@ -5,7 +5,9 @@ use crate::config::yaml::read::Item;
 use crate::sim::transport::{Recovery, TransportSpec};
 use crate::units::{Bytes, Nanos};
 
-const KEYS: &[&str] =
+/// Name of the mapping in a flow, and its keys.
+pub const NAME: &str = "transport";
+pub const KEYS: &[&str] =
     &["recovery", "ack_every", "window", "scale_window", "timeout", "retries", "nak_interval", "ack_dscp"];
 const RECOVERIES: [(&str, Recovery); 3] = [
     ("go-back-n", Recovery::GoBackN),

@@ -8,6 +8,7 @@ use super::net::Net;
 use super::patterns::{self, Ends};
 use super::read_name;
 use super::timing::Timing;
+use super::{read_name, transport};
 use crate::config::yaml::names::Unique;
 use crate::config::yaml::read::{Fields, Item, Report};
 use crate::sim::spec::{FlowNode, FrameSizes, Load, MessageSize};
@@ -68,7 +69,7 @@ pub fn read(item: Option<Item<'_>>, context: &Context<'_, '_>, report: &Report) 
     let (mut names, mut senders) = (Unique::new("name"), 0);
     let mut workloads = Vec::new();
     for (number, item) in items.iter().enumerate() {
-        let Some(fields) = item.fields(KEYS) else { continue };
+        let Some(fields) = item.fields_beside(KEYS, transport::NAME, transport::KEYS) else { continue };
         let Some(workload) = read_one(&fields, context, number, is_whole) else { continue };
         names.claim(&fields.get("name").unwrap_or_else(|| item.clone()), &workload.name);
         senders += workload.senders.len();

@@ -429,3 +429,21 @@ fn too_many_flows_switches_or_hosts_are_refused() {
     let hosts = hosts.replace(", {name: g1, at: b.p1}", &seventeen);
     assert_eq!(errors_of(&hosts), "x.yaml:5:8: hosts: 17408 hosts are too many; write at most 16384");
 }
+
+#[test]
+fn unknown_host_in_a_list_is_one_error() {
+    for rest in [
+        "workloads: [{all_to_all: 10kB, hosts: [h1, zz]}]",
+        "workloads: [{incast: {senders: 2, size: 10kB, times: 1}, from: [h1, zz], to: h3}]",
+        "flows: [{from: [h1, zz], to: h3}]",
+    ] {
+        let errors = errors_of(&format!("{STAR}{rest}\n"));
+        assert!(errors.lines().count() == 1 && errors.contains("there is no host `zz`"), "{errors}");
+    }
+}
+
+#[test]
+fn key_of_transport_at_a_flow_is_refused_with_its_place() {
+    insta::assert_snapshot!(errors_of(&format!("{STAR}flows: [{{from: h1, to: h2, ack_dscp: 48}}]\n")), @"x.yaml:7:28: flows[0]: `ack_dscp` is a key of `transport`; write `transport: {ack_dscp: 48}`");
+    insta::assert_snapshot!(errors_of(&format!("{STAR}workloads: [{{all_to_all: 10kB, window: 9kB}}]\n")), @"x.yaml:7:32: workloads[0]: `window` is a key of `transport`; write `transport: {window: 9kB}`");
+}
