@@ -28,6 +28,16 @@ pub fn frames(number: u64) -> String {
     format!("{} frame{}", grouped(number), if number == 1 { "" } else { "s" })
 }
 
+/// Lists at most `most` names and counts the others: `a, b and 3 more`.
+#[must_use]
+pub fn some_of<T: AsRef<str>>(names: &[T], most: usize) -> String {
+    let shown: Vec<&str> = names.iter().take(most).map(AsRef::as_ref).collect();
+    match names.len() - shown.len() {
+        0 => shown.join(", "),
+        more => format!("{} and {} more", shown.join(", "), grouped(more as u64)),
+    }
+}
+
 /// Formats a number with three or four digits and a unit, for narrow columns: `9999`, `12.3k`, `4.56M`.
 #[must_use]
 pub fn short(number: u64) -> String {

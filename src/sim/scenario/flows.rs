@@ -7,12 +7,12 @@ use super::cables::Cables;
 use super::hosts::{ALL, HostFlows};
 use super::net::Net;
 use super::timing::Timing;
-use super::{control, dcqcn, load, marks, transport};
+use super::{control, dcqcn, load, marks, signals, transport};
 use crate::config::sections::hosts::SLOWEST_FLOW;
 use crate::config::yaml::read::{Fields, Item, Report};
 use crate::hosts::{FlowKind, FlowPattern, FlowSpec, FlowTarget};
 use crate::sim::control::ControlSpec;
-use crate::sim::spec::{FlowNode, FrameSizes, Load, PortRef};
+use crate::sim::spec::{FlowNode, FrameSizes, Load};
 use crate::sim::transport::{Recovery, TransportSpec};
 use crate::units::{BitRate, Nanos};
 
@@ -99,9 +99,13 @@ impl Flows<'_, '_> {
         let to = fields.required("to", "to: h2").and_then(|item| read_hosts(&item, self.net));
         let (Some(from), Some(to)) = (from, to) else { return };
         let is_list = from.is_list || to.is_list;
+        let ends = (&from.hosts[..], &to.hosts[..]);
         let pairs = fields.get("queue_pairs").and_then(|item| item.number("a number of queue pairs", 1..=MOST_PAIRS));
         for &sender in &from.hosts {
             let Some(flow) = self.read_from(fields, sender) else { continue };
+            if sender == from.hosts[0] {
+                signals::check(fields, (self.net, self.cables), ends, &flow);
+            }
             for &receiver in &to.hosts {
                 if sender != receiver {
                     // Each is a flow of its own, with its own source port.
@@ -239,7 +243,6 @@ pub fn read_sender(fields: &Fields<'_>, net: &Net<'_>, timing: &Timing, from: us
     let marks = marks::read(fields, net, at)?;
     let link = net.spec(at)?.rate;
     let control = read_control(fields, marks.ecn);
-    check_signals(fields, net, control, (at, marks.class));
     let (start, stop) = read_times(fields, timing);
     Some(FlowNode {
         name: String::new(),
@@ -261,28 +264,6 @@ pub fn read_sender(fields: &Fields<'_>, net: &Net<'_>, timing: &Timing, from: us
         control,
         base_rtt: bounds::get(fields, "base_rtt", SHORTEST_RTT..=LATEST),
     })
-}
-
-/// Warns of a congestion control by telemetry or QCN in a `class` whose first switch has none.
-fn check_signals(fields: &Fields<'_>, net: &Net<'_>, control: Option<ControlSpec>, (at, class): (PortRef, u8)) {
-    let (Some(control), Some(item)) = (control, fields.get("cc")) else { return };
-    let Some(switch) = net.switches.get(at.switch).and_then(|switch| switch.config.as_ref()) else { return };
-    let spec = &switch.switch;
-    let queue = usize::from(spec.classes.tc_to_queue[usize::from(class & 7)] & 7);
-    if control.needs().congestion_points && spec.congestion_points[queue].is_none() {
-        item.warn(format!(
-            "the first switch is no congestion point for class {class}, so {} may never slow the flow down; write \
-             `classes: {{{class}: {{qcn: on}}}}` in its configuration",
-            control.name()
-        ));
-    }
-    if control.needs().telemetry && !spec.telemetry_queues.contains(queue) {
-        item.warn(format!(
-            "the first switch notes nothing in frames of class {class}, so {} never slows the flow down; write \
-             `classes: {{{class}: {{telemetry: hpcc}}}}` in its configuration",
-            control.name()
-        ));
-    }
 }
 
 fn read_times(fields: &Fields<'_>, timing: &Timing) -> (Nanos, Option<Nanos>) {

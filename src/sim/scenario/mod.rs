@@ -17,6 +17,7 @@ mod net;
 mod patterns;
 mod routed;
 mod share;
+mod signals;
 mod switches;
 #[cfg(test)]
 mod tests;

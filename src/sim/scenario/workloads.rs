@@ -6,9 +6,8 @@ use super::cables::Cables;
 use super::flows::{Hosts, read_hosts, read_sender};
 use super::net::Net;
 use super::patterns::{self, Ends};
-use super::read_name;
 use super::timing::Timing;
-use super::{read_name, transport};
+use super::{read_name, signals, transport};
 use crate::config::yaml::names::Unique;
 use crate::config::yaml::read::{Fields, Item, Report};
 use crate::sim::spec::{FlowNode, FrameSizes, Load, MessageSize};
@@ -107,6 +106,7 @@ fn read_one(fields: &Fields<'_>, context: &Context<'_, '_>, number: usize, is_wh
     let first = senders.first()?;
     check_frames(fields, first)?;
     check_class(fields, &senders)?;
+    signals::check(fields, (context.net, context.cables), (&ends.from, &ends.to), first);
     if is_whole {
         check_paths(fields, context, &ends)?;
     }
