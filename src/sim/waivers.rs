@@ -8,8 +8,8 @@ use super::load::PS;
 use super::spec::{End, Fault, FaultKind, FlowNode, FrameSizes, LinkNode, Load, Lost, PortRef, Scenario, SwitchNode};
 use crate::dataplane::PortSpec;
 use crate::headroom::{
-    HeadroomInput, LEFT_BEHIND, PACING_SLACK, SHORTEST_FRAME, SmallPackets, WIRE_OVERHEAD, headroom, largest_frame,
-    pause_may_lapse,
+    HeadroomInput, LEFT_BEHIND, Lapse, PACING_SLACK, SHORTEST_FRAME, SmallPackets, WIRE_OVERHEAD, headroom,
+    largest_frame, standard_response,
 };
 use crate::mmu::{HeadroomPolicy, HpccRule, HpccRules};
 use crate::pfc::PriorityMap;
@@ -179,11 +179,16 @@ fn of_port(port: PortRef, peer: End, link: &LinkNode, scenario: &Scenario) -> Op
         }
     }
     let input = input(port, peer, link, scenario);
-    if pause_may_lapse(&input) {
+    if let Some(lapse) = Lapse::of(&input) {
         let (poll_gap, rate) = (input.poll_gap, link.rate);
-        let what = format!(
-            "{name} polls every {poll_gap}, so a pause at {rate} may expire before its peer receives the refresh"
-        );
+        let what = if lapse.longest_poll_gap.is_none() {
+            let time = response_time(peer, link, scenario);
+            format!("the peer of {name} takes {time} to obey PFC, so a pause at {rate} may expire before its refresh")
+        } else {
+            format!(
+                "{name} polls every {poll_gap}, so a pause at {rate} may expire before its peer receives the refresh"
+            )
+        };
         return Some(Waiver::of(port.switch, what));
     }
     let needed = headroom(&input);
@@ -193,10 +198,67 @@ fn of_port(port: PortRef, peer: End, link: &LinkNode, scenario: &Scenario) -> Op
     };
     (has < needed.cells).then(|| {
         let bytes = |cells: Cells| -> Bytes { cells.to_bytes(config.buffer.cell) };
+        let causes = causes((port, has), peer, link, scenario, &input);
         let (has, needs) = (bytes(has), bytes(needed.cells));
+        let causes = if causes.is_empty() { String::new() } else { format!(": {}", causes.join("; ")) };
         let what = format!("{name} class {class} has {has} of headroom and needs {needs} for this cable and peer");
-        Waiver::of(port.switch, what)
+        Waiver::of(port.switch, what + &causes)
     })
+}
+
+/// Returns the settings of the switch's configuration that assume less than `input`, which is that of the scenario.
+/// Each is a clause that names the key and both values.
+fn causes(
+    (port, has): (PortRef, Cells),
+    peer: End,
+    link: &LinkNode,
+    scenario: &Scenario,
+    input: &HeadroomInput,
+) -> Vec<String> {
+    let config = &scenario.switches[port.switch].config;
+    let device = &config.devices[port.port];
+    let (promised, assumed) = (config.summary.small_packets, device.peer_response.map(|time| link.rate.bytes_in(time)));
+    let own = HeadroomInput {
+        cable: device.cable,
+        poll_gap: config.switch.poll_gap,
+        peer_response: assumed,
+        small_packets: promised,
+        ..*input
+    };
+    let (mut causes, own) = (Vec::new(), headroom(&own));
+    if has < own.cells {
+        causes.push(format!("`headroom` is below the {} that the configuration needs", own.total));
+    }
+    if input.cable > device.cable {
+        causes.push(format!("the cable has {}, and `cable` is {}", input.cable, device.cable));
+    }
+    let bytes = |response: Option<Bytes>| response.unwrap_or_else(|| standard_response(link.rate));
+    if bytes(input.peer_response) > bytes(assumed) {
+        let time = response_time(peer, link, scenario);
+        let assumed = device.peer_response.map_or_else(
+            || format!("left out: {} at {}", standard_response_time(link.rate), link.rate),
+            |time| time.to_string(),
+        );
+        causes.push(format!("the peer takes {time} to obey PFC, and `peer_response` is {assumed}"));
+    }
+    if input.poll_gap > config.switch.poll_gap {
+        causes.push(format!("polls are {} apart, and `poll_gap` is {}", input.poll_gap, config.switch.poll_gap));
+    }
+    if input.small_packets.percent() > promised.percent() {
+        causes.push(format!("a lossless flow has small packets, and `small_packets` is {promised}"));
+    }
+    causes
+}
+
+/// Returns the time that `peer` takes to obey PFC.
+fn response_time(peer: End, link: &LinkNode, scenario: &Scenario) -> Nanos {
+    let response = response_ps(peer, link, scenario).map(|ps| Nanos(ps.div_ceil(PS)));
+    response.unwrap_or_else(|| standard_response_time(link.rate))
+}
+
+/// Returns the longest time that the standard allows at this rate.
+fn standard_response_time(rate: BitRate) -> Nanos {
+    Nanos(standard_response_ps(rate).div_ceil(PS))
 }
 
 /// Returns the priorities whose pauses `port` obeys.
@@ -307,5 +369,53 @@ fn response_ps(peer: End, link: &LinkNode, scenario: &Scenario) -> Option<u64> {
             };
             Some((poll + PACING_SLACK.0) * PS)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sim::scenario::{Options, parse};
+
+    /// The reasons of a switch `tor` with these keys of its ports, and hosts with these keys.
+    fn reasons(port: &str, host: &str) -> Vec<String> {
+        reasons_with("", port, host)
+    }
+
+    /// The reasons with further keys of the configuration.
+    fn reasons_with(keys: &str, port: &str, host: &str) -> Vec<String> {
+        let text = format!(
+            "duration: 100us\nswitches:\n  - name: tor\n    config:\n      preset: roce\n      {keys}\n      \
+             ports: [{{name: p*, count: 2, speed: 10G{port}}}]\n\
+             hosts: [{{name: h*, count: 2, at: tor.p*{host}}}]\nflows: [{{from: h1, to: h2, frame: 1500}}]\n"
+        );
+        let scenario = parse("x.yaml", &text, None, &Options::default()).unwrap().remove(0).1;
+        waivers(&scenario).into_iter().map(|waiver| waiver.what).collect()
+    }
+
+    #[test]
+    fn slow_peer_is_named_as_the_cause_with_its_key() {
+        assert_eq!(reasons("", ""), [""; 0]);
+        assert_eq!(reasons(", peer_response: 50us", ", response: 50us"), [""; 0]);
+        let of = |port, host| reasons(port, host).remove(0);
+        let cause = |text: String| text.split_once("cable and peer: ").map(|(_, cause)| cause.to_owned()).unwrap();
+        assert_eq!(
+            cause(of(", peer_response: 5us", ", response: 50us")),
+            "the peer takes 50us to obey PFC, and `peer_response` is 5us"
+        );
+        assert_eq!(
+            cause(of("", ", response: 50us")),
+            "the peer takes 50us to obey PFC, and `peer_response` is left out: 3.07us at 10G"
+        );
+        // The cable is another cause, and both are named.
+        assert_eq!(
+            cause(of(", peer_response: 5us", ", response: 50us, length: 300m")),
+            "the cable has 300m, and `cable` is 3m; the peer takes 50us to obey PFC, and `peer_response` is 5us"
+        );
+        // Headroom that is written may be too little for the configuration itself.
+        let given = reasons_with("classes: {3: {headroom: 20kB}}", "", "");
+        assert!(given[0].contains("cable and peer: `headroom` is below the 13"), "{given:?}");
+        let lapse = of(", peer_response: 1ms", ", response: 5ms");
+        assert_eq!(lapse, "the peer of tor.p1 takes 5ms to obey PFC, so a pause at 10G may expire before its refresh");
     }
 }
