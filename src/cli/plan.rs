@@ -38,6 +38,7 @@ fn write_plan(config: &Config, out: &mut impl Write) -> fmt::Result {
         .iter()
         .chain(&roce(switch))
         .chain(&max_rates(switch))
+        .chain(&words::mechanisms(switch))
         .try_for_each(|line| writeln!(out, "{line}"))?;
     summary(config).iter().try_for_each(|line| writeln!(out, "{line}"))?;
     writeln!(out)?;

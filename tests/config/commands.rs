@@ -66,7 +66,8 @@ preset: roce
 ports:
   - {name: p1, device: net_tap0, speed: 10G, reserve: {lossless: 20kB}, vlan: {tagged: [7]}, rewrite: [dscp, pcp]}
   - {name: p2, device: net_tap1, speed: 10G, maps: {dscp: {46-47: 1}}, pfc: asymmetric, backlog_mark: off}
-buffer: {headroom: dynamic}
+buffer: {headroom: dynamic, queue_policy: abm}
+classes: {3: {qcn: on, telemetry: hpcc}}
 maps: {tc_to_dscp: {3: 26}, tc_to_pcp: {3: 3}}
 lcores: {dataplane: [1, 2]}
 ";
@@ -81,6 +82,9 @@ lcores: {dataplane: [1, 2]}
         "lossless 19.7KiB",
         "headroom, dynamic",
         "port p2, unlike port p1: DSCP 46-47 to class 1",
+        "\nqueue policy {policy: abm, interval: 25us, congested: 20KiB} for queues 0-2,4-7\n",
+        "\ntelemetry hpcc: notes in marked RoCE packets of queue 3\n",
+        "\nQCN in queue 3: set point ",
     ];
     for part in parts {
         assert!(stdout.contains(part), "{part} is missing:\n{stdout}");

@@ -442,3 +442,20 @@ fn mmu_without_inputs_of_hpcc_or_with_an_unknown_rule_is_refused() {
     let (code, _, stderr) = sim(dir.path(), &["--hpcc", "c.txt", "--mmu", "xon"]);
     assert!(code == 2 && stderr.contains("`xon` is not a rule of HPCC's simulator"), "{stderr}");
 }
+
+#[test]
+fn table_of_a_run_names_mechanisms_in_force_and_shows_the_pool_of_reverie_once() {
+    let text = STAR.replace("preset: roce,", "preset: roce, classes: {3: {telemetry: hpcc, qcn: on}},");
+    let plain = fine(STAR, &[]);
+    assert!(!plain.contains("in force") && !plain.contains("same pool"), "{plain}");
+    let table = fine(&text.replace("    poll:", "    mmu: reverie\n    poll:"), &[]);
+    for line in [
+        "\nin force at tor: mmu reverie: filtered limits, and one pool for lossless and lossy classes\n",
+        "\nin force at tor: telemetry hpcc: notes in marked RoCE packets of queue 3\n",
+        "\nin force at tor: QCN in queue 3: set point 25.39KiB, weight 2, sample 146.48KiB\n",
+    ] {
+        assert!(table.contains(line), "{line} is missing:\n{table}");
+    }
+    let row = table.lines().find(|line| line.starts_with("tor ")).unwrap_or_default();
+    assert!(row.contains("  same pool   -  "), "{table}");
+}

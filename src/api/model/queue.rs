@@ -37,6 +37,12 @@ pub struct Queue {
     pub static_limit_bytes: Option<u64>,
     /// Current limit; null if there is none.
     pub limit_bytes: Option<u64>,
+    /// Whether ABM lowers its limit with its drain rate.
+    pub abm: bool,
+    /// Whether the switch notes its depth in marked RoCE packets, for HPCC and PowerTCP.
+    pub telemetry: bool,
+    /// Depth at which QCN holds it; null if it is no congestion point.
+    pub qcn_set_point_bytes: Option<u64>,
     /// Bytes in the queue.
     pub depth_bytes: u64,
     /// The most bytes that ever were in the queue.
@@ -81,6 +87,9 @@ impl Queue {
             alpha,
             static_limit_bytes: fixed.map(|cells| look.size(cells)),
             limit_bytes: limit.map(|limit| look.size(look.limit(limit, false))),
+            abm: spec.limit.is_some_and(|limit| limit.abm),
+            telemetry: switch.telemetry_queues.contains(queue),
+            qcn_set_point_bytes: switch.congestion_points[queue].map(|point| point.set_point.0),
             depth_bytes: look.bytes(counters.queue_cells[queue]),
             depth_highest_bytes: look.bytes(counters.queue_highest_cells[queue]),
             sent_frames: counters.tx_frames[queue],

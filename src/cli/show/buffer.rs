@@ -121,6 +121,10 @@ pub fn queues(looks: &Looks<'_>) -> String {
         ("highest", Right),
         ("sent", Right),
         ("marked", Right),
+        ("policy", Left),
+        ("telemetry", Left),
+        ("QCN at", Right),
+        ("messages", Right),
         ("now", Left),
     ]);
     for queue in looks.state().queues.iter().filter(|queue| queue.sent_frames > 0 || queue.depth_highest_bytes > 0) {
@@ -137,6 +141,13 @@ pub fn queues(looks: &Looks<'_>) -> String {
             bytes(queue.depth_highest_bytes),
             count(grown(queue.sent_frames, before.map(|queue| queue.sent_frames))),
             count(grown(queue.ecn_marked_frames, before.map(|queue| queue.ecn_marked_frames))),
+            if queue.abm { "abm" } else { NONE }.to_owned(),
+            if queue.telemetry { "hpcc" } else { NONE }.to_owned(),
+            some_bytes(queue.qcn_set_point_bytes),
+            count(grown(
+                queue.qcn_made_messages.unwrap_or(0),
+                before.map(|queue| queue.qcn_made_messages.unwrap_or(0)),
+            )),
             if queue.paused { "paused" } else { NONE }.to_owned(),
         ]);
     }
@@ -147,6 +158,35 @@ pub fn queues(looks: &Looks<'_>) -> String {
         Some((_, seconds)) => format!("sent and marked in the last {seconds:.1}s"),
         None => super::cells::since(looks.state().at_ns),
     };
-    let text = table.without_idle(&["at most", "alpha", "limit", "marked", "now"], NONE).to_string();
+    let seldom = ["at most", "alpha", "limit", "marked", "policy", "telemetry", "QCN at", "messages", "now"];
+    let text = table.without_idle(&seldom, NONE).to_string();
     format!("{text}(* lossless: without a limit; unused queues are not shown; {over})\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use holdfast::api::model::State;
+
+    use super::super::Seen;
+    use super::*;
+
+    #[test]
+    fn queues_show_abm_telemetry_and_qcn_only_if_a_queue_has_them() {
+        let shown = |queue: Queue| {
+            let queue = Queue { port: "p1".to_owned(), queue: 3, sent_frames: 5, ..queue };
+            let state = State { queues: vec![queue], ..State::default() };
+            queues(&Looks { before: None, now: &Seen { json: serde_json::Value::Null, state } })
+        };
+        assert!(shown(Queue::default()).starts_with("port  queue  serves  depth  highest  sent\n"));
+        let text = shown(Queue {
+            abm: true,
+            telemetry: true,
+            qcn_set_point_bytes: Some(26_000),
+            qcn_made_messages: Some(7),
+            ..Queue::default()
+        });
+        let rows: Vec<&str> = text.lines().collect();
+        assert_eq!(rows[0], "port  queue  serves  depth  highest  sent  policy  telemetry    QCN at  messages");
+        assert!(rows[1].ends_with("   5  abm     hpcc       25.39KiB         7"), "{text}");
+    }
 }

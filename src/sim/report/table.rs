@@ -5,12 +5,13 @@ use std::fmt::Write as _;
 use super::group::{Group, groups};
 use super::show::{NOTHING, cells, class, picoseconds, quantiles, share, span};
 use super::{verdict, workloads};
+use crate::config::words;
 use crate::dataplane::DropReason;
 use crate::sim::outcome::{ClassOutcome, Outcome, PortOutcome};
 use crate::sim::spec::{End, PortRef, Scenario};
-use crate::stats::format::{gigabits, grouped};
+use crate::stats::format::{gigabits, grouped, some_of};
 use crate::stats::table::{Align, Table};
-use crate::units::Bytes;
+use crate::units::{Bytes, Cells};
 
 use Align::{Left, Right};
 
@@ -23,7 +24,7 @@ const MOST_FLOWS: usize = 16;
 pub fn table(scenario: &Scenario, outcome: &Outcome, all: bool) -> String {
     let most = if all { usize::MAX } else { MOST_FLOWS };
     let groups = groups(scenario, outcome, most);
-    let mut text = head(scenario, outcome);
+    let mut text = head(scenario, outcome) + &mechanisms(scenario);
     if !scenario.flows.is_empty() || scenario.workloads.is_empty() {
         let _ = write!(text, "\n{}", flows(&groups));
     }
@@ -52,6 +53,23 @@ fn head(scenario: &Scenario, outcome: &Outcome) -> String {
     let (time, sending) = (picoseconds(outcome.end_ps), picoseconds(outcome.sending_ps));
     let events = grouped(outcome.events);
     format!("{}: {time} of simulated time, {sending} of it sending; {events} events\n", scenario.title())
+}
+
+/// Most switches that a line names.
+const MOST_NAMES: usize = 4;
+
+/// Returns a line for each mechanism beyond thresholds, PFC and ECN that is in force, with its switches.
+fn mechanisms(scenario: &Scenario) -> String {
+    let mut found: Vec<(String, Vec<&str>)> = Vec::new();
+    for node in &scenario.switches {
+        for line in words::mechanisms(&node.config.switch) {
+            match found.iter_mut().find(|(known, _)| *known == line) {
+                Some((_, names)) => names.push(&node.name),
+                None => found.push((line, vec![&node.name])),
+            }
+        }
+    }
+    found.iter().map(|(line, names)| format!("in force at {}: {line}\n", some_of(names, MOST_NAMES))).collect()
 }
 
 fn flows(groups: &[Group]) -> Table {
@@ -236,9 +254,13 @@ fn switches(scenario: &Scenario, outcome: &Outcome) -> Table {
     ]);
     for (node, switch) in scenario.switches.iter().zip(&outcome.switches) {
         let plan = &node.config.switch.buffer;
-        let [lossy, lossless] = switch.shared_highest_cells.map(|used| cells(used, plan.cell));
-        let [lossless_size, lossy_size] =
-            [plan.lossless_shared, plan.lossy_shared].map(|all| all.to_bytes(plan.cell).to_string());
+        let [mut lossy, lossless] = switch.shared_highest_cells.map(|used| cells(used, plan.cell));
+        let size = |all: Cells| all.to_bytes(plan.cell).to_string();
+        let (lossless_size, mut lossy_size) = (size(plan.lossless_shared), size(plan.lossy_shared));
+        if node.config.switch.reverie {
+            // The counts of both kinds are those of the one pool.
+            (lossy, lossy_size) = ("same pool".to_owned(), NOTHING.to_owned());
+        }
         let headroom = cells(switch.headroom_pool_highest_cells, plan.cell);
         let sum = |of: fn(&PortOutcome) -> u64| grouped(switch.ports.iter().map(of).sum());
         table.row([
