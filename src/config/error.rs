@@ -3,6 +3,8 @@
 use std::collections::HashSet;
 use std::fmt;
 
+use super::model::EcnOrder;
+
 /// Most errors that are shown at once; a longer list usually has one cause.
 const SHOWN: usize = 20;
 
@@ -47,6 +49,56 @@ impl fmt::Display for ConfigError {
             write!(f, " {}:", self.path)?;
         }
         write!(f, " {}", self.message)
+    }
+}
+
+/// A setting that works, but probably not as intended.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Warning {
+    /// Place, key and sentence, like those of an error.
+    pub note: ConfigError,
+    /// The subject, for readers of formats with keys of their own.
+    pub subject: Subject,
+    /// The first variant of a scenario that has it; `None`: every variant has it.
+    pub variant: Option<String>,
+}
+
+/// Subjects of warnings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Subject {
+    /// One that needs no other words in any format.
+    Other,
+    /// ECN of a class may mark only after XOFF: kmin of its queue, the number of ports, and the depth below which it is
+    /// sure to mark before.
+    LateEcn(EcnOrder, u64),
+}
+
+impl Warning {
+    /// A warning about a place in a file without YAML, or about the whole file.
+    pub(crate) fn of_text(source: &str, place: Option<Place>, message: String) -> Self {
+        Self::from(ConfigError { source: source.to_owned(), place, path: String::new(), message })
+    }
+
+    /// Returns a key that warnings share if they differ only in places, numbers and variants.
+    #[must_use]
+    pub fn kind(&self) -> (String, String, String) {
+        let of = |text: &str| text.chars().filter(|c| !c.is_ascii_digit()).collect();
+        (of(&self.note.source), of(&self.note.path), of(&self.note.message))
+    }
+}
+
+impl From<ConfigError> for Warning {
+    fn from(note: ConfigError) -> Self {
+        Self { note, subject: Subject::Other, variant: None }
+    }
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.variant {
+            None => self.note.fmt(f),
+            Some(variant) => write!(f, "{} (in variant `{variant}`)", self.note),
+        }
     }
 }
 

@@ -28,7 +28,7 @@ pub(crate) mod yaml;
 
 use std::path::Path;
 
-pub use error::{ConfigError, ConfigErrors, Place};
+pub use error::{ConfigError, ConfigErrors, Place, Subject, Warning};
 pub use model::{
     ApiConfig, BufferSummary, Config, DeviceKind, EalConfig, EcnOrder, HostsLcore, IdleConfig, IdleWait, LcoreConfig,
     MemoryMode, PortDevice, RouterDefaults,
@@ -110,7 +110,7 @@ fn check(source: &str, text: &str, overrides: &Overrides) -> Result<Config, Conf
     }
     let report = Report::new(source);
     let config = build(&Item::root(&root, &report), overrides);
-    let warnings = report.finish()?;
+    let warnings = report.finish()?.iter().map(Warning::to_string).collect();
     match config {
         Some(config) => Ok(Config { warnings, text: text.to_owned(), ..config }),
         // Not reached: every omission reports an error. Still, no user input may cause a panic.

@@ -112,7 +112,7 @@ pub struct BufferSummary {
 }
 
 /// Whether a class is marked before it is paused.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct EcnOrder {
     /// The class whose settings the queue has.
     pub class: u8,

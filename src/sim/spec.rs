@@ -4,7 +4,7 @@
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
-use crate::config::Config;
+use crate::config::{Config, Warning};
 use crate::hosts::FlowKind;
 use crate::sets::ClassSet;
 use crate::units::{BitRate, Bytes, Length, Nanos};
@@ -61,7 +61,7 @@ pub struct Scenario {
     /// columns.
     pub columns: Vec<String>,
     /// Warnings about valid but probably unintended settings, each with file, line and key.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Warning>,
 }
 
 impl Scenario {

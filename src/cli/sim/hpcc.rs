@@ -45,7 +45,7 @@ pub fn run(args: &Args, config: &Path) -> Result<(), Failure> {
     for (key, path) in prepared.output_paths() {
         claims.write(path, key)?;
     }
-    warnings::print(prepared.scenario.warnings.iter().map(String::as_str), args.all);
+    warnings::print(prepared.scenario.warnings.iter(), args.all);
     if let Some(dir) = &args.plots {
         files::make_dir(dir)?;
     }
@@ -60,8 +60,7 @@ pub fn run(args: &Args, config: &Path) -> Result<(), Failure> {
     progress.finish();
     if outcome.pauses_left_out > 0 {
         let left_out = outcome.pauses_left_out;
-        let warning = format!("the file of pauses lacks {left_out} pauses, which were too many to keep");
-        warnings::print(std::iter::once(warning.as_str()), true);
+        warnings::print_line(&format!("the file of pauses lacks {left_out} pauses, which were too many to keep"));
     }
     let outputs = prepared.outputs(&outcome);
     for (path, text) in [&outputs.fct, &outputs.pfc].into_iter().chain(&outputs.qlen) {

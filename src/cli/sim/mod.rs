@@ -266,7 +266,7 @@ fn scenario(args: &Args, path: &Path, shard: Option<(Shard, &Path)>) -> Result<(
     let share = |(shard, results)| share(args, path, &written, &mut scenarios, shard, results);
     let writer = shard.map(share).transpose()?;
     let warnings = scenarios.iter().flat_map(|(_, scenario)| &scenario.warnings);
-    warnings::print(warnings.map(String::as_str), args.all);
+    warnings::print(warnings, args.all);
     let runs = run(args, scenarios, &mut claims)?;
     if let Some(writer) = writer {
         return print(&writer.write(part(args, &written, &columns, &runs))?);

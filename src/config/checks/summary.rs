@@ -1,6 +1,7 @@
 //! The consequences of the division of the buffer: how many lossless classes fit, and whether ECN marks before XOFF is
 //! sent.
 
+use crate::config::error::Subject;
 use crate::config::model::{BufferSummary, EcnOrder};
 use crate::config::sections::buffer::{self, Buffer, Plan};
 use crate::config::sections::classes::Class;
@@ -29,11 +30,15 @@ pub fn read(
             Some(Threshold::Static(_)) => "limit",
             _ => "alpha",
         };
-        class.item.as_ref().unwrap_or(buffer.item()).warn(format!(
+        let subject = Subject::LateEcn(*order, senders);
+        class.item.as_ref().unwrap_or(buffer.item()).warn_of(
+            subject,
+            format!(
             "ECN of class {} starts to mark at {} (kmin), but with {senders} ports it is sure to mark before XOFF only \
              below {}; lower kmin, raise {raise} or enlarge the buffer",
             order.class, order.kmin, order.xoff
-        ));
+        ),
+        );
     }
     warn_of_idle_points(buffer, plan, classes, maps, senders);
     BufferSummary {

@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use super::{Node, Shape};
-use crate::config::error::{ConfigError, ConfigErrors};
+use crate::config::error::{ConfigError, ConfigErrors, Subject, Warning};
 
 /// Characters of a wrong value that an error repeats at most.
 const SHOWN_CHARS: usize = 60;
@@ -18,7 +18,7 @@ const LISTED: usize = 12;
 pub struct Report {
     source: String,
     errors: RefCell<Vec<ConfigError>>,
-    warnings: RefCell<Vec<ConfigError>>,
+    warnings: RefCell<Vec<Warning>>,
 }
 
 impl Report {
@@ -46,15 +46,15 @@ impl Report {
         self.errors.borrow_mut().extend(errors.iter().cloned());
     }
 
-    /// Returns the errors if there are any, otherwise the warnings as text.
-    pub fn finish(self) -> Result<Vec<String>, ConfigErrors> {
+    /// Returns the errors if there are any, otherwise the warnings.
+    pub fn finish(self) -> Result<Vec<Warning>, ConfigErrors> {
         let errors = self.errors.into_inner();
         if !errors.is_empty() {
             return Err(ConfigErrors::new(errors));
         }
         let mut warnings = self.warnings.into_inner();
-        warnings.sort_by(|a, b| (&a.source, a.place).cmp(&(&b.source, b.place)));
-        Ok(warnings.iter().map(ConfigError::to_string).collect())
+        warnings.sort_by(|a, b| (&a.note.source, a.note.place).cmp(&(&b.note.source, b.note.place)));
+        Ok(warnings)
     }
 }
 
@@ -97,7 +97,12 @@ impl<'a> Item<'a> {
 
     /// Reports a setting that works, but probably not as intended.
     pub fn warn(&self, message: impl fmt::Display) {
-        self.report.warnings.borrow_mut().push(self.note(message));
+        self.warn_of(Subject::Other, message);
+    }
+
+    /// Reports such a setting with its subject.
+    pub fn warn_of(&self, subject: Subject, message: impl fmt::Display) {
+        self.report.warnings.borrow_mut().push(Warning { subject, ..self.note(message).into() });
     }
 
     /// Reports an error and returns `None`.
@@ -238,7 +243,7 @@ impl<'a> Item<'a> {
         self.fields_beside(keys, "", &[])
     }
 
-    /// As [`Item::fields`]. The error about a key of the mapping under `inner`, one of `inner_keys`, names its place.
+    /// Reads fields like [`Item::fields`]. The error about a key of the mapping under `inner`, one of `inner_keys`, names its place.
     pub fn fields_beside(&self, keys: &'static [&'static str], inner: &str, inner_keys: &[&str]) -> Option<Fields<'a>> {
         let entries = self.entries(&format!("keys such as `{}:`", keys.first().copied().unwrap_or_default()))?;
         for (key, value) in &entries {

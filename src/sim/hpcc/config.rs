@@ -1,6 +1,6 @@
 //! The configuration: a line for each key.
 
-use crate::config::error::{ConfigErrors, Place};
+use crate::config::error::{ConfigErrors, Place, Warning};
 use crate::config::yaml::read::nearest;
 use crate::sim::tokens::Words;
 use crate::units::BitRate;
@@ -148,7 +148,7 @@ const IGNORED: &[(&str, Ignored)] = &[
 ];
 
 /// Reads a configuration. Returns warnings about keys whose value has no effect.
-pub fn parse(source: &str, text: &str) -> Result<(Settings, Vec<String>), ConfigErrors> {
+pub fn parse(source: &str, text: &str) -> Result<(Settings, Vec<Warning>), ConfigErrors> {
     let mut settings = Settings { source: source.to_owned(), ..Settings::default() };
     let (mut warnings, mut maps) = (Vec::new(), Maps::default());
     for (number, line) in text.lines().enumerate() {
@@ -165,7 +165,7 @@ pub fn parse(source: &str, text: &str) -> Result<(Settings, Vec<String>), Config
                 }
                 Ignored::Silently | Ignored::RunsAs(_) => continue,
             };
-            warnings.push(format!("{source}:{}: {warning}", key.place.line));
+            warnings.push(Warning::of_text(source, Some(key.place), warning));
             continue;
         }
         read_key((key.text, key.place), &mut words, &mut settings, &mut maps)?;

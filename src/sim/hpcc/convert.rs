@@ -11,7 +11,8 @@ use super::flows::FlowLine;
 use super::path::BaseTimes;
 use super::topology::Topology;
 use super::{Inputs, MmuSizes, Prepared, qlen, sizes};
-use crate::config::error::{ConfigError, ConfigErrors};
+use crate::config::error::{ConfigError, ConfigErrors, Subject, Warning};
+use crate::config::model::EcnOrder;
 use crate::hosts::FlowKind;
 use crate::mmu::HpccRules;
 use crate::sets::MAX_PORTS;
@@ -52,7 +53,7 @@ pub fn prepare(inputs: Inputs, seed: Option<u64>, mmu: (HpccRules, MmuSizes)) ->
     let text = plan.text(epoch_ns, seed);
     let mut scenarios = scenario::parse(&settings.source, &text, None, &Options::default()).map_err(without_places)?;
     let (_, mut scenario) = scenarios.remove(0);
-    scenario.warnings.iter_mut().for_each(|warning| *warning = in_words_of_hpcc(&settings.source, warning));
+    scenario.warnings.iter_mut().for_each(in_words_of_hpcc);
     plan.give_rules(&mut scenario, mmu)?;
     scenario.most_events = u64::MAX;
     scenario.warnings.splice(0..0, warnings.into_iter().chain(plan.warnings.clone()).chain(too_long));
@@ -78,19 +79,19 @@ fn without_places(errors: ConfigErrors) -> ConfigErrors {
 }
 
 /// Says a warning about the scenario's text in the words of the configuration, and without the place in that text.
-fn in_words_of_hpcc(source: &str, warning: &str) -> String {
-    let rest = warning.strip_prefix(source).unwrap_or(warning);
-    let rest = rest.trim_start_matches(|c: char| c == ':' || c.is_ascii_digit());
-    let said = rest.replace("(kmin)", "(KMIN_MAP)").replace(LOWER_KMIN, "lower KMIN_MAP or raise BUFFER_SIZE");
-    format!("{source}:{said}")
+fn in_words_of_hpcc(warning: &mut Warning) {
+    warning.note.place = None;
+    if let Subject::LateEcn(EcnOrder { class, kmin, xoff }, ports) = warning.subject {
+        warning.note.message = format!(
+            "ECN of class {class} starts to mark at {kmin} (KMIN_MAP), but with {ports} ports it is sure to mark before \
+             XOFF only below {xoff}; lower KMIN_MAP or raise BUFFER_SIZE"
+        );
+    }
 }
-
-/// The remedy of a warning about ECN in configurations.
-const LOWER_KMIN: &str = "lower kmin, raise alpha or enlarge the buffer";
 
 /// Checks that a path leads from the source of each flow to its destination. Returns a warning if notes of telemetry
 /// have no room for the switches of one.
-fn check_paths(settings: &Settings, flows: &[FlowLine], times: &BaseTimes) -> Result<Option<String>, ConfigErrors> {
+fn check_paths(settings: &Settings, flows: &[FlowLine], times: &BaseTimes) -> Result<Option<Warning>, ConfigErrors> {
     let mut most = 0;
     for FlowLine { src, dst, .. } in flows {
         let Some(base) = times.of(*src, *dst) else {
@@ -101,8 +102,9 @@ fn check_paths(settings: &Settings, flows: &[FlowLine], times: &BaseTimes) -> Re
     }
     let is_long = settings.cc_mode == CcMode::Hpcc && most > inband::HOPS;
     Ok(is_long.then(|| {
-        let (topology, hops) = (&settings.topology, inband::HOPS);
-        format!("{topology}: a flow passes {most} switches, and notes of {hops} fit a packet; nothing slows it down")
+        let message =
+            format!("a flow passes {most} switches, and notes of {} fit a packet; nothing slows it down", inband::HOPS);
+        Warning::of_text(&settings.topology, None, message)
     }))
 }
 
@@ -115,7 +117,7 @@ struct Plan<'a> {
     switches: Vec<usize>,
     /// By switch, its links with the node at the other end, in the order of ports.
     ports: HashMap<usize, Vec<(usize, usize)>>,
-    warnings: Vec<String>,
+    warnings: Vec<Warning>,
 }
 
 impl<'a> Plan<'a> {
@@ -135,10 +137,9 @@ impl<'a> Plan<'a> {
             // Idle hosts change nothing but the sum of headrooms.
             plan.connect(&|node| used.contains(&node));
             let left_out = topology.hosts().count() - plan.hosts.len();
-            plan.warnings.push(format!(
-                "{}: a switch has more than {MAX_PORTS} ports; {left_out} hosts without flows are left out",
-                settings.topology
-            ));
+            let message =
+                format!("a switch has more than {MAX_PORTS} ports; {left_out} hosts without flows are left out");
+            plan.warnings.push(Warning::of_text(&settings.topology, None, message));
         }
         plan.check_ecn()?;
         let large = plan.ports.iter().filter(|(_, ports)| ports.len() > MAX_PORTS).map(|(node, _)| *node).min();

@@ -1,7 +1,7 @@
 //! The flows: their number, then `src dst pg dport bytes start` for each, ordered by start.
 
 use super::topology::Topology;
-use crate::config::error::ConfigErrors;
+use crate::config::error::{ConfigErrors, Warning};
 use crate::sim::tokens::Words;
 
 /// A flow.
@@ -22,7 +22,7 @@ const MOST: usize = 1 << 22;
 const LARGEST: u64 = 1 << 40;
 
 /// Reads the flows between hosts of `topology`. Lines beyond their number are ignored, as by ns-3, with a warning.
-pub fn parse(source: &str, text: &str, topology: &Topology) -> Result<(Vec<FlowLine>, Option<String>), ConfigErrors> {
+pub fn parse(source: &str, text: &str, topology: &Topology) -> Result<(Vec<FlowLine>, Option<Warning>), ConfigErrors> {
     let mut words = Words::new(source, text, 1);
     let word = words.word("a number of flows")?;
     let count = word.text.parse().ok().filter(|&count: &usize| (1..=MOST).contains(&count));
@@ -59,10 +59,8 @@ pub fn parse(source: &str, text: &str, topology: &Topology) -> Result<(Vec<FlowL
         flows.push(FlowLine { src, dst, group, dst_port, bytes, start_ns });
     }
     let ignored = words.next().map(|word| {
-        format!(
-            "{source}:{}: the first line states {count} flows; this line and those after it have no effect",
-            word.place.line
-        )
+        let message = format!("the first line states {count} flows; this line and those after it have no effect");
+        Warning::of_text(source, Some(word.place), message)
     });
     Ok((flows, ignored))
 }

@@ -25,7 +25,7 @@ use self::flows::FlowLine;
 use self::path::BaseTimes;
 use self::topology::Topology;
 use super::spec::Scenario;
-use crate::config::error::ConfigErrors;
+use crate::config::error::{ConfigErrors, Warning};
 use crate::config::overrides::{read_text, read_text_up_to};
 use crate::mmu::HpccRules;
 
@@ -43,7 +43,7 @@ pub struct Inputs {
     /// The files that were read beside the configuration.
     files: Vec<PathBuf>,
     /// Warnings about keys without effect.
-    warnings: Vec<String>,
+    warnings: Vec<Warning>,
 }
 
 /// A run that is ready: its scenario, and what the outputs need to know of the inputs.

@@ -156,7 +156,13 @@ fn switch_with_too_many_ports_keeps_the_hosts_that_have_flows() {
     let topology = format!("71 1 70\n0\n{links}");
     let prepared = inputs(CONFIG, &topology, "1\n2 69 3 100 1000 2\n").unwrap().prepare(None, NO_RULES).unwrap();
     assert_eq!(prepared.scenario.hosts.len(), 2);
-    assert!(prepared.scenario.warnings.iter().any(|warning| warning.contains("68 hosts without flows are left out")));
+    assert!(
+        prepared
+            .scenario
+            .warnings
+            .iter()
+            .any(|warning| warning.to_string().contains("68 hosts without flows are left out"))
+    );
     let all: String = (2..=70).map(|host| format!("{host} 1 3 100 1000 2\n")).collect();
     assert_eq!(
         error(CONFIG, &topology, &format!("69\n{all}")),
@@ -246,15 +252,15 @@ fn flow_before_time_zero_is_refused_and_flows_beyond_the_number_are_named() {
     );
     let topology = topology::parse("t.txt", TOPOLOGY).unwrap();
     let (_, warning) = flows::parse("f.txt", FLOWS, &topology).unwrap();
-    let expected = "f.txt:5: the first line states 3 flows; this line and those after it have no effect";
-    assert_eq!(warning.as_deref(), Some(expected));
+    let expected = "f.txt:5:1: the first line states 3 flows; this line and those after it have no effect";
+    assert_eq!(warning.map(|warning| warning.to_string()).as_deref(), Some(expected));
 }
 
 #[test]
 fn warnings_are_in_the_words_of_the_configuration() {
     let config = CONFIG.replace("BUFFER_SIZE 32", "BUFFER_SIZE 4");
     let warnings = prepared(&config).scenario.warnings;
-    let ecn = warnings.iter().find(|warning| warning.contains("KMIN_MAP")).unwrap();
+    let ecn = warnings.iter().map(Warning::to_string).find(|warning| warning.contains("KMIN_MAP")).unwrap();
     assert!(ecn.starts_with("c.txt: switches[0].config.classes.3: ECN of class 3 starts to mark at "), "{ecn}");
     assert!(ecn.ends_with("; lower KMIN_MAP or raise BUFFER_SIZE"), "{ecn}");
 }
@@ -293,8 +299,11 @@ fn keys_without_effect_are_named() {
     let config = format!("{CONFIG}FAST_REACT 0\nRATE_BOUND 1\nTRACE_FILE mix/q.txt\nINT_MULTI 4\n");
     let (_, warnings) = config::parse("c.txt", &config).unwrap();
     assert_eq!(
-        warnings,
-        ["c.txt:18: FAST_REACT has no effect here; the run is as with 1", "c.txt:20: TRACE_FILE has no effect here"]
+        warnings.iter().map(Warning::to_string).collect::<Vec<_>>(),
+        [
+            "c.txt:18:1: FAST_REACT has no effect here; the run is as with 1",
+            "c.txt:20:1: TRACE_FILE has no effect here"
+        ]
     );
 }
 

@@ -42,7 +42,7 @@ use crate::config::overrides::check_len;
 use crate::config::yaml::Shape;
 use crate::config::yaml::names::{self, Unique};
 use crate::config::yaml::read::{Item, Report};
-use crate::config::{self};
+use crate::config::{self, Warning};
 use crate::units::Nanos;
 
 const KEYS: &[&str] = &[
@@ -143,7 +143,7 @@ pub fn parse(
 
 /// Names the first variant in each warning that not every variant has.
 fn name_variants(scenarios: &mut [(String, Scenario)]) {
-    let mut found: HashMap<String, (usize, String)> = HashMap::new();
+    let mut found: HashMap<Warning, (usize, String)> = HashMap::new();
     for (name, scenario) in scenarios.iter() {
         for warning in &scenario.warnings {
             found.entry(warning.clone()).or_insert_with(|| (0, name.clone())).0 += 1;
@@ -151,10 +151,8 @@ fn name_variants(scenarios: &mut [(String, Scenario)]) {
     }
     let variants = scenarios.len();
     for warning in scenarios.iter_mut().flat_map(|(_, scenario)| &mut scenario.warnings) {
-        let (count, first) = &found[warning.as_str()];
-        if *count < variants {
-            *warning += &format!(" (in variant `{first}`)");
-        }
+        let (count, first) = &found[warning];
+        warning.variant = (*count < variants).then(|| first.clone());
     }
 }
 
@@ -179,7 +177,7 @@ fn parts_of(scenario: &Scenario) -> usize {
 }
 
 /// Removes duplicate warnings: two switches may share one file.
-fn once(warnings: Vec<String>) -> Vec<String> {
+fn once(warnings: Vec<Warning>) -> Vec<Warning> {
     let mut seen = HashSet::new();
     warnings.into_iter().filter(|warning| seen.insert(warning.clone())).collect()
 }
