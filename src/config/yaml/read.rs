@@ -243,7 +243,8 @@ impl<'a> Item<'a> {
         self.fields_beside(keys, "", &[])
     }
 
-    /// Reads fields like [`Item::fields`]. The error about a key of the mapping under `inner`, one of `inner_keys`, names its place.
+    /// Reads fields like [`Item::fields`]. The error about a key of the mapping `inner`, one of `inner_keys`, names the
+    /// place where it belongs.
     pub fn fields_beside(&self, keys: &'static [&'static str], inner: &str, inner_keys: &[&str]) -> Option<Fields<'a>> {
         let entries = self.entries(&format!("keys such as `{}:`", keys.first().copied().unwrap_or_default()))?;
         for (key, value) in &entries {

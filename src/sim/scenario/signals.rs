@@ -17,7 +17,7 @@ const MOST_NAMES: usize = 8;
 /// A signal of a queue, and its key in `classes`.
 struct Signal {
     key: &'static str,
-    /// What a switch without it lacks.
+    /// Words for a switch that does not give it.
     lack: &'static str,
     is_given: fn(&SwitchSpec, usize) -> bool,
 }
