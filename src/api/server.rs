@@ -20,7 +20,7 @@ use super::answer::{
 use super::events::EventLog;
 use super::fdb::{FdbReader, Silent, Source};
 use super::model::{
-    Advice, Buffers, Class, Dropped, Ecn, Flow, Group, Host, Lcore, Look, Pfc, Port, Queue, ReloadOutcome,
+    Advice, Buffers, Class, Dropped, Ecn, Flow, Group, Host, Lcore, LldpPort, Look, Pfc, Port, Queue, ReloadOutcome,
     RunningConfig, Version, Watchdog, Why,
 };
 use super::reloads::Reloads;
@@ -151,6 +151,7 @@ const VIEWS: &[Resource] = views! {
     "ecn" => |_, look| Ecn::all(look);
     "watchdog" => |_, look| Watchdog::all(look);
     "lcores" => |_, look| Lcore::all(look);
+    "lldp" => |_, look| LldpPort::all(look);
     "hosts" => |_, look| Host::all(look);
     "flows" => |_, look| Flow::all(look);
     "why" => |_, look| Why::all(look);

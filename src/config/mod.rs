@@ -31,7 +31,7 @@ use std::path::Path;
 pub use error::{ConfigError, ConfigErrors, Place, Subject, Warning};
 pub use model::{
     ApiConfig, BufferSummary, Config, DeviceKind, EalConfig, EcnOrder, HostsLcore, IdleConfig, IdleWait, LcoreConfig,
-    MemoryMode, PortDevice, RouterDefaults,
+    LldpConfig, MemoryMode, PortDevice, RouterDefaults,
 };
 pub use overrides::Overrides;
 pub use sections::api::{MAX_SOCKET_PATH, Socket};
@@ -43,7 +43,7 @@ use self::sections::classes::Class;
 use self::sections::ports::{Common, Context, Port};
 use self::sections::preset::Preset;
 use self::sections::{
-    api, buffer, classes, hosts, lcores, maps, max_rate, ports, queue_policy, routing, stuck, system, watchdog,
+    api, buffer, classes, hosts, lcores, lldp, maps, max_rate, ports, queue_policy, routing, stuck, system, watchdog,
 };
 use self::yaml::count;
 use self::yaml::names::Unique;
@@ -68,6 +68,7 @@ const KEYS: &[&str] = &[
     "eal",
     "metrics",
     "api",
+    "lldp",
     "hosts",
     "routing",
 ];
@@ -147,6 +148,8 @@ pub(crate) fn build(root: &Item<'_>, overrides: &Overrides) -> Option<Config> {
     let eal = system::read_eal(top.get("eal"));
     let metrics = system::read_metrics(top.get("metrics"));
     let api = api::read(top.get("api"));
+    let lldp = lldp::read(top.get("lldp"));
+    lldp::of_ports(&lldp, &mut ports, routing.as_ref().map(|routing| &routing.spec));
     let fdb = system::read_fdb(top.get("fdb"), &ports, routing.as_ref());
     let hosts = hosts::read(top.get("hosts"), &ports, &maps.classes, &mut macs, overrides.simulated);
     let buffer = buffer::read(top.get("buffer"), root, overrides);
@@ -214,6 +217,7 @@ pub(crate) fn build(root: &Item<'_>, overrides: &Overrides) -> Option<Config> {
         lcores,
         metrics,
         api,
+        lldp: lldp.config,
         hosts,
         router_defaults: router_defaults.unwrap_or_default(),
         summary,

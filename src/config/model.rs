@@ -32,6 +32,8 @@ pub struct Config {
     pub metrics: Option<SocketAddr>,
     /// The socket at which the API is served, and the group that may use it.
     pub api: ApiConfig,
+    /// The settings of LLDP that all ports share.
+    pub lldp: LldpConfig,
     /// Virtual hosts.
     pub hosts: Vec<HostSpec>,
     /// The router's settings that the configuration leaves to the ports.
@@ -68,6 +70,13 @@ impl Config {
         self.lcores.idle.as_ref().filter(|idle| idle.lossless || !self.has_lossless(lcore))
     }
 
+    /// Whether the switch has a control plane: it routes, or a port has a peer that may speak LLDP. A virtual host does
+    /// not.
+    #[must_use]
+    pub fn has_control_plane(&self) -> bool {
+        self.switch.routing.is_some() || self.devices.iter().any(|device| device.kind != DeviceKind::Ring)
+    }
+
     /// Whether lcore `lcore` polls a port with PFC frames and a lossless group. With `pfc: queue` a late poll is
     /// harmless.
     #[must_use]
@@ -84,6 +93,15 @@ pub struct RouterDefaults {
     pub has_mac: Vec<bool>,
     /// Whether the seed of the flow hash is written.
     pub has_seed: bool,
+}
+
+/// LLDP of the switch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LldpConfig {
+    /// Name of the system; `None`: the host name.
+    pub name: Option<String>,
+    /// Seconds between two frames of a port.
+    pub interval_s: u16,
 }
 
 /// The API of a running switch.
@@ -155,6 +173,8 @@ pub struct PortDevice {
     pub rx_descriptors: u16,
     /// Transmit descriptors.
     pub tx_descriptors: u16,
+    /// Whether the port speaks LLDP.
+    pub lldp: bool,
 }
 
 /// Access rights of a socket. A user with write access can connect.

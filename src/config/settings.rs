@@ -183,6 +183,8 @@ fn of_program(config: &Config, list: &mut List) {
     list.fixed("api.socket", restart_only::socket(&api.socket));
     list.fixed("api.group", api.group.clone().unwrap_or_else(|| "none".to_owned()));
     list.fixed("api.writes", api.writes);
+    list.live("lldp.name", config.lldp.name.as_deref().unwrap_or("host name"));
+    list.live("lldp.interval", format!("{}s", config.lldp.interval_s));
     list.fixed("eal.memory", restart_only::memory(config.eal.memory));
     list.fixed("eal.args", config.eal.args.join(" "));
     let lcores = &config.lcores;
@@ -281,6 +283,7 @@ fn of_port(port: &PortSpec, device: &PortDevice, switch: &SwitchSpec, list: &mut
     list.fixed("pfc", words::pfc(port.pfc));
     list.fixed("pfc_proven", device.pfc_proven);
     list.fixed("lcore", port.lcore);
+    list.live("lldp", if device.lldp { "on" } else { "off" });
     list.fixed("backlog_mark", port.backlog_mark.map_or("off".to_owned(), |mark| mark.to_string()));
     // Flow rules by these marks stay in the device.
     let is_live = device.queues == 1 || !chooses_queues(&device.kind);

@@ -18,10 +18,11 @@ mod error;
 mod flow_control;
 mod idle;
 mod kernel;
+mod neighbour_lines;
 pub mod nic_check;
 mod notify;
+mod plane;
 mod reload;
-mod router;
 mod setup;
 mod signals;
 mod start;
@@ -42,8 +43,9 @@ pub use reload::Again;
 
 use self::api::Api;
 use self::devices::Devices;
+use self::neighbour_lines::NeighbourLines;
+use self::plane::{LcoreEnd, PlaneThread};
 use self::reload::Reloader;
-use self::router::LcoreEnd;
 use self::signals::Signals;
 use self::start::HeldHosts;
 use self::watch::Watch;
@@ -113,7 +115,10 @@ pub fn run(mut config: Config, options: RunOptions, again: Again) -> Result<(), 
     let hz = dpdk::hz(&ports.eal);
     let control = Arc::new(control(&config, hz));
     let hosts = hosts(&config, hz);
+    let (plane, ends) = plane::prepare(&config, &ports)?.unzip();
+    let ends = ends.unwrap_or_default();
     let mut switch_view = describe(&config, &ports, &counters);
+    switch_view.lldp = plane.as_ref().map(plane::Prepared::lldp);
     switch_view.hosts = hosts.first().map(Hosts::counters);
     let (devices, up, warnings) = Devices::start(&ports.ports, &switch_view);
     warnings.iter().for_each(|line| warn(line));
@@ -127,14 +132,12 @@ pub fn run(mut config: Config, options: RunOptions, again: Again) -> Result<(), 
         serve(&runtime, listener, &current).map_err(RunError::Runtime)?;
     }
     let (reloads, asked) = Reloads::new();
-    let (router, ends) = router::prepare(&config, &ports)?.unzip();
-    let ends = ends.unwrap_or_default();
-    let handle = router.as_ref().map(router::Prepared::handle);
+    let handle = plane.as_ref().and_then(plane::Prepared::router);
     api.serve(&runtime, &config, (&current, handle.clone()), &control, hz, reloads).map_err(RunError::Runtime)?;
 
     let (senders, receivers) = (0..config.switch.lcores).map(|_| mailbox()).unzip();
     let workers = launch((&mut ports, &devices), &config, &counters, hosts, &control, hz, (receivers, ends))?;
-    let router = router.map(|router| router.start(&control, &current)).transpose().map_err(RunError::Runtime)?;
+    let plane = plane.map(|plane| plane.start(&control, &current)).transpose().map_err(RunError::Runtime)?;
     if let Some(notifier) = &notifier {
         runtime.spawn(notifier.clone().run(counters.clone()));
     }
@@ -151,6 +154,7 @@ pub fn run(mut config: Config, options: RunOptions, again: Again) -> Result<(), 
         asked,
         devices,
         held: HeldHosts::new(gate, start),
+        neighbours: NeighbourLines::default(),
         start,
     };
     runtime.block_on(watch.run(&mut signals));
@@ -159,12 +163,7 @@ pub fn run(mut config: Config, options: RunOptions, again: Again) -> Result<(), 
         notifier.stopping();
     }
     api.end(&runtime);
-    let ended = end(workers, &control);
-    // After the lcores: they may still read its tables.
-    if let Some(router) = router {
-        router.end();
-    }
-    ended?;
+    end((workers, plane), &control, &counters)?;
     let switch_view = current.get();
     devices::refresh(&ports.ports, &switch_view);
     finish(ports, &Report::new(&switch_view, elapsed), &options)
@@ -235,12 +234,24 @@ fn control(config: &Config, hz: u64) -> LcoreControl {
     control
 }
 
-/// Ends the lcores. All of them end before an error of one is returned: a port must not be stopped under an lcore.
-fn end(workers: Running, control: &LcoreControl) -> Result<(), RunError> {
+/// Ends the lcores and the control plane. All of them end before an error of one is returned: a port must not be
+/// stopped under an lcore.
+fn end(
+    (workers, plane): (Running, Option<PlaneThread>),
+    control: &LcoreControl,
+    counters: &Counters,
+) -> Result<(), RunError> {
+    if let Some(plane) = &plane {
+        plane.say_farewell(counters);
+    }
     control.stop();
     let ended: Vec<_> = workers.switch.into_iter().map(Worker::join).collect();
     control.dismiss();
     let hosts_end = workers.hosts.map(Worker::join).transpose();
+    // After the lcores: they may still read its tables.
+    if let Some(plane) = plane {
+        plane.end();
+    }
     let works = ended.into_iter().collect::<Result<Vec<_>, _>>()?;
     hosts_end?;
     let refused: u64 = works.iter().map(|work| work.io.refused()).sum();
@@ -297,7 +308,7 @@ fn launch(
     let mut ends = ends.into_iter();
     for ((((mut pipeline, io), resting), receiver), lcore) in parts {
         let companion = companions.next();
-        let route_tables = ends.next().map(|end| {
+        let route_tables = ends.next().and_then(|end| {
             pipeline.attach_exceptions(end.exceptions);
             end.tables
         });

@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
+use super::plane;
 use crate::api::model::{Difference, Reload, ReloadOutcome};
 use crate::config::{Config, ConfigErrors, settings};
 use crate::dataplane::LiveConfig;
@@ -162,6 +163,9 @@ impl Reloader {
         }
         if let (Some(router), Some(routing)) = (&self.router, wanted.switch.routing.clone()) {
             router.tell(move |router, now| router.configure(&routing, now));
+        }
+        if let Some(board) = &self.current.get().lldp {
+            board.configure(plane::lldp_settings(&wanted));
         }
         self.current.tuned(wanted.switch.clone(), settings::fingerprint(&wanted));
         self.running = wanted;

@@ -8,6 +8,7 @@ use tokio::sync::mpsc;
 
 use super::api::Api;
 use super::devices::Devices;
+use super::neighbour_lines::NeighbourLines;
 use super::reload::Reloader;
 use super::signals::{Order, Signals};
 use super::start::HeldHosts;
@@ -40,6 +41,8 @@ pub(super) struct Watch<'a> {
     pub devices: Devices,
     /// The virtual hosts, held until they may send.
     pub held: HeldHosts,
+    /// Lines about the neighbours of ports.
+    pub neighbours: NeighbourLines,
     /// The time at which the lcores began.
     pub start: Instant,
 }
@@ -110,6 +113,13 @@ impl Watch<'_> {
         }
         self.ports.count_buffers(&switch_view.pools);
         switch_view.health.look(&switch_view.counters, Instant::now());
+        let now = self.start.elapsed();
+        if let Some(board) = &switch_view.lldp {
+            let name = |port: usize| switch_view.port_name(port).to_owned();
+            for line in self.neighbours.next(board.take_events(), name, now) {
+                self.note(live, &line);
+            }
+        }
         for line in monitor.look(self.snapshot()) {
             self.api.note(self.start.elapsed(), &line);
             announce(live, &line);

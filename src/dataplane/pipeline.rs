@@ -18,6 +18,7 @@ use crate::dataplane::handoff::exception::ExceptionPort;
 use crate::dataplane::handoff::mesh::Mesh;
 use crate::dataplane::ingress::burst_size::BurstSize;
 use crate::dataplane::ingress::forwarder::Forwarder;
+use crate::dataplane::ingress::punt::Punter;
 use crate::dataplane::ingress::rewrite::Rewriter;
 use crate::dataplane::ingress::route::Router;
 use crate::dataplane::ingress::shed::Shedder;
@@ -46,6 +47,7 @@ pub struct Pipeline<P> {
     pub(crate) forwarder: Forwarder,
     /// `None`: the switch only bridges.
     pub(crate) router: Option<Box<Router>>,
+    pub(crate) punter: Punter,
     pub(crate) rewriter: Rewriter,
     pub(crate) buffer: Buffer,
     /// The admission rule of the queues.
@@ -124,7 +126,8 @@ impl<P: Packet> Pipeline<P> {
                     ports,
                     links: Links::new(spec.ports.len(), spec.routing.is_some()),
                     forwarder,
-                    router: Router::new(spec, hz),
+                    router: Router::new(spec),
+                    punter: Punter::new(hz),
                     rewriter: Rewriter::new(spec),
                     buffer,
                     queue_rule: QueueAdmission::new(spec.queues.map(|queue| queue.admission())),
@@ -191,11 +194,9 @@ impl<P: Packet> Pipeline<P> {
         self.ports[port].rx_queues.steer(queues, is_complete);
     }
 
-    /// Attaches the router's control plane: it gets this lcore's punted frames, and its frames leave here.
+    /// Attaches the control plane: it gets this lcore's punted frames, and its frames leave here.
     pub fn attach_exceptions(&mut self, port: ExceptionPort) {
-        if let Some(router) = &mut self.router {
-            router.punter.port = Some(port);
-        }
+        self.punter.port = Some(port);
     }
 
     /// Number of this lcore among the dataplane lcores.

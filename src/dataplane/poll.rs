@@ -258,13 +258,13 @@ impl<P: Packet> Pipeline<P> {
             self.classify_roce(port, &mut arrived, burst, (metas, lanes));
         }
         self.count(port, burst, metas, &arrived, now);
-        let Self { router: Some(router), forwarder, links, telemetry, lcore, .. } = self else {
+        let Self { router: Some(router), punter, forwarder, links, telemetry, lcore, .. } = self else {
             unreachable!("it was there");
         };
         let counters = &telemetry.counters.lcores[*lcore];
         let routed = if is_usual {
             let from = RouteContext { port, up: links.up, forwarder, counters, now };
-            router.route_usual(from, burst, (metas, &mut lanes.egresses))
+            router.route_usual((punter, from), burst, (metas, &mut lanes.egresses))
         } else {
             let from = IngressContext { port, up: links.up, counters };
             let forwarded = router.forward(forwarder, from, metas, arrived.data);
@@ -272,7 +272,7 @@ impl<P: Packet> Pipeline<P> {
                 return (arrived, forwarded);
             }
             let from = RouteContext { port, up: links.up, forwarder, counters, now };
-            router.route_burst(from, burst, metas, arrived.data)
+            router.route_burst((punter, from), burst, metas, arrived.data)
         };
         arrived.retag(&routed);
         (arrived, routed.egresses())
@@ -289,15 +289,15 @@ impl<P: Packet> Pipeline<P> {
         (arrived, forwarded): (&mut Arrived, Egresses),
         now: Ticks,
     ) -> Egresses {
-        let Self { router: Some(router), forwarder, links, telemetry, lcore, .. } = self else {
+        let Self { router: Some(router), punter, forwarder, links, telemetry, lcore, .. } = self else {
             unreachable!("only a router makes stations behind its port");
         };
         let from = RouteContext { port, up: links.up, forwarder, counters: &telemetry.counters.lcores[*lcore], now };
         let is_all = arrived.data.len() == burst.len() && forwarded.ports == PortSet::only(ROUTER_PORT);
         let routed = if is_all && router.read(burst, metas) {
-            router.route_usual(from, burst, (metas, &mut lanes.egresses))
+            router.route_usual((punter, from), burst, (metas, &mut lanes.egresses))
         } else {
-            router.route_burst(from, burst, metas, arrived.data)
+            router.route_burst((punter, from), burst, metas, arrived.data)
         };
         arrived.retag(&routed);
         routed.egresses()

@@ -26,6 +26,7 @@
 //! ```
 
 pub mod agent;
+pub mod board;
 pub mod compare;
 pub mod local;
 pub mod remedy;
@@ -34,6 +35,7 @@ mod tests;
 pub mod view;
 
 pub use agent::{Agent, Event, EventKind, LldpCounts, MOST_NEIGHBOURS, Outgoing, Timing};
+pub use board::{Board, Settings};
 pub use compare::{Comparison, Difference, DifferenceKind, Note, compare};
 pub use local::{Stated, System, stated};
 pub use remedy::{Remedy, Tools, remedy};

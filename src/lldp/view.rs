@@ -10,7 +10,7 @@ use crate::units::Nanos;
 use crate::wire::lldp::{Aggregation, Capabilities, Lldpdu};
 
 /// The agents of all ports.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize)]
 pub struct AgentView {
     /// Ports by index.
     pub ports: Vec<PortView>,

@@ -37,17 +37,19 @@ impl PuntCause {
     /// Number of causes.
     pub const COUNT: usize = Self::TABLE.len();
 
-    /// Every cause with its label in metrics, and its rate in packets a second of each lcore.
+    /// Every cause with its label in metrics, and its rate in packets a second: of LLDP at each port, else of each
+    /// lcore.
     ///
     /// The rates follow SONiC's control plane policing in their order of magnitude (600 to 6,000 packets a second).
-    /// Errors are rarer: RFC 4443 section 2.4 wants them limited, and each may trigger work in a host.
+    /// Errors are rarer: RFC 4443 section 2.4 wants them limited, and each may trigger work in a host. An LLDP agent
+    /// sends five frames at once and then one a second (802.1AB clause 9.2.5.17); a port may have eight agents.
     pub const TABLE: &[(PuntCause, &'static str, u32)] = &[
         (Self::Arp, "arp", 1_000),
         (Self::NeighbourDiscovery, "neighbour_discovery", 1_000),
         (Self::Icmp, "icmp", 1_000),
         (Self::Bgp, "bgp", 6_000),
         (Self::Bfd, "bfd", 6_000),
-        (Self::Lldp, "lldp", 200),
+        (Self::Lldp, "lldp", 20),
         (Self::Local, "local", 600),
         (Self::Resolve, "resolve", 600),
         (Self::TimeExceeded, "time_exceeded", 500),
@@ -84,6 +86,8 @@ pub struct PuntFrame {
 pub enum InjectTo {
     /// A routed port.
     Port(u8),
+    /// The link of a port: the frame leaves as it is, whatever the VLANs of the port.
+    Link(u8),
     /// The ports of a bridged VLAN: the one that leads to the destination's station, or all.
     Vlan(u16),
 }

@@ -173,7 +173,7 @@ pub fn adjacencies(interfaces: &[Interface], neighbours: &Neighbours) -> Box<[Ad
     for ((index, _), neighbour) in neighbours.iter() {
         let (Some(id), Some(interface)) = (neighbour.adjacency, interfaces.get(usize::from(index))) else { continue };
         let port = match interface.to {
-            InjectTo::Port(port) => PortSet::only(port.into()),
+            InjectTo::Port(port) | InjectTo::Link(port) => PortSet::only(port.into()),
             InjectTo::Vlan(_) => PortSet::EMPTY,
         };
         let macs = [neighbour.mac, interface.mac];

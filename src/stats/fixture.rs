@@ -9,6 +9,7 @@ use super::switch_view::{PfcStanding, SwitchView};
 use crate::dataplane::{Counters, DropReason, PortSpec, QueueSpec, SwitchSpec};
 use crate::forward::FdbSpec;
 use crate::hosts::{FlowKind, FlowPattern, FlowSpec, FlowTarget, HostSpec, Hosts};
+use crate::lldp::{self, Agent, Board, System, Timing};
 use crate::mmu::{BufferPlan, GroupProfile, HeadroomPolicy, QueueLimit, Threshold};
 use crate::pfc::{PfcMode, WatchdogAction, WatchdogSpec};
 use crate::qos::{ClassMap, QueueDiscipline};
@@ -17,6 +18,7 @@ use crate::router::{self, Router, Source};
 use crate::sets::{CLASSES, ClassSet};
 use crate::units::{Alpha, BitRate, Bytes, Cells, Nanos};
 use crate::wire::MacAddr;
+use crate::wire::lldp::Aggregation;
 
 const RATE: BitRate = BitRate(10_000_000_000);
 
@@ -124,6 +126,23 @@ pub fn routing() -> (SwitchView, Router) {
     let switch_view = SwitchView { version: "0.0.0", ..SwitchView::new(spec, counters) };
     switch_view.router.as_ref().unwrap().publish(&router, |id| switch_view.counters.adjacency_frames(id));
     (switch_view, router)
+}
+
+/// The switch before any traffic. At its first port it has a neighbour whose PFC is for another priority.
+pub fn neighbours() -> SwitchView {
+    let (mut switch_view, now) = (quiet(), Nanos(1_000_000_000));
+    let spec = &switch_view.spec;
+    let state = |port| lldp::stated(spec, port, &System::default(), Aggregation::default());
+    let mut agent = Agent::new(vec![state(0), None], Timing::default());
+    agent.link(0, true, now);
+    let mut peer = state(1).expect("it is there");
+    peer.pdu.ttl = 120;
+    peer.pdu.dot1.pfc.as_mut().expect("it states PFC").enabled = ClassSet::only(4);
+    agent.received(0, &peer.pdu.emit(peer.source).frame, now);
+    let board = Board::default();
+    board.publish(agent.view(now), agent.take_events());
+    switch_view.lldp = Some(Arc::new(board));
+    switch_view
 }
 
 /// The switch after ten seconds of traffic and a drain: no loss in class 3, some in class 0.

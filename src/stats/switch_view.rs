@@ -11,6 +11,7 @@ use super::watermarks::Watermarks;
 use crate::dataplane::{Counters, PortSpec, SwitchSpec};
 use crate::headroom::{HeadroomInput, LEFT_BEHIND, SmallPackets};
 use crate::hosts::HostCounters;
+use crate::lldp::Board;
 use crate::pfc::PfcMode;
 use crate::qos::only_class;
 use crate::router::Published;
@@ -86,6 +87,8 @@ pub struct SwitchView {
     pub health: Arc<Health>,
     /// State of the router; `None` if the switch does not route.
     pub router: Option<Arc<Published>>,
+    /// State of LLDP; `None` if no port can have a neighbour.
+    pub lldp: Option<Arc<Board>>,
     /// Counters of the virtual hosts, if there are any.
     pub hosts: Option<Arc<HostCounters>>,
     /// A number that changes with any setting of the configuration ([`crate::config::settings::fingerprint`]); zero
@@ -133,6 +136,7 @@ impl SwitchView {
             watermarks: Arc::default(),
             health: Arc::default(),
             router: spec.routing.as_ref().map(|_| Arc::default()),
+            lldp: None,
             hosts: None,
             config_hash: 0,
             spec,

@@ -99,9 +99,10 @@ impl Bed {
             }
             list += "}\n";
         }
-        // A late lcore must not pause senders here; other tests cover the XOFF of a backlog.
-        let lcores = "lcores: {backlog_xoff: off}";
-        let config = Config::new(&format!("{lcores}\nports:\n{list}fdb:\n  static:\n{stations}{rest}"));
+        // A late lcore must not pause senders here, and every frame is one of the test; other tests cover the XOFF of a
+        // backlog, and LLDP.
+        let apart = "lcores: {backlog_xoff: off}\nlldp: off";
+        let config = Config::new(&format!("{apart}\nports:\n{list}fdb:\n  static:\n{stations}{rest}"));
         let mut rig = Rig::without_switch(hosts);
         let prefix = unique_prefix();
         let spaces: Vec<String> = (0..hosts).map(|number| format!("{prefix}-{number}")).collect();

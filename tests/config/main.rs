@@ -8,6 +8,7 @@ mod features;
 mod garbage;
 mod idle;
 mod lcores;
+mod lldp;
 mod maps;
 mod max_rate;
 mod policies;

@@ -272,7 +272,8 @@ fn cpus() -> (u32, u32) {
 fn on_cpus(config: &str, were: (u32, u32), are: (u32, u32)) -> String {
     let lines = |(control, dataplane)| format!("  control: {control}\n  dataplane: {dataplane}\n");
     assert!(config.contains(&lines(were)), "{config}");
-    config.replace(&lines(were), &lines(are))
+    // Without LLDP every frame on the link is one of a flow or PFC.
+    config.replace(&lines(were), &lines(are)) + "\nlldp: off\n"
 }
 
 /// Returns the port `name` of a report.

@@ -5,6 +5,7 @@ mod buffer;
 mod forwarding;
 mod fuzz;
 mod harness;
+mod link;
 mod live_config;
 mod pfc;
 mod pfc_queue;

@@ -10,6 +10,8 @@ mod fuzz;
 #[path = "../pipeline/harness.rs"]
 mod harness;
 mod lcores;
+#[path = "../pipeline/link.rs"]
+mod link;
 #[path = "../pipeline/live_config.rs"]
 mod live_config;
 #[path = "../pipeline/pfc.rs"]

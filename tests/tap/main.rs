@@ -20,6 +20,7 @@ mod iperf;
 mod jumbo;
 mod leaf_spine;
 mod linux;
+mod lldp;
 #[path = "../switch/metrics.rs"]
 #[allow(dead_code, reason = "the tests of the switch use more of it")]
 mod metrics;

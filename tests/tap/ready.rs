@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use crate::program::is_root;
 
 /// Programs that the tests run, and their Debian packages.
-const PROGRAMS: [(&str, &str); 8] = [
+const PROGRAMS: [(&str, &str); 10] = [
     ("ip", "iproute2"),
     ("ping", "iputils-ping"),
     ("iperf3", "iperf3"),
@@ -14,6 +14,8 @@ const PROGRAMS: [(&str, &str); 8] = [
     ("dumpcap", "tshark"),
     ("tcpreplay", "tcpreplay"),
     ("ethtool", "ethtool"),
+    ("lldpd", "lldpd"),
+    ("lldptool", "lldpad"),
     ("nsenter", "util-linux"),
 ];
 

@@ -2,6 +2,7 @@
 //!
 //! The commands of docs/install.md are run here.
 
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
@@ -65,9 +66,21 @@ impl Rig {
     /// Starts the switch.
     #[track_caller]
     pub fn start_switch(&mut self, config: &str) {
+        self.start_switch_with(config, &[]);
+    }
+
+    /// Starts the switch with these variables in its environment.
+    #[track_caller]
+    pub fn start_switch_with(&mut self, config: &str, variables: &[(&str, &Path)]) {
         let mut command = self.inside.command(HOLDFAST);
-        command.args(["run", config, "--json"]).args(run_arguments());
+        command.args(["run", config, "--json"]).args(run_arguments()).envs(variables.iter().copied());
         self.switch = Some(Process::spawn(command));
+    }
+
+    /// Runs a program in the switch's namespace and returns its standard output. Panics if it fails.
+    #[track_caller]
+    pub fn inside_run(&self, words: &[&str]) -> String {
+        self.inside.run(words)
     }
 
     /// Runs the script's `up`, which waits for the taps, and waits until the switch answers.

@@ -5,6 +5,7 @@ mod cells;
 mod filter;
 mod flow_control;
 mod lcores;
+mod lldp;
 mod pages;
 mod ports;
 mod rest;
@@ -94,6 +95,8 @@ enum What {
     Ecn,
     /// The forwarding database
     Fdb,
+    /// LLDP: neighbours, and settings of theirs that differ, with commands
+    Lldp,
     /// Interfaces of the router: addresses, links
     Interfaces,
     /// Neighbours of the router: MAC addresses, states
@@ -236,6 +239,7 @@ fn render(what: What, json: bool, looks: &Looks<'_>) -> String {
         What::Drops => flow_control::drops(looks),
         What::Ecn => flow_control::ecn(looks),
         What::Fdb => ports::fdb(looks),
+        What::Lldp => lldp::lldp(looks),
         What::Interfaces => routing::interfaces(looks),
         What::Neighbours => routing::neighbours(looks),
         What::Routes => routing::routes(looks),

@@ -3,6 +3,7 @@
 use super::classes::Class;
 use super::device;
 use super::lcores::{Backlog, Lcores, MOST_DESCRIPTORS};
+use super::lldp;
 use super::maps::{self, Maps};
 use super::max_rate;
 use super::stuck;
@@ -48,6 +49,7 @@ const KEYS: &[&str] = &[
     "mac",
     "rx_descriptors",
     "tx_descriptors",
+    "lldp",
 ];
 
 const DEFAULT_DESCRIPTORS: u16 = 1024;
@@ -77,6 +79,8 @@ pub struct Port<'a> {
     pub max_rates: max_rate::OfPort<'a>,
     pub lcore: u8,
     pub backlog: Backlog,
+    /// Whether the port speaks LLDP, if it is written.
+    pub lldp: Option<bool>,
 }
 
 /// The terms of the headroom formula that all ports have in common.
@@ -175,6 +179,8 @@ fn read_port<'a>(
     let queues = if context.overrides.simulated { 1 } else { device::read_queues(fields, &kind, pfc) };
     let written = device::read_tx_queues(fields, &kind, queues, context.lcores.count);
     let tx_queues = written.unwrap_or_else(|| device::default_tx_queues(&kind, context.lcores.count));
+    let written_lldp = fields.get("lldp").filter(|_| has_device);
+    let lldp = lldp::read_of_port(written_lldp, &kind);
     let port = Port {
         name,
         has_device,
@@ -190,6 +196,8 @@ fn read_port<'a>(
             peer_response: fields.get("peer_response").and_then(|item| item.read(bounds::response)),
             rx_descriptors: read_descriptors(fields, "rx_descriptors"),
             tx_descriptors: read_descriptors(fields, "tx_descriptors"),
+            // Decided when the router is known.
+            lldp: false,
         },
         mac,
         rate: rate.unwrap_or(SLOWEST),
@@ -206,6 +214,7 @@ fn read_port<'a>(
         max_rates: max_rate::read_of_port(fields.get("max_rate")),
         lcore: context.lcores.of_port(index, fields.get("lcore")),
         backlog: fields.get("backlog_mark").map_or(Backlog::Default, |item| read_backlog(&item)),
+        lldp,
         item,
     };
     let written = fields.get("mtu");

@@ -16,20 +16,23 @@ pub(crate) enum Forwarding {
     Send(u8),
     /// A copy leaves by each port of the VLAN except the ingress port.
     Flood,
+    /// The frame belongs to the link: it is for the control plane, and no port sends it.
+    Link,
     /// The frame is dropped for this reason.
     Drop(DropReason),
     /// The frame was for the switch itself, which has processed it.
     Consumed,
 }
 
-/// A [`Forwarding`] in one byte, which is one store: a port below 64, one of two constants, or a reason above them.
+/// A [`Forwarding`] in one byte, which is one store: a port below 64, one of three constants, or a reason above them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PackedForwarding(u8);
 
 impl PackedForwarding {
     const FLOOD: Self = Self(MAX_PORTS as u8);
     const CONSUMED: Self = Self(MAX_PORTS as u8 + 1);
-    const FIRST_REASON: u8 = MAX_PORTS as u8 + 2;
+    const LINK: Self = Self(MAX_PORTS as u8 + 2);
+    const FIRST_REASON: u8 = MAX_PORTS as u8 + 3;
 
     #[inline]
     fn new(forwarding: Forwarding) -> Self {
@@ -39,6 +42,7 @@ impl PackedForwarding {
                 Self(port % MAX_PORTS as u8)
             }
             Forwarding::Flood => Self::FLOOD,
+            Forwarding::Link => Self::LINK,
             Forwarding::Consumed => Self::CONSUMED,
             Forwarding::Drop(reason) => Self(Self::FIRST_REASON + reason as u8),
         }
@@ -49,13 +53,14 @@ impl PackedForwarding {
         match self {
             Self(port) if usize::from(port) < MAX_PORTS => Forwarding::Send(port),
             Self::FLOOD => Forwarding::Flood,
+            Self::LINK => Forwarding::Link,
             Self::CONSUMED => Forwarding::Consumed,
             Self(reason) => Forwarding::Drop(DropReason::TABLE[usize::from(reason - Self::FIRST_REASON)].0),
         }
     }
 }
 
-const _: () = assert!(DropReason::COUNT + MAX_PORTS + 2 <= 1 << 8, "a byte has room for all");
+const _: () = assert!(DropReason::COUNT + MAX_PORTS + 3 <= 1 << 8, "a byte has room for all");
 
 /// Metadata of a frame, written and read by the ingress stages.
 #[derive(Debug, Clone, Copy)]
@@ -193,7 +198,8 @@ mod tests {
     fn a_byte_keeps_each_decision() {
         let ports = (0..MAX_PORTS as u8).map(Forwarding::Send);
         let reasons = DropReason::TABLE.iter().map(|&(reason, ..)| Forwarding::Drop(reason));
-        let all: Vec<Forwarding> = ports.chain([Forwarding::Flood, Forwarding::Consumed]).chain(reasons).collect();
+        let all: Vec<Forwarding> =
+            ports.chain([Forwarding::Flood, Forwarding::Link, Forwarding::Consumed]).chain(reasons).collect();
         assert_eq!(Meta::EMPTY.forwarding(), Forwarding::Consumed);
         for forwarding in all {
             let mut meta = Meta::EMPTY;

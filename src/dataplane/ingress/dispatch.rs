@@ -1,7 +1,7 @@
 //! Dispatch: carries out the forwarding of each frame of a burst. Frames that leave are admitted to the buffer, then
 //! enqueued here or handed to the lcore that owns their egress port.
 
-use super::punt::RouteContext;
+use super::punt::{Punter, RouteContext};
 use super::rewrite::BurstDemand;
 use crate::dataplane::buffer::Before;
 use crate::dataplane::egress::enqueue::{Appended, QueueContext};
@@ -50,6 +50,7 @@ impl<P: Packet> Pipeline<P> {
                 }
                 Forwarding::Send(egress) => self.send(io, port, usize::from(egress), packet, meta),
                 Forwarding::Flood => self.send_copies(io, port, packet, meta),
+                Forwarding::Link => self.take_link_frame(io, port, packet, meta),
                 Forwarding::Drop(reason) => self.drop_frame(io, packet, port, meta.class(), reason),
                 Forwarding::Consumed => self.trash.add(io, packet),
             }
@@ -112,7 +113,8 @@ impl<P: Packet> Pipeline<P> {
     fn send_copies<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, packet: P, meta: &Meta) {
         let mut egresses = self.forwarder.flooded_to(port, meta, self.links.up);
         if self.router.is_some() && egresses.contains(ROUTER_PORT) {
-            let punted = self.punt_flooded(port, &packet, meta);
+            let (punter, from) = self.punting(port);
+            let punted = punter.flooded(from, packet.bytes(), meta);
             egresses.remove(ROUTER_PORT);
             if egresses.is_empty() {
                 return match punted {
@@ -131,14 +133,21 @@ impl<P: Packet> Pipeline<P> {
         self.send_copy(io, port, last, packet, *meta);
     }
 
-    /// Gives the router its copy of a flooded frame.
+    /// Gives the control plane a copy of a frame that belongs to the link of `port`.
     #[cold]
-    fn punt_flooded(&mut self, port: usize, packet: &P, meta: &Meta) -> Result<(), DropReason> {
-        let Self { router, forwarder, links, telemetry, lcore, now, .. } = self;
+    fn take_link_frame<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, packet: P, meta: &Meta) {
+        let (punter, from) = self.punting(port);
+        match punter.of_link(from, packet.bytes(), meta) {
+            Ok(()) => self.trash.add(io, packet),
+            Err(reason) => self.drop_frame(io, packet, port, meta.class(), reason),
+        }
+    }
+
+    /// The way of frames of ingress `port` to the control plane.
+    fn punting(&mut self, port: usize) -> (&mut Punter, RouteContext<'_>) {
+        let Self { punter, forwarder, links, telemetry, lcore, now, .. } = self;
         let counters = &telemetry.counters.lcores[*lcore];
-        let Some(router) = router else { return Err(DropReason::NoMember) };
-        let from = RouteContext { port, up: links.up, forwarder, counters, now: *now };
-        router.punter.flooded(from, packet.bytes(), meta)
+        (punter, RouteContext { port, up: links.up, forwarder, counters, now: *now })
     }
 
     /// Rewrites and sends a frame of ingress `port` by `egress`.
@@ -157,7 +166,7 @@ impl<P: Packet> Pipeline<P> {
     }
 
     /// Admits a rewritten frame for `egress` to the buffer, and enqueues it.
-    fn send<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, egress: usize, packet: P, meta: &Meta) {
+    pub(crate) fn send<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, egress: usize, packet: P, meta: &Meta) {
         let state = &self.ports[port];
         // The queue of a lossy frame may refuse it; its admission is then undone.
         let before = (!meta.is_lossless()).then(|| self.buffer.before(state, meta.desc.group().into()));

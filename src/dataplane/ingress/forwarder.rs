@@ -332,8 +332,8 @@ impl Forwarder {
             return Forwarding::Drop(DropReason::SourceInvalid);
         }
         // IEEE 802.1AB, in substance: LLDP belongs to a link and to no VLAN. It is neither filtered nor learned from.
-        if self.is_lldp(meta) {
-            return Forwarding::Flood;
+        if dst == MacAddr::LLDP {
+            return Forwarding::Link;
         }
         // IEEE 802.1Q clause 8.6.2: ingress filtering, always enabled here.
         if vlan == 0 {
@@ -385,17 +385,9 @@ impl Forwarder {
         if to.is_empty() { Forwarding::Drop(DropReason::NoMember) } else { Forwarding::Flood }
     }
 
-    /// Whether a frame is LLDP for the router, by its destination.
-    fn is_lldp(&self, meta: &Meta) -> bool {
-        !self.router.is_empty() && meta.stations.dst().mac() == MacAddr::LLDP
-    }
-
     /// The ports to which a frame from `port` is flooded: those of its VLAN that are `up`, except `port`. The router
-    /// gets frames to groups, but none to unknown stations, because its own stations are known. LLDP is for it alone.
+    /// gets frames to groups, but none to unknown stations, because its own stations are known.
     pub fn flooded_to(&self, port: usize, meta: &Meta, up: PortSet) -> PortSet {
-        if self.is_lldp(meta) {
-            return self.router;
-        }
         let router = if meta.stations.dst().mac().is_group() { PortSet::EMPTY } else { self.router };
         self.vlans.members(meta.vlan()) & (up - PortSet::only(port) - router)
     }

@@ -1,4 +1,4 @@
-//! Inject: frames of the router's control plane join the queues like received ones, in a lossy class.
+//! Inject: frames of the control plane join the queues like received ones, in a lossy class.
 
 use crate::dataplane::frame::desc::FrameDesc;
 use crate::dataplane::frame::meta::Meta;
@@ -7,24 +7,23 @@ use crate::dataplane::pipeline::Pipeline;
 use crate::forward::fdb::{Station, StationPair};
 use crate::io::{Packet, Ports};
 use crate::route::punt::INJECT_CLASSES;
-use crate::route::{InjectFrame, InjectTo, ROUTER_PORT};
+use crate::route::{InjectFrame, InjectTo};
 use crate::sets::{BURST, PortSet};
 
 impl<P: Packet> Pipeline<P> {
     /// Enqueues up to a burst of frames that the control plane sends. Returns their number.
     #[inline]
     pub(crate) fn accept_injected<I: Ports<Pkt = P>>(&mut self, io: &mut I) -> usize {
-        let Some(router) = &mut self.router else { return 0 };
-        let waiting = router.punter.port.as_mut().map_or(0, |port| port.waiting());
+        let waiting = self.punter.port.as_mut().map_or(0, |port| port.waiting());
         if waiting == 0 { 0 } else { self.inject_burst(io, waiting.min(BURST)) }
     }
 
     #[cold]
     fn inject_burst<I: Ports<Pkt = P>>(&mut self, io: &mut I, frames: usize) -> usize {
         for _ in 0..frames {
-            let Some(frame) = self.exceptions().and_then(|port| port.take()) else { break };
+            let Some(frame) = self.punter.port.as_mut().and_then(|port| port.take()) else { break };
             self.inject(io, &frame);
-            if let Some(port) = self.exceptions() {
+            if let Some(port) = &mut self.punter.port {
                 port.give_back(frame);
             }
         }
@@ -32,23 +31,19 @@ impl<P: Packet> Pipeline<P> {
         frames
     }
 
-    fn exceptions(&mut self) -> Option<&mut crate::dataplane::handoff::exception::ExceptionPort> {
-        self.router.as_mut()?.punter.port.as_mut()
-    }
-
     /// Enqueues one frame: a copy at each port by which it leaves.
     fn inject<I: Ports<Pkt = P>>(&mut self, io: &mut I, frame: &InjectFrame) {
         let dst: [u8; 6] = frame.bytes.first_chunk().copied().unwrap_or_default();
         let dst = crate::wire::MacAddr(dst);
         let egresses = match frame.to {
-            InjectTo::Port(port) => PortSet::only(usize::from(port)),
+            InjectTo::Port(port) | InjectTo::Link(port) => PortSet::only(usize::from(port)),
             InjectTo::Vlan(vlan) => {
                 let members = self.forwarder.vlans.members(vlan);
                 let known = self.forwarder.fdb.lookup(Station::new(vlan, dst.to_number()));
                 known.map_or(members, |port| members & PortSet::only(port))
             }
         };
-        let egresses = egresses & (self.links.up - PortSet::only(ROUTER_PORT));
+        let egresses = egresses & (self.links.up & self.all_ports());
         if egresses.is_empty() {
             self.telemetry.counters.lcores[self.lcore].inject_drops.add(1);
         }
@@ -77,7 +72,10 @@ impl<P: Packet> Pipeline<P> {
         let desc = desc.reshaped(len, desc.cells(), crate::wire::Usual::L3_OFFSET);
         let stations = StationPair::new(frame.vlan, dst.to_number(), dst.to_number());
         let meta = Meta { stations, desc, class_bits, ..Meta::EMPTY };
-        self.send_copy(io, account, egress, packet, meta);
+        match frame.to {
+            InjectTo::Link(_) => self.send(io, account, egress, packet, &meta),
+            InjectTo::Port(_) | InjectTo::Vlan(_) => self.send_copy(io, account, egress, packet, meta),
+        }
     }
 
     /// The class of injected frames at `port`: a lossy one, so that they can neither hold nor be held by PFC's senders.

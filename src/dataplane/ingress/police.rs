@@ -1,6 +1,8 @@
-//! Policers of punted frames: each cause may use its rate, so that a flood of one delays no other.
+//! Policers of punted frames: each cause may use its rate, so that a flood of one delays no other. Frames of a link are
+//! policed by port, so that a peer silences no other.
 
 use crate::route::PuntCause;
+use crate::sets::MAX_PORTS;
 use crate::units::Ticks;
 
 /// Packets beyond its rate that a policer passes in a row.
@@ -30,20 +32,29 @@ impl Policer {
     }
 }
 
-/// The policers of one lcore, by cause.
+/// The policers of one lcore.
 #[derive(Debug)]
-pub(crate) struct Policers([Policer; PuntCause::COUNT]);
+pub(crate) struct Policers {
+    by_cause: [Policer; PuntCause::COUNT],
+    /// Policers of LLDP, by port.
+    lldp: Box<[Policer; MAX_PORTS]>,
+}
 
 impl Policers {
     /// Creates the policers on a clock of `hz` ticks a second.
     pub fn new(hz: u64) -> Self {
-        Self(std::array::from_fn(|cause| Policer::new(PuntCause::TABLE[cause].2, hz)))
+        let policer = |cause: usize| Policer::new(PuntCause::TABLE[cause].2, hz);
+        let lldp = Box::new([policer(PuntCause::Lldp as usize); MAX_PORTS]);
+        Self { by_cause: std::array::from_fn(policer), lldp }
     }
 
-    /// Whether a frame of `cause` may pass at `now`.
+    /// Whether a frame of `cause` that `port` received may pass at `now`.
     #[inline]
-    pub fn pass(&mut self, cause: PuntCause, now: Ticks) -> bool {
-        self.0[cause as usize].passes(now)
+    pub fn pass(&mut self, cause: PuntCause, port: usize, now: Ticks) -> bool {
+        match cause {
+            PuntCause::Lldp => self.lldp[port % MAX_PORTS].passes(now),
+            _ => self.by_cause[cause as usize].passes(now),
+        }
     }
 }
 
@@ -58,17 +69,25 @@ mod tests {
         let mut policers = Policers::new(HZ);
         let mut passed = 0;
         for microsecond in 0..1_000_000 {
-            passed += u64::from(policers.pass(PuntCause::Arp, Ticks(microsecond * 1000)));
+            passed += u64::from(policers.pass(PuntCause::Arp, 0, Ticks(microsecond * 1000)));
         }
         assert!((1_000..=1_000 + BURST_PACKETS).contains(&passed), "{passed} in a second");
-        assert!(policers.pass(PuntCause::Bgp, Ticks(HZ)));
+        assert!(policers.pass(PuntCause::Bgp, 0, Ticks(HZ)));
+    }
+
+    #[test]
+    fn flood_of_lldp_at_one_port_leaves_the_others_alone() {
+        let mut policers = Policers::new(HZ);
+        let passed = (0..1_000_000).filter(|&time| policers.pass(PuntCause::Lldp, 3, Ticks(time * 1000))).count();
+        assert!((20..=20 + BURST_PACKETS as usize).contains(&passed), "{passed} in a second");
+        assert!(policers.pass(PuntCause::Lldp, 4, Ticks(HZ)));
     }
 
     #[test]
     fn burst_passes_after_silence() {
         let mut policers = Policers::new(HZ);
         for second in [5, 9] {
-            let passed = (0..100).filter(|_| policers.pass(PuntCause::Icmp, Ticks(second * HZ))).count();
+            let passed = (0..100).filter(|_| policers.pass(PuntCause::Icmp, 0, Ticks(second * HZ))).count();
             assert_eq!(passed as u64, BURST_PACKETS);
         }
     }

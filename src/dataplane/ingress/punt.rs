@@ -1,5 +1,5 @@
-//! Punt: packets that the router does not route. They are dropped, with an answer to their sender if one is due, or
-//! they go to the control plane because they are for the switch itself.
+//! Punt: frames for the control plane. Packets that the router does not route are dropped, with an answer to their
+//! sender if one is due, or they are for the switch itself. Frames of a link end at its port.
 
 use super::police::Policers;
 use crate::dataplane::frame::meta::{Forwarding, Meta};
@@ -109,18 +109,27 @@ impl Punter {
     /// The reason why the router does not get it: it has no use for the frame, or the frame is policed.
     #[cold]
     pub fn flooded(&mut self, from: RouteContext<'_>, bytes: &[u8], meta: &Meta) -> Result<(), DropReason> {
-        let is_link_local = meta.stations.dst().mac().is_link_local();
-        let Some(cause) = cause_of(bytes, meta).filter(|cause| !is_link_local || *cause == PuntCause::Lldp) else {
-            return Err(if is_link_local { DropReason::LinkLocal } else { DropReason::NoMember });
-        };
+        let Some(cause) = cause_of(bytes, meta) else { return Err(DropReason::NoMember) };
         if self.punt(from, bytes, meta, cause) { Ok(()) } else { Err(DropReason::PuntPoliced) }
+    }
+
+    /// Punts a frame that belongs to the link of its port: LLDP.
+    ///
+    /// # Errors
+    /// The reason why the control plane does not get it: there is none, it is another protocol, or it is policed.
+    #[cold]
+    pub fn of_link(&mut self, from: RouteContext<'_>, bytes: &[u8], meta: &Meta) -> Result<(), DropReason> {
+        if self.port.is_none() || cause_of(bytes, meta) != Some(PuntCause::Lldp) {
+            return Err(DropReason::LinkLocal);
+        }
+        if self.punt(from, bytes, meta, PuntCause::Lldp) { Ok(()) } else { Err(DropReason::PuntPoliced) }
     }
 
     /// Gives the control plane a copy of a frame. Returns false if the frame is beyond the rate of its cause, or every
     /// buffer is in use.
     fn punt(&mut self, from: RouteContext<'_>, bytes: &[u8], meta: &Meta, cause: PuntCause) -> bool {
         let Some(port) = &mut self.port else { return false };
-        if !self.policers.pass(cause, from.now) {
+        if !self.policers.pass(cause, from.port, from.now) {
             from.counters.punt_policed[cause as usize].add(1);
             return false;
         }

@@ -51,6 +51,7 @@ drop_reasons! {
     EgressStuck => "egress_stuck", "the egress port is stuck: its device takes no frames";
     PfcDestination => "pfc_destination", "a PFC frame whose destination is not 01-80-C2-00-00-01: it is not obeyed";
     Shed => "shed", "a lossy frame dropped at the receive ring, because its lcore is overloaded";
+    PuntPoliced => "punt_policed", "a frame for the switch itself beyond the rate of its protocol";
     Ipv4Checksum => "ipv4_checksum", "a packet to be routed whose IPv4 header checksum is wrong";
     Ipv4Options => "ipv4_options", "a packet to be routed with IPv4 options: no router here processes them";
     TtlExpired => "ttl_expired", "a packet to be routed whose time to live or hop limit ends here";
@@ -62,7 +63,6 @@ drop_reasons! {
     FragmentationNeeded => "fragmentation_needed", "a packet that must not be fragmented is longer than the interface's MTU";
     FragmentationUnsupported => "fragmentation_unsupported", "a packet is longer than the interface's MTU: the switch fragments none";
     NotRoutable => "not_routable", "a frame to the router's address that is neither IP nor ARP";
-    PuntPoliced => "punt_policed", "a frame for the switch itself beyond the rate of its protocol";
 }
 
 impl DropReason {

@@ -14,6 +14,7 @@ pub(super) use self::neighbours::Neighbour;
 use self::port::PortAgent;
 use super::compare::{Difference, DifferenceKind};
 use super::local::Stated;
+use super::remedy::Remedy;
 use super::view::{AgentView, PortView};
 use crate::units::Nanos;
 use crate::wire::lldp::Lldpdu;
@@ -109,8 +110,8 @@ pub enum EventKind {
     Removed,
     /// Neighbours are ignored because the port has [`MOST_NEIGHBOURS`] already; once for each such time.
     TooMany,
-    /// A statement of a neighbour differs from the settings of the port.
-    Differs(Difference),
+    /// A statement of a neighbour differs from the settings of the port; with the command that mends it.
+    Differs(Difference, Remedy),
     /// A statement of a neighbour differs no more.
     Agrees(DifferenceKind),
 }
@@ -126,8 +127,41 @@ impl EventKind {
             Self::ShutDown => "lldp_shut_down",
             Self::Removed => "lldp_removed",
             Self::TooMany => "lldp_too_many",
-            Self::Differs(_) => "lldp_differs",
+            Self::Differs(..) => "lldp_differs",
             Self::Agrees(_) => "lldp_agrees",
+        }
+    }
+
+    /// The name, with that of the difference if the event is about one.
+    #[must_use]
+    pub fn subject(&self) -> (&'static str, Option<&'static str>) {
+        let difference = match self {
+            Self::Differs(difference, _) => Some(difference.name()),
+            Self::Agrees(kind) => Some(kind.name()),
+            _ => None,
+        };
+        (self.name(), difference)
+    }
+}
+
+impl Event {
+    /// The event in plain English, without its port.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let neighbour = &self.neighbour;
+        match &self.kind {
+            EventKind::New => format!("neighbour {neighbour} has appeared"),
+            EventKind::Changed => format!("neighbour {neighbour} has changed its statements"),
+            EventKind::AgedOut => format!("neighbour {neighbour} is silent; its statements have expired"),
+            EventKind::ShutDown => format!("neighbour {neighbour} has ended LLDP"),
+            EventKind::Removed => format!("neighbour {neighbour} is forgotten"),
+            EventKind::TooMany => format!("neighbour {neighbour} is ignored: the port has {MOST_NEIGHBOURS} already"),
+            EventKind::Differs(difference, remedy) => {
+                let mellanox = remedy.mellanox.iter().map(|command| format!(", or {command}")).collect::<String>();
+                let sentence = difference.sentence();
+                format!("neighbour {neighbour} differs: {sentence}; run there: {}{mellanox}", remedy.command)
+            }
+            EventKind::Agrees(kind) => format!("neighbour {neighbour} agrees again on {}", kind.name()),
         }
     }
 }
@@ -218,6 +252,11 @@ impl Agent {
         for (port, stated) in self.ports.iter_mut().zip(stated) {
             port.configure(stated, now, &self.timing, &mut self.output);
         }
+    }
+
+    /// Replaces the times of the protocol. Data units under way keep theirs.
+    pub fn set_timing(&mut self, timing: Timing) {
+        self.timing = timing;
     }
 
     /// Tells the agent the link of a port.

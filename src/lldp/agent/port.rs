@@ -5,6 +5,7 @@ use super::transmit::Transmitter;
 use super::{Event, EventKind, LldpCounts, Output, Timing, after, neighbour_name};
 use crate::lldp::compare::{Comparison, compare};
 use crate::lldp::local::Stated;
+use crate::lldp::remedy::remedy;
 use crate::lldp::view::{NeighbourView, PortView};
 use crate::units::Nanos;
 use crate::wire::lldp::{Lldpdu, Refusal, parse};
@@ -188,7 +189,7 @@ impl PortAgent {
             let is_elsewhere = with_pfc > usize::from(neighbour.pdu.dot1.pfc.is_some());
             let comparison = compare(stated, &neighbour.pdu, is_elsewhere);
             let old = std::mem::replace(&mut neighbour.comparison, comparison);
-            let kinds = changes(&old, &neighbour.comparison);
+            let kinds = changes(&old, &neighbour.comparison, &neighbour.pdu);
             let name = neighbour_name(&neighbour.pdu);
             kinds
                 .into_iter()
@@ -214,10 +215,11 @@ impl PortAgent {
 }
 
 /// The events that follow from a new comparison.
-fn changes(old: &Comparison, new: &Comparison) -> Vec<EventKind> {
+fn changes(old: &Comparison, new: &Comparison, peer: &Lldpdu) -> Vec<EventKind> {
     let kinds = |comparison: &Comparison| comparison.differences.iter().map(|one| one.kind()).collect::<Vec<_>>();
     let (before, after) = (kinds(old), kinds(new));
     let gone = before.into_iter().filter(|kind| !after.contains(kind)).map(EventKind::Agrees);
-    let found = new.differences.iter().filter(|one| !old.differences.contains(one)).cloned().map(EventKind::Differs);
+    let found = new.differences.iter().filter(|one| !old.differences.contains(one));
+    let found = found.map(|one| EventKind::Differs(one.clone(), remedy(one, peer)));
     gone.chain(found).collect()
 }

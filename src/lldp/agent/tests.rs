@@ -359,3 +359,17 @@ fn random_frames_leave_the_agent_bounded() {
     assert_eq!(counts.frames_out, frames);
     assert!(longest < 10_000 && counts.frames_in > 1000);
 }
+
+#[test]
+fn events_are_sentences_and_differences_have_their_own_subject() {
+    let mut bed = Bed::new();
+    bed.hear(1, |pdu| pdu.dot1.pfc.as_mut().expect("it states PFC").enabled = ClassSet::only(4));
+    let events = bed.agent.take_events();
+    let [appeared, differs] = &events[..] else { panic!("{events:?}") };
+    assert!(appeared.text().ends_with(" has appeared"), "{}", appeared.text());
+    let text = differs.text();
+    let expected = " differs: the peer has PFC for priorities 4, this port for 3; run there: dcb pfc set dev ";
+    assert!(text.contains(expected), "{text}");
+    assert_eq!(differs.kind.subject(), ("lldp_differs", Some("pfc_priorities")));
+    assert_eq!(appeared.kind.subject(), ("lldp_new", None));
+}

@@ -19,6 +19,7 @@ mod device;
 mod family;
 mod flows;
 mod lcore;
+mod lldp;
 mod port;
 mod routing;
 mod watchdog;
@@ -78,6 +79,10 @@ fn collect(families: &mut Families, switch_view: &SwitchView, snapshot: &Snapsho
     device::pools(families, switch_view);
     lcore::lcores(families, switch_view, snapshot, ever);
     routing::routing(families, switch_view);
+    if switch_view.router.is_some() || switch_view.lldp.is_some() {
+        routing::exceptions(families, switch_view);
+    }
+    lldp::lldp(families, switch_view);
     if let Some(hosts) = &switch_view.hosts {
         flows::flows(families, hosts);
     }

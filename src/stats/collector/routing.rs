@@ -1,4 +1,4 @@
-//! Metrics of routing: routes, forwarding table, neighbours, next hops, and frames to and from the control plane.
+//! Metrics of routing: routes, forwarding table, neighbours, next hops; and frames to and from the control plane.
 
 use super::family::Families;
 use crate::dataplane::telemetry::counters::LcoreCounters;
@@ -64,9 +64,13 @@ const GAUGES: [Row<Summary>; 4] = [
     ),
 ];
 
-const LCORE_COUNTERS: [Row<LcoreCounters>; 5] = [
+const ROUTED: [Row<LcoreCounters>; 2] = [
     ("holdfast_routed_frames_total", "Frames routed.", |lcore| lcore.routed_frames.get()),
     ("holdfast_routed_fragments_total", "Routed frames that were fragments.", |lcore| lcore.routed_fragments.get()),
+];
+
+/// Frames between the lcores and the control plane.
+const EXCEPTIONS: [Row<LcoreCounters>; 3] = [
     ("holdfast_punt_full_frames_total", "Frames not given to the control plane: every buffer was in use.", |lcore| {
         lcore.punt_full.get()
     }),
@@ -117,7 +121,7 @@ pub(super) fn routing(families: &mut Families, switch_view: &SwitchView) {
     }
     interfaces(families, router, spec);
     next_hops(families, router, spec);
-    exceptions(families, switch_view);
+    by_lcore(families, switch_view, &ROUTED);
     if let Some(view) = &router.linux {
         linux(families, view, spec);
     }
@@ -181,14 +185,20 @@ fn next_hops(families: &mut Families, router: &Summary, spec: &RoutingSpec) {
     families.gauge("holdfast_next_hops_omitted", help).add(&[], router.more_next_hops as u64);
 }
 
-/// Routed frames, and frames to and from the control plane.
-fn exceptions(families: &mut Families, switch_view: &SwitchView) {
+fn by_lcore(families: &mut Families, switch_view: &SwitchView, rows: &[Row<LcoreCounters>]) {
+    for (name, help, of) in rows {
+        let family = families.counter(name, help);
+        for (number, lcore) in switch_view.counters.lcores.iter().enumerate() {
+            family.add(&[("lcore", &number.to_string())], of(lcore));
+        }
+    }
+}
+
+/// Frames to and from the control plane.
+pub(super) fn exceptions(families: &mut Families, switch_view: &SwitchView) {
     let lcores: Vec<_> =
         switch_view.counters.lcores.iter().enumerate().map(|(number, lcore)| (number.to_string(), lcore)).collect();
-    for (name, help, of) in LCORE_COUNTERS {
-        let family = families.counter(name, help);
-        lcores.iter().for_each(|(number, lcore)| family.add(&[("lcore", number)], of(lcore)));
-    }
+    by_lcore(families, switch_view, &EXCEPTIONS);
     let help = "Frames given to the control plane, by cause.";
     let family = families.counter("holdfast_punted_frames_total", help);
     for (number, lcore) in &lcores {

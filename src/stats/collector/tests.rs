@@ -1,6 +1,6 @@
 //! Tests of the exposition with a strict parser.
 
-use super::super::fixture::{quiet, routing, run, trouble};
+use super::super::fixture::{neighbours, quiet, routing, run, trouble};
 use super::*;
 use crate::dataplane::telemetry::counters::Counter;
 use crate::mmu::{HeadroomPolicy, QueueLimit, Threshold};
@@ -324,9 +324,30 @@ fn router_whose_addresses_are_those_of_linux_has_series_of_the_exchange() {
 }
 
 #[test]
+fn metrics_of_lldp_are_those_of_their_page_and_of_ports_that_have_it() {
+    let series = read(&scrape(neighbours()));
+    for (key, value) in [
+        (r#"holdfast_lldp_neighbours{port="p1"}"#, 1.0),
+        (r#"holdfast_lldp_differences{kind="pfc_priorities",port="p1"}"#, 1.0),
+        (r#"holdfast_lldp_differences{kind="max_frame",port="p1"}"#, 0.0),
+        (r#"holdfast_lldp_received_frames_total{port="p1"}"#, 1.0),
+        (r#"holdfast_punted_frames_total{cause="lldp",lcore="0"}"#, 0.0),
+    ] {
+        assert_eq!(series.get(key), Some(&value), "{key}");
+    }
+    assert!(!series.keys().any(|key| key.contains("lldp_") && key.contains("p2")), "it has no LLDP");
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/metrics.md")).expect("a page");
+    let section = page.split("\n## ").find(|section| section.starts_with("LLDP\n")).expect("a section");
+    let rows = section.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
+    let documented: BTreeSet<&str> = rows.collect();
+    let names = series.keys().filter_map(|key| key.split('{').next());
+    assert_eq!(documented, names.filter(|name| name.starts_with("holdfast_lldp_")).collect());
+}
+
+#[test]
 fn switch_that_bridges_has_no_series_of_routing() {
     let series = read(&scrape(run()));
-    for word in ["route", "neighbour", "fib_", "linux", "next_hop", "punt", "ttl_expired"] {
+    for word in ["route", "neighbour", "fib_", "linux", "next_hop", "punted", "ttl_expired"] {
         assert!(!series.keys().any(|key| key.contains(word)), "{word}");
     }
 }

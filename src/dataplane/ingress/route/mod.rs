@@ -47,7 +47,6 @@ pub(crate) struct Router {
     /// Packets of the burst that is being routed.
     v4: Batch<u32>,
     v6: Batch<[u8; 16]>,
-    pub punter: Punter,
 }
 
 /// Destinations of a burst's packets of one family.
@@ -89,9 +88,8 @@ impl<A: Copy> Batch<A> {
 }
 
 impl Router {
-    /// Creates the router of an lcore of `spec`, on a clock of `hz` ticks a second, without routes. `None` if the
-    /// switch only bridges.
-    pub fn new(spec: &SwitchSpec, hz: u64) -> Option<Box<Self>> {
+    /// Creates the router of an lcore of `spec`, without routes. `None` if the switch only bridges.
+    pub fn new(spec: &SwitchSpec) -> Option<Box<Self>> {
         let routing = spec.routing.as_ref()?;
         let mut router = Box::new(Self {
             table: Arc::new(RouteTable::empty(Arc::new(SoftFib::default()))),
@@ -102,7 +100,6 @@ impl Router {
             notes: HeaderNotes::new(),
             v4: Batch::new(0),
             v6: Batch::new([0; 16]),
-            punter: Punter::new(hz),
         });
         for interface in &routing.interfaces {
             if let Attachment::Port(port) = interface.attachment {
@@ -193,11 +190,11 @@ impl Router {
     #[inline]
     pub fn route_usual<P: Packet>(
         &mut self,
-        from: RouteContext<'_>,
+        (punter, from): (&mut Punter, RouteContext<'_>),
         burst: &mut Burst<P>,
         (metas, lanes): (&mut [Meta; BURST], &mut Lanes),
     ) -> RoutedBurst {
-        let Self { table, bridged, fitting, notes, v4, punter, .. } = self;
+        let Self { table, bridged, fitting, notes, v4, .. } = self;
         let len = burst.len().min(BURST);
         table.fib.lookup_v4(&notes.destinations[..len], &mut v4.groups[..len]);
         let mut hops = NextHops::new(table, bridged, from, fitting[from.port % MAX_PORTS]);
@@ -219,7 +216,7 @@ impl Router {
     #[inline(never)]
     pub fn route_burst<P: Packet>(
         &mut self,
-        from: RouteContext<'_>,
+        (punter, from): (&mut Punter, RouteContext<'_>),
         burst: &mut Burst<P>,
         metas: &mut [Meta; BURST],
         data: FrameSet,
@@ -249,11 +246,11 @@ impl Router {
                 Ok(Destination::V6(address)) => self.v6.push(index, address),
                 Err(exception) => {
                     others.are_single = false;
-                    self.punter.except(from, burst[index].bytes(), meta, exception);
+                    punter.except(from, burst[index].bytes(), meta, exception);
                 }
             }
         }
-        let routed = self.send_batches(from, burst, metas, fragments);
+        let routed = self.send_batches((punter, from), burst, metas, fragments);
         RoutedBurst { ports: routed.ports | others.ports, are_single: routed.are_single & others.are_single, ..routed }
     }
 
@@ -261,12 +258,12 @@ impl Router {
     #[inline]
     fn send_batches<P: Packet>(
         &mut self,
-        from: RouteContext<'_>,
+        (punter, from): (&mut Punter, RouteContext<'_>),
         burst: &mut Burst<P>,
         metas: &mut [Meta; BURST],
         mut fragments: FrameSet,
     ) -> RoutedBurst {
-        let Self { table, bridged, fitting, v4, v6, punter, .. } = self;
+        let Self { table, bridged, fitting, v4, v6, .. } = self;
         v4.look_up(|addresses, groups| table.fib.lookup_v4(addresses, groups));
         v6.look_up(|addresses, groups| table.fib.lookup_v6(addresses, groups));
         let mut hops = NextHops::new(table, bridged, from, fitting[from.port % MAX_PORTS]);

@@ -1,0 +1,148 @@
+//! LLDP: ports, their neighbours, and the differences of these.
+
+use serde::{Deserialize, Serialize};
+
+use super::Look;
+use crate::lldp::view::{DifferenceView, NeighbourView, NoteView, PortView};
+use crate::stats::SwitchView;
+
+const NS_PER_S: u64 = 1_000_000_000;
+
+/// LLDP of one port.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LldpPort {
+    /// The port.
+    pub port: String,
+    /// Whether LLDP is on.
+    pub enabled: bool,
+    /// Frames sent.
+    pub sent_frames: u64,
+    /// Frames received.
+    pub received_frames: u64,
+    /// Received frames discarded for an error, or for lack of room for a neighbour.
+    pub discarded_frames: u64,
+    /// TLVs discarded for an error.
+    pub discarded_tlvs: u64,
+    /// Whether neighbours are ignored because there are eight already.
+    pub too_many: bool,
+    /// Neighbours, oldest first.
+    pub neighbours: Vec<LldpNeighbour>,
+}
+
+/// A neighbour, as it states itself. Texts have no control characters.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LldpNeighbour {
+    /// Its chassis.
+    pub chassis: String,
+    /// Its port.
+    pub neighbour_port: String,
+    /// Source address of its frames.
+    pub mac: String,
+    /// Name of the system.
+    pub system_name: Option<String>,
+    /// Description of the system.
+    pub system_description: Option<String>,
+    /// Description of its port.
+    pub port_description: Option<String>,
+    /// Capabilities in use, such as `bridge` and `station`.
+    pub capabilities: Vec<String>,
+    /// Addresses for management.
+    pub management: Vec<String>,
+    /// Time since its first frame.
+    pub age_ns: u64,
+    /// Time until it expires.
+    pub expires_ns: u64,
+    /// Priorities with PFC; null: it states none.
+    pub pfc_priorities: Option<Vec<u8>>,
+    /// Longest frame, with header and check sequence.
+    pub max_frame_bytes: Option<u16>,
+    /// VLAN of untagged frames; 0: none.
+    pub port_vlan: Option<u16>,
+    /// Its statements that differ from the settings of the port.
+    pub differences: Vec<LldpDifference>,
+    /// Notes that are no differences.
+    pub notes: Vec<LldpNote>,
+}
+
+/// A difference between a neighbour and its port.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LldpDifference {
+    /// Name, as in the metric `holdfast_lldp_differences`.
+    pub name: String,
+    /// Both values in a sentence.
+    pub text: String,
+    /// The command that mends it at the neighbour.
+    pub command: String,
+    /// The command of `mlnx_qos`, if the neighbour may have a NIC of Mellanox.
+    pub mellanox_command: Option<String>,
+}
+
+/// A note about a neighbour.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LldpNote {
+    /// Name.
+    pub name: String,
+    /// The note in a sentence.
+    pub text: String,
+}
+
+impl LldpPort {
+    pub(in crate::api) fn all(look: &Look<'_>) -> Vec<Self> {
+        let SwitchView { lldp: Some(board), .. } = look.switch_view else { return Vec::new() };
+        board.view().ports.iter().map(|view| Self::of(look.switch_view, view)).collect()
+    }
+
+    fn of(switch_view: &SwitchView, view: &PortView) -> Self {
+        Self {
+            port: switch_view.port_name(view.port).to_owned(),
+            enabled: view.is_enabled,
+            sent_frames: view.counts.frames_out,
+            received_frames: view.counts.frames_in,
+            discarded_frames: view.counts.frames_discarded,
+            discarded_tlvs: view.counts.tlvs_discarded,
+            too_many: view.is_too_many,
+            neighbours: view.neighbours.iter().map(LldpNeighbour::of).collect(),
+        }
+    }
+}
+
+impl LldpNeighbour {
+    fn of(view: &NeighbourView) -> Self {
+        let said = &view.statements;
+        let priorities = |all: &Vec<usize>| all.iter().map(|&priority| priority as u8).collect();
+        Self {
+            chassis: view.chassis.clone(),
+            neighbour_port: view.port.clone(),
+            mac: view.mac.clone(),
+            system_name: view.system_name.clone(),
+            system_description: view.system_description.clone(),
+            port_description: view.port_description.clone(),
+            capabilities: view.capabilities.iter().map(|&name| name.to_owned()).collect(),
+            management: view.management.clone(),
+            age_ns: view.age_seconds * NS_PER_S,
+            expires_ns: view.expires_seconds * NS_PER_S,
+            pfc_priorities: said.pfc.as_ref().map(priorities),
+            max_frame_bytes: said.max_frame,
+            port_vlan: said.port_vlan,
+            differences: view.differences.iter().map(LldpDifference::of).collect(),
+            notes: view.notes.iter().map(LldpNote::of).collect(),
+        }
+    }
+}
+
+impl LldpDifference {
+    fn of(view: &DifferenceView) -> Self {
+        let DifferenceView { name, sentence, command, mellanox } = view.clone();
+        Self { name: name.to_owned(), text: sentence, command, mellanox_command: mellanox }
+    }
+}
+
+impl LldpNote {
+    fn of(view: &NoteView) -> Self {
+        Self { name: view.name.to_owned(), text: view.sentence.clone() }
+    }
+}

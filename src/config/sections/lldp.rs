@@ -1,0 +1,80 @@
+//! `lldp:` of the configuration: whether ports speak LLDP, and the name and interval of the switch.
+
+use super::ports::Port;
+use crate::config::model::{DeviceKind, LldpConfig};
+use crate::config::yaml::read::Item;
+use crate::route::RoutingSpec;
+use crate::units::Nanos;
+
+/// Seconds between two frames (802.1AB clause 9.2.5.7), and their default.
+const INTERVALS: std::ops::RangeInclusive<u64> = 1..=3600;
+const DEFAULT_INTERVAL: u16 = 30;
+/// Longest name in bytes (802.1AB clause 8.5.7).
+const MOST_NAME: usize = 255;
+
+/// `lldp:` of the switch.
+#[derive(Debug)]
+pub struct Lldp {
+    /// Whether ports speak LLDP that do not say it themselves.
+    is_on: bool,
+    pub config: LldpConfig,
+}
+
+/// Reads `lldp:` of the switch.
+pub fn read(item: Option<Item<'_>>) -> Lldp {
+    let default = LldpConfig { name: None, interval_s: DEFAULT_INTERVAL };
+    let Some(item) = item else { return Lldp { is_on: true, config: default } };
+    if item.is("off") {
+        return Lldp { is_on: false, config: default };
+    }
+    let fields = item.fields(&["name", "interval"]);
+    let get = |key| fields.as_ref().and_then(|fields| fields.get(key));
+    let name = get("name").and_then(|item| read_name(&item));
+    let interval_s = get("interval").and_then(|item| read_interval(&item)).unwrap_or(DEFAULT_INTERVAL);
+    Lldp { is_on: true, config: LldpConfig { name, interval_s } }
+}
+
+fn read_name(item: &Item<'_>) -> Option<String> {
+    let name = item.text("a name; write e.g. tor1")?;
+    if name.is_empty() || name.len() > MOST_NAME {
+        return item.refuse(format!("the name has {} bytes; write 1 to {MOST_NAME}", name.len()));
+    }
+    Some(name.to_owned())
+}
+
+fn read_interval(item: &Item<'_>) -> Option<u16> {
+    let interval: Nanos = item.parse()?;
+    let seconds = interval.0 / 1_000_000_000;
+    let is_whole = interval.0.is_multiple_of(1_000_000_000);
+    match u16::try_from(seconds) {
+        Ok(short) if is_whole && INTERVALS.contains(&seconds) => Some(short),
+        _ => {
+            item.refuse(format!("`{}` is not an interval of LLDP; write whole seconds from 1s to 3600s", item.shown()))
+        }
+    }
+}
+
+/// Reads `lldp:` of a port; `None`: as the switch says.
+pub fn read_of_port(item: Option<Item<'_>>, device: &DeviceKind) -> Option<bool> {
+    let item = item?;
+    if item.is("off") {
+        return Some(false);
+    }
+    if !item.is("on") {
+        return item.refuse(format!("`{}` is neither on nor off", item.shown()));
+    }
+    if *device == DeviceKind::Ring {
+        return item.refuse("a virtual host knows no LLDP; remove `lldp`");
+    }
+    Some(true)
+}
+
+/// Whether each port speaks LLDP. By default it does, unless its peer is a virtual host, or Linux answers for it.
+pub fn of_ports(lldp: &Lldp, ports: &mut [Port<'_>], routing: Option<&RoutingSpec>) {
+    let has_linux = routing.is_some_and(|routing| routing.linux.is_some());
+    for port in ports {
+        let is_of_linux = has_linux && matches!(port.vlan, crate::forward::VlanMode::Routed(_));
+        let default = lldp.is_on && port.device.kind != DeviceKind::Ring && !is_of_linux;
+        port.device.lldp = port.lldp.unwrap_or(default);
+    }
+}

@@ -1,0 +1,132 @@
+//! LLDP of the control plane: runs the agent of all ports, with frames and time.
+
+use std::sync::Arc;
+
+use super::Lcores;
+use crate::config::Config;
+use crate::lldp::{Agent, Board, Settings, Stated, System, Timing, stated};
+use crate::route::{InjectTo, PuntCause, PuntFrame};
+use crate::sets::PortSet;
+use crate::units::Nanos;
+use crate::wire::lldp::Aggregation;
+
+/// Time between two looks at the timers.
+const TICK: Nanos = Nanos(50_000_000);
+/// Time between two states for observers; an event causes one at once.
+const PUBLISH: Nanos = Nanos(500_000_000);
+/// The name of the system if the machine has none.
+const NO_NAME: &str = "holdfast";
+/// Addresses for management that a data unit states at most.
+const MOST_ADDRESSES: usize = 4;
+
+/// The agent on its thread.
+pub(super) struct LldpThread {
+    agent: Agent,
+    /// Ports with LLDP.
+    ports: PortSet,
+    /// Ports that have a link, as the agent knows it.
+    up: PortSet,
+    board: Arc<Board>,
+    ticked: Nanos,
+    published: Nanos,
+}
+
+/// The settings of LLDP by `config`.
+pub(in crate::control) fn settings(config: &Config) -> Settings {
+    let (switch, system) = (&config.switch, system(config));
+    let ports = config.devices.iter().enumerate();
+    let stated = ports
+        .map(|(port, device)| device.lldp.then(|| stated(switch, port, &system, Aggregation::default())).flatten());
+    Settings { stated: stated.collect(), timing: Timing { interval: config.lldp.interval_s, ..Timing::default() } }
+}
+
+/// The system as LLDP states it.
+fn system(config: &Config) -> System {
+    let name = config.lldp.name.clone().unwrap_or_else(host_name);
+    let interfaces = config.switch.routing.iter().flat_map(|routing| &routing.interfaces);
+    let addresses = interfaces.flat_map(|interface| &interface.addresses).map(ipnet::IpNet::addr);
+    let management = addresses.filter(|address| !address.is_loopback()).take(MOST_ADDRESSES).collect();
+    System { name, description: format!("Holdfast {}", env!("HOLDFAST_VERSION")), management }
+}
+
+/// The name of the machine.
+fn host_name() -> String {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    if name.trim().is_empty() { NO_NAME.to_owned() } else { name.trim().to_owned() }
+}
+
+fn ports(stated: &[Option<Stated>]) -> PortSet {
+    (0..stated.len()).filter(|&port| stated[port].is_some()).collect()
+}
+
+impl LldpThread {
+    /// Creates the agent of `config`. All links are down.
+    pub fn new(config: &Config) -> Self {
+        let Settings { stated, timing } = settings(config);
+        let (ports, agent) = (ports(&stated), Agent::new(stated, timing));
+        let board = Arc::new(Board::default());
+        board.publish(agent.view(Nanos(1)), Vec::new());
+        Self { agent, ports, up: PortSet::EMPTY, board, ticked: Nanos(0), published: Nanos(0) }
+    }
+
+    /// The state for observers.
+    pub fn board(&self) -> Arc<Board> {
+        self.board.clone()
+    }
+
+    /// Ports with LLDP.
+    pub fn ports(&self) -> PortSet {
+        self.ports
+    }
+
+    /// Takes the ports that have a link.
+    pub fn set_links(&mut self, up: PortSet, now: Nanos) {
+        for port in ((up - self.up) | (self.up - up)).iter() {
+            self.agent.link(port, up.contains(port), now);
+        }
+        self.up = up;
+    }
+
+    /// Takes a punted frame. Returns false if it is not for the agent.
+    pub fn take(&mut self, frame: &PuntFrame, now: Nanos) -> bool {
+        let is_ours = frame.cause == PuntCause::Lldp && self.ports.contains(frame.port.into());
+        if is_ours {
+            self.agent.received(frame.port.into(), &frame.bytes, now);
+        }
+        is_ours
+    }
+
+    /// Acts on the time and on new settings, and publishes the state.
+    pub fn tick(&mut self, now: Nanos) {
+        if now.0 - self.ticked.0 >= TICK.0 {
+            self.ticked = now;
+            if let Some(Settings { stated, timing }) = self.board.take_settings() {
+                self.ports = ports(&stated);
+                self.agent.set_timing(timing);
+                self.agent.configure(stated, now);
+            }
+            self.agent.tick(now);
+        }
+        let events = self.agent.take_events();
+        if !events.is_empty() || now.0 - self.published.0 >= PUBLISH.0 {
+            self.published = now;
+            self.board.publish(self.agent.view(now), events);
+        }
+    }
+
+    /// Sends the frames of the agent. Returns their number.
+    pub fn send(&mut self, lcores: &mut Lcores) -> usize {
+        let frames = self.agent.take_frames();
+        for frame in &frames {
+            // A frame that finds no buffer is repeated after the interval.
+            let _ = lcores.inject(&frame.frame, InjectTo::Link(frame.port as u8), 0);
+        }
+        frames.len()
+    }
+
+    /// Ends LLDP: peers are told by the next frames.
+    pub fn stop(&mut self, now: Nanos) {
+        self.agent.stop(now);
+        self.ports = PortSet::EMPTY;
+    }
+}

@@ -1,0 +1,234 @@
+//! The thread of the control plane: it takes punted frames from the lcores, and sends the frames of the router and of
+//! LLDP by them.
+
+mod lldp;
+mod routing;
+
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use self::lldp::LldpThread;
+pub(super) use self::lldp::settings as lldp_settings;
+use self::routing::{Routing, TablesEnd};
+use super::{RunError, setup};
+use crate::config::Config;
+use crate::dataplane::handoff::exception::{ExceptionLink, ExceptionPort, exception_channel};
+use crate::dataplane::spec::SwitchSpec;
+use crate::dataplane::{Counters, LcoreControl};
+use crate::lldp::Board;
+use crate::route::{InjectTo, PuntFrame};
+use crate::router::handle::RouterHandle;
+use crate::stats::Current;
+use crate::sync::{AtomicBool, Ordering};
+use crate::units::Nanos;
+
+/// Sleep between two looks at the rings while frames come.
+const BUSY: Duration = Duration::from_micros(200);
+/// Sleep while no frames come, with a router and without one.
+const IDLE_ROUTER: Duration = Duration::from_millis(1);
+const IDLE: Duration = Duration::from_millis(20);
+/// Punted frames of one lcore in one look, so that timers and requests have their turn in a flood.
+const FRAMES: usize = 64;
+/// Longest time for the last frames to leave, and polls of each lcore that this takes: one enqueues and sends them.
+const FAREWELL: Duration = Duration::from_millis(300);
+const FAREWELL_POLLS: u64 = 3;
+/// Longest frame of a link: an LLDP data unit is no longer than the usual MTU.
+const LINK_FRAME: usize = 1500 + 14 + 8;
+
+/// The lcores' ends of the control plane.
+pub(super) struct LcoreEnd {
+    pub exceptions: ExceptionPort,
+    /// Tables of routes; `None`: the switch only bridges.
+    pub tables: Option<TablesEnd>,
+}
+
+/// The control plane before its thread runs.
+pub(super) struct Prepared {
+    lcores: Lcores,
+    routing: Option<Routing>,
+    lldp: LldpThread,
+}
+
+/// Orders to the thread.
+#[derive(Debug, Default)]
+struct Orders {
+    /// Tell the peers that the switch ends.
+    farewell: AtomicBool,
+    /// The lcores have the frames that tell it.
+    is_told: AtomicBool,
+    stop: AtomicBool,
+}
+
+/// The running thread.
+pub(super) struct PlaneThread {
+    orders: Arc<Orders>,
+    thread: JoinHandle<()>,
+}
+
+/// Creates the control plane of `config` and the lcores' ends of it; `None` if the switch does not route and no port has
+/// a peer that the control plane could talk to.
+pub(super) fn prepare(config: &Config, ports: &setup::Ports) -> Result<Option<(Prepared, Vec<LcoreEnd>)>, RunError> {
+    if !config.has_control_plane() {
+        return Ok(None);
+    }
+    let (lcores, exceptions) = Lcores::new(&config.switch);
+    let (routing, mut tables) = Routing::prepare(config, ports)?.unzip();
+    let tables: &mut dyn Iterator<Item = _> = match &mut tables {
+        Some(tables) => &mut tables.drain(..).map(Some),
+        None => &mut std::iter::repeat_with(|| None),
+    };
+    let ends = exceptions.into_iter().zip(tables).map(|(exceptions, tables)| LcoreEnd { exceptions, tables });
+    let ends = ends.collect();
+    Ok(Some((Prepared { lcores, routing, lldp: LldpThread::new(config) }, ends)))
+}
+
+impl Prepared {
+    /// Access to the router. Requests wait for the start of the thread.
+    pub fn router(&self) -> Option<RouterHandle> {
+        self.routing.as_ref().map(Routing::handle)
+    }
+
+    /// The state of LLDP.
+    pub fn lldp(&self) -> Arc<Board> {
+        self.lldp.board()
+    }
+
+    /// Starts the thread, which publishes its state for the observers of `current`.
+    ///
+    /// # Errors
+    /// If the system refuses a thread.
+    pub fn start(mut self, control: &Arc<LcoreControl>, current: &Current) -> std::io::Result<PlaneThread> {
+        let orders = Arc::new(Orders::default());
+        if let Some(routing) = &mut self.routing {
+            routing.observe(current);
+        }
+        let Self { lcores, routing, lldp } = self;
+        let worker =
+            Worker { lcores, routing, lldp, control: control.clone(), orders: orders.clone(), start: Instant::now() };
+        let thread = std::thread::Builder::new().name("control-plane".to_owned()).spawn(move || worker.run())?;
+        Ok(PlaneThread { orders, thread })
+    }
+}
+
+impl PlaneThread {
+    /// Has the peers told that the switch ends, by its lcores, which must still run.
+    pub fn say_farewell(&self, counters: &Counters) {
+        self.orders.farewell.store(true, Ordering::Relaxed);
+        self.thread.thread().unpark();
+        let end = Instant::now() + FAREWELL;
+        wait_until(end, || self.orders.is_told.load(Ordering::Relaxed));
+        let lcores = &counters.lcores;
+        let before: Vec<u64> = lcores.iter().map(|lcore| lcore.polls.get()).collect();
+        wait_until(end, || lcores.iter().zip(&before).all(|(now, before)| now.polls.get() - before >= FAREWELL_POLLS));
+    }
+
+    /// Ends the thread.
+    pub fn end(self) {
+        self.orders.stop.store(true, Ordering::Relaxed);
+        self.thread.thread().unpark();
+        // A panic of the thread has been printed, and the switch ends anyway.
+        let _ = self.thread.join();
+    }
+}
+
+/// Waits until `is_done`, but not beyond `end`.
+fn wait_until(end: Instant, is_done: impl Fn() -> bool) {
+    while !is_done() && Instant::now() < end {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// The ways of frames from and to the lcores.
+struct Lcores {
+    links: Vec<ExceptionLink>,
+    /// The lcore that injects frames for each port.
+    owners: Vec<u8>,
+}
+
+impl Lcores {
+    /// Creates the ways to the lcores of `spec`, and their ends.
+    fn new(spec: &SwitchSpec) -> (Self, Vec<ExceptionPort>) {
+        let mtus = spec.ports.iter().filter(|_| spec.routing.is_some()).map(|port| usize::from(port.mtu) + 14 + 8);
+        let longest = mtus.max().unwrap_or_default().max(LINK_FRAME);
+        let (ends, links) = (0..spec.lcores).map(|_| exception_channel(longest)).unzip();
+        (Self { links, owners: spec.ports.iter().map(|port| port.lcore).collect() }, ends)
+    }
+
+    /// Sends a frame by the lcore that owns its port, or by the first for all ports of a VLAN. Returns false if every
+    /// buffer is in use, as while the lcore stands still.
+    fn inject(&mut self, bytes: &[u8], to: InjectTo, vlan: u16) -> bool {
+        let lcore = match to {
+            InjectTo::Port(port) | InjectTo::Link(port) => self.owners.get(usize::from(port)).copied().unwrap_or(0),
+            InjectTo::Vlan(_) => self.owners.first().copied().unwrap_or(0),
+        };
+        let link = self.links.get_mut(usize::from(lcore));
+        link.is_some_and(|link| link.inject(bytes, to, vlan))
+    }
+
+    /// Passes punted frames to `take`. Returns their number.
+    fn punted(&mut self, mut take: impl FnMut(&PuntFrame)) -> usize {
+        let mut taken = 0;
+        for link in &mut self.links {
+            for _ in 0..FRAMES {
+                let Some(frame) = link.receive() else { break };
+                take(&frame);
+                link.give_back(frame);
+                taken += 1;
+            }
+        }
+        taken
+    }
+}
+
+struct Worker {
+    lcores: Lcores,
+    routing: Option<Routing>,
+    lldp: LldpThread,
+    control: Arc<LcoreControl>,
+    orders: Arc<Orders>,
+    start: Instant,
+}
+
+impl Worker {
+    fn run(mut self) {
+        while !self.orders.stop.load(Ordering::Relaxed) {
+            let moved = self.look();
+            match &self.routing {
+                _ if moved > 0 => std::thread::sleep(BUSY),
+                Some(routing) => routing.wait(IDLE_ROUTER),
+                None => std::thread::park_timeout(IDLE),
+            }
+        }
+    }
+
+    /// Time on the clock of the thread. It begins above zero, which stands for never.
+    fn now(&self) -> Nanos {
+        Nanos(1 + self.start.elapsed().as_nanos().min(u128::from(u64::MAX) - 1) as u64)
+    }
+
+    /// Looks at everything once. Returns the number of frames and requests.
+    fn look(&mut self) -> usize {
+        let (now, up) = (self.now(), self.control.links());
+        self.lldp.set_links(up, now);
+        let is_last = self.orders.farewell.load(Ordering::Relaxed);
+        if is_last {
+            self.lldp.stop(now);
+        }
+        let mut moved = self.routing.as_mut().map_or(0, |routing| routing.begin(up, now));
+        let Self { lcores, routing, lldp, .. } = self;
+        moved += lcores.punted(|frame| {
+            let is_taken = lldp.take(frame, now);
+            if let Some(routing) = routing.as_mut().filter(|_| !is_taken) {
+                routing.take(frame, now);
+            }
+        });
+        if let Some(routing) = routing {
+            moved += routing.act(lcores, lldp.ports(), now);
+        }
+        lldp.tick(now);
+        moved += lldp.send(lcores);
+        self.orders.is_told.store(is_last, Ordering::Relaxed);
+        moved
+    }
+}

@@ -1,0 +1,44 @@
+//! Metrics of LLDP: frames, neighbours and their differences, by port.
+
+use super::family::Families;
+use crate::lldp::{DifferenceKind, PortView};
+use crate::stats::switch_view::SwitchView;
+
+type Row = (&'static str, &'static str, fn(&PortView) -> u64);
+
+const COUNTERS: [Row; 4] = [
+    ("holdfast_lldp_sent_frames_total", "LLDP frames sent.", |port| port.counts.frames_out),
+    ("holdfast_lldp_received_frames_total", "LLDP frames received.", |port| port.counts.frames_in),
+    (
+        "holdfast_lldp_discarded_frames_total",
+        "Received LLDP frames discarded for an error, or for lack of room for a neighbour.",
+        |port| port.counts.frames_discarded,
+    ),
+    ("holdfast_lldp_expired_neighbours_total", "Neighbours that fell silent.", |port| port.counts.ageouts),
+];
+
+/// LLDP of the ports that have it; nothing for a switch that has none.
+pub(super) fn lldp(families: &mut Families, switch_view: &SwitchView) {
+    let Some(board) = &switch_view.lldp else { return };
+    let view = board.view();
+    let ports = || view.ports.iter().filter(|port| port.is_enabled);
+    for (name, help, of) in COUNTERS {
+        let family = families.counter(name, help);
+        ports().for_each(|port| family.add(&[("port", switch_view.port_name(port.port))], of(port)));
+    }
+    let family = families.gauge("holdfast_lldp_neighbours", "Neighbours known.");
+    for port in ports() {
+        family.add(&[("port", switch_view.port_name(port.port))], port.neighbours.len() as u64);
+    }
+    let help = "Neighbours with a statement that differs from the settings of the port, by kind.";
+    let family = families.gauge("holdfast_lldp_differences", help);
+    for port in ports() {
+        for (_, name) in DifferenceKind::TABLE {
+            let differs = |differences: &[crate::lldp::view::DifferenceView]| {
+                differences.iter().any(|difference| difference.name == name)
+            };
+            let count = port.neighbours.iter().filter(|neighbour| differs(&neighbour.differences)).count();
+            family.add(&[("port", switch_view.port_name(port.port)), ("kind", name)], count as u64);
+        }
+    }
+}
