@@ -45,6 +45,10 @@ pub struct Bytes(pub u64);
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BitRate(pub u64);
 
+/// A rate in packets per second.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PacketRate(pub u32);
+
 /// A length in millimetres.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Length {
@@ -310,6 +314,34 @@ impl FromStr for BitRate {
         .filter(|&rate| rate > 0)
         .map(BitRate)
         .ok_or_else(|| unit_error(text, "a bit rate", "e.g. 100M, 10G, 25G, 100G or 400Gb/s"))
+    }
+}
+
+impl FromStr for PacketRate {
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        parse_scaled(text, |unit| {
+            Some(match unit.strip_suffix("pps")? {
+                "" => 1,
+                "k" => 1_000,
+                "M" => 1_000_000,
+                _ => return None,
+            })
+        })
+        .and_then(|rate| u32::try_from(rate).ok())
+        .filter(|&rate| rate > 0)
+        .map(PacketRate)
+        .ok_or_else(|| unit_error(text, "a rate of packets", "e.g. 500pps, 10kpps or 1Mpps"))
+    }
+}
+
+impl fmt::Display for PacketRate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            rate if rate > 0 && rate.is_multiple_of(1_000_000) => write!(f, "{}Mpps", rate / 1_000_000),
+            rate if rate > 0 && rate.is_multiple_of(1_000) => write!(f, "{}kpps", rate / 1_000),
+            rate => write!(f, "{rate}pps"),
+        }
     }
 }
 

@@ -43,7 +43,8 @@ use self::sections::classes::Class;
 use self::sections::ports::{Common, Context, Port};
 use self::sections::preset::Preset;
 use self::sections::{
-    api, buffer, classes, hosts, lcores, lldp, maps, max_rate, ports, queue_policy, routing, stuck, system, watchdog,
+    api, buffer, classes, hosts, lcores, lldp, maps, max_rate, ports, queue_policy, routing, storm, stuck, system,
+    watchdog,
 };
 use self::yaml::count;
 use self::yaml::names::Unique;
@@ -52,6 +53,7 @@ use self::yaml::{Node, Shape};
 use crate::dataplane::{PortSpec, QueueSpec, SwitchSpec};
 use crate::mmu::{AbmSpec, PortProfile, QueueLimit};
 use crate::pfc::{PfcMode, WatchdogSpec};
+use crate::qos::StormLimits;
 use crate::sets::{CLASSES, ClassSet};
 use crate::units::{Bytes, Cells};
 
@@ -63,6 +65,7 @@ const KEYS: &[&str] = &[
     "maps",
     "watchdog",
     "stuck_after",
+    "storm_control",
     "fdb",
     "lcores",
     "eal",
@@ -140,7 +143,8 @@ pub(crate) fn build(root: &Item<'_>, overrides: &Overrides) -> Option<Config> {
     let watchdog = watchdog::read(top.get("watchdog"), preset);
     let lcores = lcores::read(top.get("lcores"), overrides);
     let stuck_after = stuck::of_switch(top.get("stuck_after"));
-    let context = Context { maps: &maps, watchdog, stuck_after, lcores: &lcores, overrides };
+    let storm_limits = storm::read(top.get("storm_control"), StormLimits::default());
+    let context = Context { maps: &maps, watchdog, stuck_after, storm_limits, lcores: &lcores, overrides };
     let mut macs = Unique::new("MAC address");
     let ports = top.required("ports", "ports: [{name: p1, device: ring, speed: 10G}]");
     let mut ports = ports::read(ports, &mut macs, &context);
@@ -278,6 +282,7 @@ fn port_spec(
         pfc: port.pfc,
         watchdog,
         stuck_after: port.stuck_after,
+        storm_limits: port.storm_limits,
         buffer,
         backlog_mark,
         rx_queues: port.device.queues,

@@ -14,7 +14,7 @@ use crate::config::sections::policy::policy_name;
 use crate::config::yaml::exact::Exact;
 use crate::dataplane::{PortSpec, SwitchSpec};
 use crate::mmu::{GroupProfile, Threshold};
-use crate::qos::only_class;
+use crate::qos::{FloodKind, only_class};
 use crate::sets::CLASSES;
 use crate::units::{Cells, Nanos};
 
@@ -307,6 +307,10 @@ fn of_port(port: &PortSpec, device: &PortDevice, switch: &SwitchSpec, list: &mut
     list.live_rounded("watchdog", watchdog, port.watchdog);
     let stuck_after = port.stuck_after.map_or("off".to_owned(), |limit| limit.to_string());
     list.live_rounded("stuck_after", stuck_after, port.stuck_after.unwrap_or(Nanos(0)));
+    for (kind, key) in FloodKind::TABLE {
+        let limit = port.storm_limits[kind as usize].map_or("off".to_owned(), |rate| rate.to_string());
+        list.live(format!("storm_control.{key}"), limit);
+    }
     let size = |cells: Cells| cells.to_bytes(switch.buffer.cell);
     for (kind, cells) in ["lossy", "lossless"].into_iter().zip(port.buffer.reserve) {
         list.fixed_rounded(format!("reserve.{kind}"), size(cells), cells);

@@ -151,7 +151,8 @@ impl<P: Packet> Pipeline<P> {
             self.classify_roce(port, &mut arrived, burst, (metas, &mut lanes));
         }
         self.count(port, burst, metas, &arrived, now);
-        let from = IngressContext { port, up: self.links.up, counters: &self.telemetry.counters.lcores[self.lcore] };
+        let counters = &self.telemetry.counters.lcores[self.lcore];
+        let from = IngressContext { port, up: self.links.up, counters, now };
         let mut egresses = self.forwarder.forward(from, metas, (burst.len(), arrived.data), (lookup, &mut lanes));
         // A switch that only bridges may have a device at the router's number.
         if egresses.ports.contains(ROUTER_PORT) && self.router.is_some() {
@@ -266,7 +267,7 @@ impl<P: Packet> Pipeline<P> {
             let from = RouteContext { port, up: links.up, forwarder, counters, now };
             router.route_usual((punter, from), burst, (metas, &mut lanes.egresses))
         } else {
-            let from = IngressContext { port, up: links.up, counters };
+            let from = IngressContext { port, up: links.up, counters, now };
             let forwarded = router.forward(forwarder, from, metas, arrived.data);
             if !forwarded.ports.contains(ROUTER_PORT) {
                 return (arrived, forwarded);

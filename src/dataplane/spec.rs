@@ -3,7 +3,10 @@
 use crate::forward::{FdbSpec, StaticEntry, VlanMode};
 use crate::mmu::{AbmSpec, BufferPlan, GroupProfile, HpccRules, PortProfile, QueueLimit, QueueProfile, QueueReserves};
 use crate::pfc::{PfcMode, WatchdogSpec};
-use crate::qos::{ClassMap, CongestionPointSpec, MarkMap, MaxRate, QueueDiscipline, Rewrite, Trust, WredProfile};
+use crate::qos::{
+    ClassMap, CongestionPointSpec, FloodKind, MarkMap, MaxRate, QueueDiscipline, Rewrite, StormLimits, Trust,
+    WredProfile,
+};
 use crate::route::{ROUTER_PORT, RoutingSpec};
 use crate::sets::{CLASSES, ClassSet, PortSet};
 use crate::units::{BitRate, Cells, Nanos};
@@ -32,6 +35,8 @@ pub struct PortSpec {
     pub vlan: VlanMode,
     /// Maximum rates of the egress queues; `None`: only the rate of the port bounds the queue.
     pub max_rates: [Option<MaxRate>; CLASSES],
+    /// The most frames received here that are flooded.
+    pub storm_limits: StormLimits,
     /// Whether PFC is generated and obeyed here, and for which priorities.
     pub pfc: PfcMode,
     /// Settings of the watchdog against peers that pause a class without end; `None`: no watchdog.
@@ -68,6 +73,7 @@ impl PortSpec {
             rewrite: Rewrite::default(),
             vlan: VlanMode::Access(1),
             max_rates: [None; CLASSES],
+            storm_limits: [None; FloodKind::COUNT],
             pfc: PfcMode::Symmetric,
             watchdog: None,
             stuck_after: None,

@@ -17,9 +17,11 @@ pub mod classify;
 pub mod joint_pacer;
 pub mod joint_wire;
 pub mod max_rate;
+pub mod policer;
 pub mod qcn;
 pub mod scheduler;
 pub mod shaper;
+pub mod storm;
 pub mod wred;
 
 pub use classify::{ClassMap, MarkMap, Rewrite, RoceMap, Trust, only_class};
@@ -27,4 +29,5 @@ pub use max_rate::{MaxRate, QueueShapers};
 pub use qcn::CongestionPointSpec;
 pub use scheduler::{QueueDiscipline, Scheduler};
 pub use shaper::Shaper;
+pub use storm::{FloodKind, StormLimits};
 pub use wred::{WredProfile, WredVerdict};

@@ -24,7 +24,7 @@ struct Event {
 type Finder = fn(&SwitchView, &PortSnapshot, &PortSnapshot, usize) -> Vec<Event>;
 
 /// Each kind with its finder, which compares the previous and the current snapshot of one port.
-const KINDS: [(&str, Finder); 9] = [
+const KINDS: [(&str, Finder); 11] = [
     ("watchdog", |switch_view, before, now, port| storms(switch_view, before, now, port)),
     ("watchdog", |switch_view, before, now, port| restores(switch_view, before, now, port)),
     ("backlog", |switch_view, before, now, port| backlogs(switch_view, before, now, port)),
@@ -32,6 +32,8 @@ const KINDS: [(&str, Finder); 9] = [
     ("port xoff", |switch_view, before, now, port| port_xoffs(switch_view, before, now, port)),
     ("stuck", |switch_view, before, now, port| stucks(switch_view, before, now, port)),
     ("stuck", |switch_view, before, now, port| moves(switch_view, before, now, port)),
+    ("flood", |switch_view, before, now, port| floods(switch_view, before, now, port)),
+    ("spanning tree", |switch_view, before, now, port| bpdus(switch_view, before, now, port)),
     ("link", |switch_view, before, now, port| links(switch_view, before, now, port)),
     ("device", |switch_view, before, now, port| transmit_losses(switch_view, before, now, port)),
 ];
@@ -143,6 +145,39 @@ fn sheds(switch_view: &SwitchView, before: &PortSnapshot, now: &PortSnapshot, po
     };
     let classes = (0..CLASSES).filter(|&class| shed(class) > 0);
     classes.map(|class| Event { text: text(class), count: 1 }).collect()
+}
+
+/// Frames of all classes that a port dropped for a reason since the snapshot before.
+fn dropped(before: &PortSnapshot, now: &PortSnapshot, reason: DropReason) -> u64 {
+    let of = |counters: &PortSnapshot| counters.drops.iter().map(|row| row[reason as usize]).sum::<u64>();
+    of(now).saturating_sub(of(before))
+}
+
+/// Frames beyond the limits of storm control.
+fn floods(switch_view: &SwitchView, before: &PortSnapshot, now: &PortSnapshot, port: usize) -> Vec<Event> {
+    let kinds = [
+        (DropReason::StormBroadcast, "broadcast frames"),
+        (DropReason::StormMulticast, "multicast frames"),
+        (DropReason::StormUnknown, "frames to unknown stations"),
+    ];
+    let event = |(reason, frames)| {
+        let count = dropped(before, now, reason);
+        let text = format!("{} received {frames} beyond its limit: they are dropped", switch_view.port_name(port));
+        (count > 0).then_some(Event { text, count: 1 })
+    };
+    kinds.into_iter().filter_map(event).collect()
+}
+
+fn bpdus(switch_view: &SwitchView, before: &PortSnapshot, now: &PortSnapshot, port: usize) -> Vec<Event> {
+    // Once: a bridge sends one every two seconds.
+    let of = |counters: &PortSnapshot| dropped(&PortSnapshot::default(), counters, DropReason::Bpdu);
+    let text = || {
+        format!(
+            "{} received a BPDU: its peer runs spanning tree, and this switch does not; make sure that no loop exists",
+            switch_view.port_name(port)
+        )
+    };
+    (of(before) == 0 && of(now) > 0).then(|| Event { text: text(), count: 1 }).into_iter().collect()
 }
 
 /// Port XOFF is a gauge, not a counter: an XOFF that begins and ends between two snapshots is not seen.
@@ -261,6 +296,23 @@ mod tests {
         assert_eq!(look(&mut events, &switch_view, 10), expected);
         publish(true, 40);
         assert_eq!(look(&mut events, &switch_view, 30), ["t=3.0s link: p2 is up again"]);
+    }
+
+    #[test]
+    fn floods_and_spanning_tree_are_told() {
+        let (switch_view, mut events) = (watched(), Events::default());
+        look(&mut events, &switch_view, 1);
+        let drop = |reason, frames| switch_view.counters.ports[1].drops[8][reason as usize].add(frames);
+        drop(DropReason::StormUnknown, 70);
+        drop(DropReason::Bpdu, 1);
+        let expected = [
+            "t=1.0s flood: p2 received frames to unknown stations beyond its limit: they are dropped",
+            "t=1.0s spanning tree: p2 received a BPDU: its peer runs spanning tree, and this switch does not; make \
+             sure that no loop exists",
+        ];
+        assert_eq!(look(&mut events, &switch_view, 10), expected);
+        drop(DropReason::Bpdu, 1);
+        assert_eq!(look(&mut events, &switch_view, 30), [""; 0], "a bridge sends one every two seconds");
     }
 
     #[test]

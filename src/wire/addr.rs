@@ -53,6 +53,13 @@ impl MacAddr {
         self.0 == [0; 6]
     }
 
+    /// Whether the address is that of bridges (01-80-C2-00-00-00) or of provider bridges (08), to which spanning tree
+    /// sends (IEEE 802.1Q table 8-1).
+    #[must_use]
+    pub fn is_bpdu(self) -> bool {
+        matches!(self.0, [0x01, 0x80, 0xc2, 0x00, 0x00, 0x00 | 0x08])
+    }
+
     /// Whether the address is one of 01-80-C2-00-00-00 to 0F, which a bridge must not relay.
     ///
     /// IEEE 802.1Q clause 8.6.3, in substance: the addresses of table 8-1 are permanent entries, filtered at all ports

@@ -15,6 +15,7 @@ mod policies;
 mod refusals;
 mod replay;
 mod routing;
+mod storm;
 mod trace;
 mod warnings;
 

@@ -17,6 +17,7 @@ mod rounds;
 mod routing;
 mod shed;
 mod stopping;
+mod storm;
 mod stuck;
 mod tags;
 mod telemetry;

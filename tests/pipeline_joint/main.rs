@@ -22,6 +22,8 @@ mod pfc_queue;
 mod queues;
 #[path = "../pipeline/routing/mod.rs"]
 mod routing;
+#[path = "../pipeline/storm.rs"]
+mod storm;
 #[path = "../pipeline/stuck.rs"]
 mod stuck;
 #[path = "../pipeline/tags.rs"]

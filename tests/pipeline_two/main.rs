@@ -24,6 +24,8 @@ mod qcn;
 mod queues;
 #[path = "../pipeline/routing/mod.rs"]
 mod routing;
+#[path = "../pipeline/storm.rs"]
+mod storm;
 #[path = "../pipeline/stuck.rs"]
 mod stuck;
 #[path = "../pipeline/tags.rs"]

@@ -13,6 +13,7 @@
 
 mod af_xdp;
 mod capture;
+mod flood;
 mod frames;
 mod hosts_talk;
 mod interface;

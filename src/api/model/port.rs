@@ -41,6 +41,12 @@ pub struct Port {
     pub roce_ack_frames: u64,
     /// CNPs received that got this class.
     pub roce_cnp_frames: u64,
+    /// Most broadcast frames a second that it may receive to be flooded; null: any number.
+    pub storm_broadcast_pps: Option<u32>,
+    /// The limit of multicast frames.
+    pub storm_multicast_pps: Option<u32>,
+    /// The limit of frames to unknown stations.
+    pub storm_unknown_pps: Option<u32>,
     /// VLAN of untagged frames; null if untagged frames are dropped.
     pub vlan_untagged: Option<u16>,
     /// VLANs that are tagged on the wire.
@@ -144,10 +150,15 @@ impl Port {
         let lossless = |row| row < CLASSES && switch_view.is_lossless(row);
         let device = &counters.device;
         let [roce_ack_frames, roce_cnp_frames] = counters.roce_frames;
+        let [storm_broadcast_pps, storm_multicast_pps, storm_unknown_pps] =
+            spec.storm_limits.map(|limit| limit.map(|rate| rate.0));
         Self {
             port: spec.name.clone(),
             device: look.devices.get(index).cloned().unwrap_or_default(),
             mac: spec.mac.to_string(),
+            storm_broadcast_pps,
+            storm_multicast_pps,
+            storm_unknown_pps,
             rate_bps: spec.rate.0,
             mtu_bytes: spec.mtu,
             cable_m: switch_view.links.get(index).map_or(0.0, |link| link.cable.mm as f64 / 1e3),

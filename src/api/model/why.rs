@@ -319,6 +319,10 @@ fn remedy(reason: DropReason) -> &'static str {
         DropReason::Ipv4Checksum => "the sender or a device in between corrupts headers; check its checksum offload",
         DropReason::Ipv4Options => "send packets without IPv4 options",
         DropReason::NotRoutable => "send frames to the router's MAC address only as IP or ARP",
+        DropReason::StormBroadcast | DropReason::StormMulticast | DropReason::StormUnknown => {
+            "find the sender or the loop; if the traffic is wanted, raise the port's limit (`storm_control`)"
+        }
+        DropReason::Bpdu => "turn spanning tree off at the peer, and make sure that the network has no loop",
         DropReason::PuntPoliced => {
             "find out which host floods the switch with this protocol (`holdfast_punt_policed_frames_total`)"
         }

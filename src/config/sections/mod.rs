@@ -15,6 +15,7 @@ pub(crate) mod ports;
 pub(super) mod preset;
 pub(super) mod queue_policy;
 pub(super) mod routing;
+pub(super) mod storm;
 pub(super) mod stuck;
 pub(super) mod system;
 pub mod vdev;

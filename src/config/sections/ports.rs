@@ -6,8 +6,8 @@ use super::lcores::{Backlog, Lcores, MOST_DESCRIPTORS};
 use super::lldp;
 use super::maps::{self, Maps};
 use super::max_rate;
-use super::stuck;
 use super::watchdog::{self, Watchdog};
+use super::{storm, stuck};
 use super::{vdev, vhost};
 use crate::config::checks::bounds::{self, MTUS, SLOWEST};
 use crate::config::model::{DeviceKind, PortDevice};
@@ -18,7 +18,7 @@ use crate::config::yaml::read::{Fields, Item};
 use crate::forward::VlanMode;
 use crate::headroom::{HeadroomInput, LEFT_BEHIND, Lapse, SmallPackets};
 use crate::pfc::PfcMode;
-use crate::qos::{MarkMap, Rewrite, Trust};
+use crate::qos::{MarkMap, Rewrite, StormLimits, Trust};
 use crate::sets::{CLASSES, MAX_PORTS};
 use crate::units::{BitRate, Bytes, Length, Nanos};
 use crate::wire::MacAddr;
@@ -50,6 +50,7 @@ const KEYS: &[&str] = &[
     "rx_descriptors",
     "tx_descriptors",
     "lldp",
+    "storm_control",
 ];
 
 const DEFAULT_DESCRIPTORS: u16 = 1024;
@@ -74,6 +75,7 @@ pub struct Port<'a> {
     pub pfc: PfcMode,
     pub watchdog: Option<Watchdog<'a>>,
     pub stuck_after: Option<Nanos>,
+    pub storm_limits: StormLimits,
     /// Reserve of the port's lossy and lossless groups, if it is written; indexed by `lossless as usize`.
     pub reserve: [Option<Bytes>; 2],
     pub max_rates: max_rate::OfPort<'a>,
@@ -97,6 +99,7 @@ pub struct Context<'a, 'b> {
     pub maps: &'b Maps<'a>,
     pub watchdog: Option<Watchdog<'a>>,
     pub stuck_after: Option<Nanos>,
+    pub storm_limits: StormLimits,
     pub lcores: &'b Lcores<'a>,
     pub overrides: &'b Overrides,
 }
@@ -210,6 +213,7 @@ fn read_port<'a>(
         pfc,
         watchdog: watchdog::read_over(fields.get("watchdog"), context.watchdog.clone()),
         stuck_after: stuck::read(fields.get("stuck_after"), context.stuck_after),
+        storm_limits: storm::read(fields.get("storm_control"), context.storm_limits),
         reserve: fields.get("reserve").map(|item| read_reserve(&item)).unwrap_or_default(),
         max_rates: max_rate::read_of_port(fields.get("max_rate")),
         lcore: context.lcores.of_port(index, fields.get("lcore")),

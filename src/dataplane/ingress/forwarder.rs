@@ -5,6 +5,7 @@
 //! agree.
 
 use super::next_stage::NextStage;
+use super::storm::StormControl;
 use crate::dataplane::frame::lanes::BurstLanes;
 use crate::dataplane::frame::meta::{Forwarding, Meta};
 use crate::dataplane::handoff::ring::{Consumer, Producer, lcore_pairs, ring};
@@ -14,8 +15,10 @@ use crate::dataplane::telemetry::drops::DropReason;
 use crate::forward::fdb::{Learned, Station, StationPair};
 use crate::forward::flow_cache::{CacheLookup, CachePlace, CacheSets};
 use crate::forward::{Fdb, FlowCache, VlanTable};
+use crate::qos::FloodKind;
 use crate::route::{Attachment, ROUTER_PORT};
 use crate::sets::{BURST, FrameSet, MAX_PORTS, PortSet};
+use crate::units::Ticks;
 use crate::wire::MacAddr;
 
 /// Updates that a ring holds. An update that finds no room is sent again with the station's next frame.
@@ -34,6 +37,7 @@ pub(crate) struct Forwarder {
     router: PortSet,
     /// Whether lossless frames may be flooded; for simulation only.
     floods_lossless: bool,
+    pub storm: StormControl,
     /// Rings of updates to and from the other lcores.
     updates: Vec<UpdateLink>,
 }
@@ -87,6 +91,7 @@ pub(crate) struct IngressContext<'a> {
     pub up: PortSet,
     /// Counters of this lcore.
     pub counters: &'a LcoreCounters,
+    pub now: Ticks,
 }
 
 /// The egress ports of a burst.
@@ -148,6 +153,7 @@ impl Forwarder {
             router: PortSet::only_if(spec.routing.is_some(), ROUTER_PORT),
             cache: FlowCache::default(),
             floods_lossless: spec.floods_lossless,
+            storm: StormControl::new(spec, hz),
             updates,
         };
         links.into_iter().map(forwarder).collect()
@@ -354,10 +360,11 @@ impl Forwarder {
         if dst.is_group() {
             // IEEE 802.1Q clause 8.6.3: reserved addresses are filtered at all ports.
             if dst.is_link_local() {
-                return Forwarding::Drop(DropReason::LinkLocal);
+                let reason = if dst.is_bpdu() { DropReason::Bpdu } else { DropReason::LinkLocal };
+                return Forwarding::Drop(reason);
             }
-            let to = self.flooded_to(from.port, meta, from.up);
-            return self.flood(to, meta.is_lossless().then_some(DropReason::LosslessGroup));
+            let kind = if dst == MacAddr::BROADCAST { FloodKind::Broadcast } else { FloodKind::Multicast };
+            return self.flood(from, meta, kind);
         }
         match self.fdb.lookup(meta.stations.dst()) {
             Some(egress) if egress == from.port => Forwarding::Drop(DropReason::SamePort),
@@ -365,24 +372,26 @@ impl Forwarder {
             // A static entry may name a port outside of the frame's VLAN.
             Some(egress) if !self.vlans.members(vlan).contains(egress) => Forwarding::Drop(DropReason::VlanNotAllowed),
             Some(egress) => Forwarding::Send(egress as u8),
-            None => {
-                let to = self.flooded_to(from.port, meta, from.up);
-                self.flood(to, meta.is_lossless().then_some(DropReason::LosslessUnknown))
-            }
+            None => self.flood(from, meta, FloodKind::Unknown),
         }
     }
 
-    /// Floods a frame to the ports `to`; a lossless one is dropped for the reason `lossless`. Flooded
-    /// lossless frames wait in queues of unrelated ports and can deadlock a fabric (Guo et al., SIGCOMM 2016).
+    /// Floods a frame of `kind`, unless it is lossless or beyond the limit of its port. Flooded lossless frames wait in queues of unrelated ports and can deadlock a fabric (Guo et al., SIGCOMM 2016).
     ///
     /// IEEE 802.1Q clause 8, in substance: a frame without an entry goes to all other ports of its VLAN. The drop of
     /// lossless frames deviates from it.
     #[cold]
-    fn flood(&self, to: PortSet, lossless: Option<DropReason>) -> Forwarding {
-        if let Some(reason) = lossless.filter(|_| !self.floods_lossless) {
-            return Forwarding::Drop(reason);
+    fn flood(&mut self, from: IngressContext<'_>, meta: &Meta, kind: FloodKind) -> Forwarding {
+        if meta.is_lossless() && !self.floods_lossless {
+            return Forwarding::Drop(match kind {
+                FloodKind::Unknown => DropReason::LosslessUnknown,
+                FloodKind::Broadcast | FloodKind::Multicast => DropReason::LosslessGroup,
+            });
         }
-        if to.is_empty() { Forwarding::Drop(DropReason::NoMember) } else { Forwarding::Flood }
+        if self.flooded_to(from.port, meta, from.up).is_empty() {
+            return Forwarding::Drop(DropReason::NoMember);
+        }
+        self.storm.refuse(from.port, kind, from.now).map_or(Forwarding::Flood, Forwarding::Drop)
     }
 
     /// The ports to which a frame from `port` is flooded: those of its VLAN that are `up`, except `port`. The router

@@ -20,3 +20,4 @@ pub(crate) mod route;
 pub(crate) mod rx_queues;
 pub(crate) mod scratch;
 pub(crate) mod shed;
+mod storm;

@@ -1,36 +1,10 @@
 //! Policers of punted frames: each cause may use its rate, so that a flood of one delays no other. Frames of a link are
 //! policed by port, so that a peer silences no other.
 
+use crate::qos::policer::Policer;
 use crate::route::PuntCause;
 use crate::sets::MAX_PORTS;
 use crate::units::Ticks;
-
-/// Packets beyond its rate that a policer passes in a row.
-const BURST_PACKETS: u64 = 64;
-
-/// A policer by the generic cell rate algorithm (ITU-T I.371): a token bucket whose state is one instant.
-#[derive(Debug, Clone, Copy)]
-struct Policer {
-    /// Instant at which the bucket is full again.
-    full_at: u64,
-    /// Ticks for each packet.
-    interval: u64,
-}
-
-impl Policer {
-    fn new(packets_per_second: u32, hz: u64) -> Self {
-        Self { full_at: 0, interval: (hz / u64::from(packets_per_second).max(1)).max(1) }
-    }
-
-    fn passes(&mut self, now: Ticks) -> bool {
-        let start = self.full_at.max(now.0);
-        if start - now.0 > (BURST_PACKETS - 1) * self.interval {
-            return false;
-        }
-        self.full_at = start + self.interval;
-        true
-    }
-}
 
 /// The policers of one lcore.
 #[derive(Debug)]
@@ -61,6 +35,7 @@ impl Policers {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::qos::policer::BURST_EVENTS;
 
     const HZ: u64 = 1_000_000_000;
 
@@ -71,7 +46,7 @@ mod tests {
         for microsecond in 0..1_000_000 {
             passed += u64::from(policers.pass(PuntCause::Arp, 0, Ticks(microsecond * 1000)));
         }
-        assert!((1_000..=1_000 + BURST_PACKETS).contains(&passed), "{passed} in a second");
+        assert!((1_000..=1_000 + BURST_EVENTS).contains(&passed), "{passed} in a second");
         assert!(policers.pass(PuntCause::Bgp, 0, Ticks(HZ)));
     }
 
@@ -79,7 +54,7 @@ mod tests {
     fn flood_of_lldp_at_one_port_leaves_the_others_alone() {
         let mut policers = Policers::new(HZ);
         let passed = (0..1_000_000).filter(|&time| policers.pass(PuntCause::Lldp, 3, Ticks(time * 1000))).count();
-        assert!((20..=20 + BURST_PACKETS as usize).contains(&passed), "{passed} in a second");
+        assert!((20..=20 + BURST_EVENTS as usize).contains(&passed), "{passed} in a second");
         assert!(policers.pass(PuntCause::Lldp, 4, Ticks(HZ)));
     }
 
@@ -88,7 +63,7 @@ mod tests {
         let mut policers = Policers::new(HZ);
         for second in [5, 9] {
             let passed = (0..100).filter(|_| policers.pass(PuntCause::Icmp, 0, Ticks(second * HZ))).count();
-            assert_eq!(passed as u64, BURST_PACKETS);
+            assert_eq!(passed as u64, BURST_EVENTS);
         }
     }
 }

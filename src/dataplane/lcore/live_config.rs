@@ -13,7 +13,7 @@ use crate::dataplane::telemetry::drops::DropReason;
 use crate::io::Packet;
 use crate::mmu::GroupProfile;
 use crate::pfc::WatchdogSpec;
-use crate::qos::{MaxRate, QueueDiscipline, Rewrite};
+use crate::qos::{MaxRate, QueueDiscipline, Rewrite, StormLimits};
 use crate::sets::{CLASSES, PortSet};
 use crate::units::{Nanos, Ticks};
 
@@ -22,7 +22,7 @@ use crate::units::{Nanos, Ticks};
 /// - the class of received frames, and the marks of sent ones;
 /// - thresholds and XON levels of groups;
 /// - limits, ECN, shares and, at ports that are not joint, maximum rates of queues;
-/// - watchdogs, and the time after which ports are stuck;
+/// - watchdogs, the time after which ports are stuck, and limits of flooded frames;
 /// - routes, neighbours and addresses of the router, which its control plane applies.
 ///
 /// All other settings determine the switch's memory, its headroom, or the start parameters of devices.
@@ -41,6 +41,7 @@ struct PortLiveConfig {
     watchdog: Option<WatchdogSpec>,
     stuck_after: Option<Nanos>,
     max_rates: [Option<MaxRate>; CLASSES],
+    storm_limits: StormLimits,
     /// Ticks per second of the clock.
     hz: u64,
 }
@@ -67,6 +68,7 @@ fn overlaid(running: &SwitchSpec, wanted: &SwitchSpec) -> SwitchSpec {
         }
         (port.trust, port.port_class, port.marks) = (new.trust, new.port_class, new.marks.clone());
         (port.rewrite, port.watchdog, port.stuck_after) = (new.rewrite, new.watchdog, new.stuck_after);
+        port.storm_limits = new.storm_limits;
         for (group, new) in port.buffer.groups.iter_mut().zip(&new.buffer.groups) {
             (group.threshold, group.xon_offset, group.xon_floor) = (new.threshold, new.xon_offset, new.xon_floor);
         }
@@ -94,6 +96,7 @@ impl PortLiveConfig {
             watchdog: spec.watchdog,
             stuck_after: spec.stuck_after,
             max_rates: spec.max_rates,
+            storm_limits: spec.storm_limits,
             hz,
         }
     }
@@ -137,6 +140,7 @@ impl<P: Packet> Pipeline<P> {
     fn apply_to_own(&mut self, port: usize, live_config: &PortLiveConfig) {
         let (state, counters) = (&mut self.ports[port], &self.telemetry.counters.ports[port]);
         let before = state.pfc.dropping();
+        self.forwarder.storm.set(port, &live_config.storm_limits);
         state.classifier = live_config.classifier.clone();
         state.ledger.set_groups(&live_config.groups);
         for queue in state.pfc.set_watchdog(live_config.watchdog, live_config.hz).iter() {

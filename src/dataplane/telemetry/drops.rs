@@ -52,6 +52,10 @@ drop_reasons! {
     PfcDestination => "pfc_destination", "a PFC frame whose destination is not 01-80-C2-00-00-01: it is not obeyed";
     Shed => "shed", "a lossy frame dropped at the receive ring, because its lcore is overloaded";
     PuntPoliced => "punt_policed", "a frame for the switch itself beyond the rate of its protocol";
+    StormBroadcast => "storm_broadcast", "a broadcast frame beyond the limit of its port (`storm_control`)";
+    StormMulticast => "storm_multicast", "a multicast frame beyond the limit of its port (`storm_control`)";
+    StormUnknown => "storm_unknown", "a frame to an unknown station beyond the limit of its port (`storm_control`)";
+    Bpdu => "bpdu", "a frame of spanning tree, which this switch does not have";
     Ipv4Checksum => "ipv4_checksum", "a packet to be routed whose IPv4 header checksum is wrong";
     Ipv4Options => "ipv4_options", "a packet to be routed with IPv4 options: no router here processes them";
     TtlExpired => "ttl_expired", "a packet to be routed whose time to live or hop limit ends here";

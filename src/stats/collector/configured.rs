@@ -4,7 +4,7 @@ use super::buffer::POOLS;
 use super::family::Families;
 use super::port::NUMBERS;
 use crate::mmu::{GroupProfile, HeadroomPolicy, Threshold};
-use crate::qos::{MaxRate, QueueDiscipline};
+use crate::qos::{FloodKind, MaxRate, QueueDiscipline};
 use crate::stats::format::headroom_policy;
 use crate::stats::needs::to_bytes;
 use crate::stats::switch_view::SwitchView;
@@ -74,6 +74,20 @@ pub(super) fn limits(families: &mut Families, switch_view: &SwitchView) {
     queue_limits(families, switch_view);
     queue_service(families, switch_view);
     max_rates(families, switch_view);
+    storm_limits(families, switch_view);
+}
+
+/// The most frames to be flooded that ports may receive, where they have limits.
+fn storm_limits(families: &mut Families, switch_view: &SwitchView) {
+    let help = "The most frames a second received by the port that are flooded (storm control).";
+    let family = families.gauge("holdfast_port_flood_limit_frames_per_second", help);
+    for port in &switch_view.spec.ports {
+        for ((_, kind), limit) in FloodKind::TABLE.iter().zip(&port.storm_limits) {
+            if let Some(rate) = limit {
+                family.add(&[("port", &port.name), ("kind", kind)], rate.0.into());
+            }
+        }
+    }
 }
 
 /// The maps of traffic classes, and which classes are lossless.

@@ -3,8 +3,8 @@
 //! Conventions
 //! - Counters end in `_total`. Sizes are in bytes (whole cells), times in seconds. Labels: `port` by name, `tc` for a
 //!   traffic class, `priority` for a priority group or PFC priority, `queue` for an egress queue.
-//! - Every series exists from the first scrape on, so that `rate()` includes the first event. 42 reasons, 9 rows and 64
-//!   ports would be 24,000 series for drops alone. So only drops for want of buffer, and other losses of lossless
+//! - Every series exists from the first scrape on, so that `rate()` includes the first event. 46 reasons, 9 rows and 64
+//!   ports would be 26,000 series for drops alone. So only drops for want of buffer, and other losses of lossless
 //!   frames that could have been forwarded, are split by traffic class. All other reasons are the fault of the frame or
 //!   of the configuration, and have `tc="any"`: about 70 series for each port. Summing over `tc` is right for each
 //!   reason.

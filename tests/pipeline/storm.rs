@@ -1,0 +1,122 @@
+//! Storm control: frames to be flooded are limited at their ingress port, by kind; nothing else is.
+
+use holdfast::dataplane::{DropReason, LiveConfig, SwitchSpec};
+use holdfast::qos::FloodKind;
+use holdfast::units::PacketRate;
+use holdfast::wire::MacAddr;
+
+use crate::harness::*;
+
+/// Frames a second, and those that pass in a row.
+const RATE: u32 = 1_000;
+const BURST: usize = 64;
+/// Frames of a storm, one each microsecond.
+const STORM: usize = 500;
+
+/// A switch of three ports, whose first one has limits of these kinds.
+fn limited(kinds: &[FloodKind]) -> SwitchSpec {
+    let mut spec = spec(3);
+    kinds.iter().for_each(|&kind| spec.ports[0].storm_limits[kind as usize] = Some(PacketRate(RATE)));
+    spec
+}
+
+/// A frame of `kind` from station `from`.
+fn flooded(from: usize, kind: FloodKind) -> Vec<u8> {
+    match kind {
+        FloodKind::Broadcast => frame(from, 0xffff, 0, 100),
+        FloodKind::Unknown => frame(from, 77, 0, 100),
+        FloodKind::Multicast => {
+            let mut frame = frame(from, 1, 0, 100);
+            frame[..6].copy_from_slice(&[0x01, 0, 0x5e, 0, 0, 9]);
+            frame
+        }
+    }
+}
+
+/// Receives a storm at `port`. Returns the frames that the last port sent.
+fn storm(bed: &mut Bed, port: usize, kind: FloodKind) -> usize {
+    for _ in 0..STORM {
+        bed.io.inject(port, &flooded(port, kind));
+        bed.run(1_000);
+    }
+    bed.run(10_000);
+    (0..2).for_each(|other| drop(bed.data(other)));
+    bed.data(2).len()
+}
+
+#[test]
+fn storm_of_one_kind_is_limited_at_its_port_alone() {
+    let kinds = [
+        (FloodKind::Broadcast, DropReason::StormBroadcast),
+        (FloodKind::Multicast, DropReason::StormMulticast),
+        (FloodKind::Unknown, DropReason::StormUnknown),
+    ];
+    for (kind, reason) in kinds {
+        let mut bed = Bed::learned(&limited(&[kind]));
+        let passed = storm(&mut bed, 0, kind);
+        assert!((BURST..=BURST + 2).contains(&passed), "{kind:?}: {passed} pass");
+        assert_eq!(bed.drops(0, reason), (STORM - passed) as u64);
+        // Other kinds, other ports and known stations have no limit.
+        for (other, _) in kinds.iter().filter(|(other, _)| *other != kind) {
+            assert_eq!(storm(&mut bed, 0, *other), STORM, "{other:?} beside {kind:?}");
+        }
+        assert_eq!(storm(&mut bed, 1, kind), STORM);
+        for _ in 0..STORM {
+            bed.io.inject(0, &frame(0, 2, 0, 100));
+            bed.run(1_000);
+        }
+        bed.run(10_000);
+        assert_eq!(bed.data(2).len(), STORM);
+        bed.assert_empty();
+    }
+}
+
+#[test]
+fn storm_passes_at_its_rate_over_a_second() {
+    let mut bed = Bed::learned(&limited(&[FloodKind::Broadcast]));
+    let mut passed = 0;
+    for _ in 0..10_000 {
+        bed.io.inject(0, &flooded(0, FloodKind::Broadcast));
+        bed.now += 99_000;
+        bed.run(1_000);
+        passed += bed.data(2).len();
+        drop(bed.data(1));
+    }
+    let rate = RATE as usize;
+    assert!((rate..=rate + BURST + 1).contains(&passed), "{passed} in a second");
+}
+
+#[test]
+fn frame_that_is_not_flooded_anyway_takes_nothing_of_the_limit() {
+    let mut bed = Bed::learned(&limited(&[FloodKind::Broadcast]));
+    for _ in 0..STORM {
+        bed.io.inject(0, &frame(0, 0xffff, LOSSLESS_DSCP, 100));
+    }
+    bed.run(10_000);
+    assert_eq!(bed.drops(0, DropReason::LosslessGroup), STORM as u64);
+    assert_eq!(storm(&mut bed, 0, FloodKind::Broadcast) / BURST, 1);
+}
+
+#[test]
+fn limits_change_at_run_time() {
+    let (free, limited) = (limited(&[]), limited(&[FloodKind::Unknown]));
+    let mut bed = Bed::learned(&free);
+    assert_eq!(storm(&mut bed, 0, FloodKind::Unknown), STORM);
+    bed.switch.apply(&LiveConfig::between(&free, &limited, HZ).expect("it may change"));
+    assert!(storm(&mut bed, 0, FloodKind::Unknown) < STORM);
+    bed.switch.apply(&LiveConfig::between(&limited, &free, HZ).expect("it may change"));
+    assert_eq!(storm(&mut bed, 0, FloodKind::Unknown), STORM);
+}
+
+#[test]
+fn frames_of_spanning_tree_are_counted_apart() {
+    let mut bed = Bed::learned(&spec(2));
+    for last in [0x00, 0x08, 0x03] {
+        let mut bpdu = frame(0, 1, 0, 100);
+        bpdu[..6].copy_from_slice(&MacAddr([0x01, 0x80, 0xc2, 0, 0, last]).0);
+        bed.io.inject(0, &bpdu);
+    }
+    bed.run(10_000);
+    assert_eq!((bed.drops(0, DropReason::Bpdu), bed.drops(0, DropReason::LinkLocal)), (2, 1));
+    assert!(bed.data(1).is_empty());
+}
