@@ -31,7 +31,7 @@ use std::path::Path;
 pub use error::{ConfigError, ConfigErrors, Place, Subject, Warning};
 pub use model::{
     ApiConfig, BufferSummary, Config, DeviceKind, EalConfig, EcnOrder, HostsLcore, IdleConfig, IdleWait, LcoreConfig,
-    LldpConfig, MemoryMode, PortDevice, RouterDefaults,
+    LldpConfig, LoopGuard, MemoryMode, PortDevice, RouterDefaults,
 };
 pub use overrides::Overrides;
 pub use sections::api::{MAX_SOCKET_PATH, Socket};
@@ -72,6 +72,7 @@ const KEYS: &[&str] = &[
     "metrics",
     "api",
     "lldp",
+    "loop_guard",
     "hosts",
     "routing",
 ];
@@ -152,7 +153,7 @@ pub(crate) fn build(root: &Item<'_>, overrides: &Overrides) -> Option<Config> {
     let eal = system::read_eal(top.get("eal"));
     let metrics = system::read_metrics(top.get("metrics"));
     let api = api::read(top.get("api"));
-    let lldp = lldp::read(top.get("lldp"));
+    let lldp = lldp::read(top.get("lldp"), top.get("loop_guard"));
     lldp::of_ports(&lldp, &mut ports, routing.as_ref().map(|routing| &routing.spec));
     let fdb = system::read_fdb(top.get("fdb"), &ports, routing.as_ref());
     let hosts = hosts::read(top.get("hosts"), &ports, &maps.classes, &mut macs, overrides.simulated);

@@ -102,6 +102,30 @@ pub struct LldpConfig {
     pub name: Option<String>,
     /// Seconds between two frames of a port.
     pub interval_s: u16,
+    /// The answer to own data units that come back.
+    pub loop_guard: LoopGuard,
+}
+
+/// The answer to own data units that come back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LoopGuard {
+    /// One port of the loop forwards nothing.
+    Block,
+    /// Only an event tells it.
+    Alert,
+    /// They are not looked for.
+    Off,
+}
+
+impl LoopGuard {
+    /// Every answer with its word in the configuration.
+    pub const TABLE: [(&str, Self); 3] = [("block", Self::Block), ("alert", Self::Alert), ("off", Self::Off)];
+
+    /// The word in the configuration.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        Self::TABLE[self as usize].0
+    }
 }
 
 /// The API of a running switch.

@@ -183,6 +183,7 @@ fn of_program(config: &Config, list: &mut List) {
     list.fixed("api.socket", restart_only::socket(&api.socket));
     list.fixed("api.group", api.group.clone().unwrap_or_else(|| "none".to_owned()));
     list.fixed("api.writes", api.writes);
+    list.live("loop_guard", config.lldp.loop_guard.word());
     list.live("lldp.name", config.lldp.name.as_deref().unwrap_or("host name"));
     list.live("lldp.interval", format!("{}s", config.lldp.interval_s));
     list.fixed("eal.memory", restart_only::memory(config.eal.memory));

@@ -242,7 +242,7 @@ fn end(
     counters: &Counters,
 ) -> Result<(), RunError> {
     if let Some(plane) = &plane {
-        plane.say_farewell(counters);
+        plane.announce_shutdown(counters);
     }
     control.stop();
     let ended: Vec<_> = workers.switch.into_iter().map(Worker::join).collect();

@@ -38,6 +38,11 @@ impl<P: Packet> Pipeline<P> {
         self.telemetry.gauges_dirty.insert(port);
     }
 
+    /// Sets the ports that forward nothing because of a loop. They still send and take LLDP and PFC.
+    pub fn set_blocked(&mut self, blocked: PortSet) {
+        self.forwarder.set_blocked(blocked);
+    }
+
     /// Announces PFC on all links that are up at the start: a switch that crashed may have left the peers paused.
     pub fn announce_all(&mut self) {
         for port in (self.own & self.links.up).iter() {

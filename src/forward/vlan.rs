@@ -94,6 +94,16 @@ impl VlanTable {
         table
     }
 
+    /// Sets whether `port`, which has `mode`, is a member of its VLANs. A port in no VLAN forwards nothing.
+    pub fn set_member(&mut self, port: usize, mode: &VlanMode, is_member: bool) {
+        let untagged = mode.untagged();
+        for &vlan in mode.tagged().iter().chain(untagged.as_ref()) {
+            let is_bridge = !matches!(mode, VlanMode::Routed(_));
+            self.vlans[usize::from(vlan & 0xfff)].members.set(port, is_member && is_bridge);
+        }
+        self.untagged[port] = untagged.filter(|_| is_member).unwrap_or(0);
+    }
+
     /// Makes `port` a member of `vlan` without a place on a wire: the router, which is the host of the switch itself.
     pub fn add_router(&mut self, vlan: u16, port: usize) {
         self.vlans[usize::from(vlan & 0xfff)].members.insert(port);

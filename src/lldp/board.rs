@@ -16,6 +16,8 @@ pub struct Settings {
     pub stated: Vec<Option<Stated>>,
     /// Times of the protocol.
     pub timing: Timing,
+    /// Whether a port of each loop is blocked.
+    pub blocks_loops: bool,
 }
 
 /// The latest state of the agent, its events and new settings. A reader copies them and never waits for the agent.
@@ -90,8 +92,8 @@ mod tests {
     #[test]
     fn latest_settings_are_taken_once() {
         let (board, timing) = (Board::default(), Timing { interval: 7, ..Timing::default() });
-        board.configure(Settings { stated: vec![None], timing: Timing::default() });
-        board.configure(Settings { stated: vec![None], timing });
+        board.configure(Settings { stated: vec![None], timing: Timing::default(), blocks_loops: false });
+        board.configure(Settings { stated: vec![None], timing, blocks_loops: false });
         assert_eq!(board.take_settings().map(|settings| settings.timing.interval), Some(7));
         assert_eq!(board.take_settings(), None);
     }

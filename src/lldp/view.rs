@@ -29,6 +29,10 @@ pub struct PortView {
     pub is_up: bool,
     /// Whether neighbours were ignored lately because there were too many.
     pub is_too_many: bool,
+    /// The own port whose data units come back here.
+    pub loop_with: Option<usize>,
+    /// Whether the loop guard has blocked the port.
+    pub is_blocked: bool,
     /// Statistics.
     pub counts: LldpCounts,
     /// Neighbours, oldest first.

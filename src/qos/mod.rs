@@ -17,7 +17,7 @@ pub mod classify;
 pub mod joint_pacer;
 pub mod joint_wire;
 pub mod max_rate;
-pub mod policer;
+pub(crate) mod policer;
 pub mod qcn;
 pub mod scheduler;
 pub mod shaper;

@@ -2,29 +2,28 @@
 
 use crate::units::Ticks;
 
-/// Events beyond its rate that a policer passes in a row.
-pub const BURST_EVENTS: u64 = 64;
-
 /// A policer by the generic cell rate algorithm (ITU-T I.371): a token bucket whose state is one instant.
 #[derive(Debug, Clone, Copy)]
 pub struct Policer {
     /// Instant at which the bucket is full again.
     full_at: u64,
-    /// Ticks for each event.
+    /// Ticks for each event, and for all events that may pass in a row except the first.
     interval: u64,
+    burst: u64,
 }
 
 impl Policer {
-    /// Creates a policer on a clock of `hz` ticks a second, with a full bucket.
+    /// Creates a policer on a clock of `hz` ticks a second that passes `burst_events` in a row after silence.
     #[must_use]
-    pub fn new(events_per_second: u32, hz: u64) -> Self {
-        Self { full_at: 0, interval: (hz / u64::from(events_per_second).max(1)).max(1) }
+    pub fn new(events_per_second: u32, burst_events: u32, hz: u64) -> Self {
+        let interval = (hz / u64::from(events_per_second).max(1)).max(1);
+        Self { full_at: 0, interval, burst: u64::from(burst_events.max(1) - 1) * interval }
     }
 
     /// Whether an event may pass at `now`.
     pub fn passes(&mut self, now: Ticks) -> bool {
         let start = self.full_at.max(now.0);
-        if start - now.0 > (BURST_EVENTS - 1) * self.interval {
+        if start - now.0 > self.burst {
             return false;
         }
         self.full_at = start + self.interval;

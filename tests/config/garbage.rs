@@ -125,6 +125,7 @@ ports:
   - {name: p2, device: net_tap1, speed: 10G, pfc: asymmetric, pfc_proven: true, backlog_mark: 64, watchdog: off, stuck_after: off, trust: pcp, vlan: 9}
   - {name: p3, device: net_tap2, speed: 100M, pfc: off, max_rate: {4: off, 5: 10M}, reserve: {lossy: 1kB, lossless: 2kB}, watchdog: {action: alert}, lldp: on, storm_control: {unknown: 5kpps}}
 storm_control: {broadcast: 1kpps, multicast: off}
+loop_guard: alert
 lldp: {name: tor1, interval: 5s}
 buffer: {headroom: {policy: shared-pool, size: 1MiB}, small_packets: 25%, port_reserve: {lossy: 1kB}, shared: 2MiB, queue_policy: {policy: abm, interval: 5ms, congested: 30kB}}
 classes: {4: {lossless: true, limit: 1MiB, max_rate: {rate: 50M, burst: 20kB}}, 0: {queue_limit: 1MiB, queue_reserve: 4kB}}

@@ -59,6 +59,16 @@ fn name_and_interval_have_defaults_and_ranges() {
 }
 
 #[test]
+fn loop_guard_blocks_unless_it_is_told_otherwise() {
+    use holdfast::config::LoopGuard;
+    let guard = |more: &str| accept(&format!("{PORTS}{more}")).lldp.loop_guard;
+    assert_eq!(guard(""), LoopGuard::Block);
+    assert_eq!(guard("lldp: off\nloop_guard: alert"), LoopGuard::Alert);
+    assert_eq!(guard("loop_guard: off"), LoopGuard::Off);
+    refuse(&format!("{PORTS}loop_guard: kill"), "`kill` is not one of the choices");
+}
+
+#[test]
 fn port_with_a_virtual_host_and_other_words_are_refused() {
     refuse("ports: [{name: a, device: ring, speed: 10G, lldp: on}]", "a virtual host knows no LLDP; remove `lldp`");
     refuse("ports: [{name: a, device: net_null0, speed: 10G, lldp: yes}]", "`yes` is neither on nor off");

@@ -6,9 +6,10 @@ use holdfast::dataplane::{DropReason, SwitchSpec};
 use holdfast::forward::VlanMode;
 use holdfast::mmu::HeadroomPolicy;
 use holdfast::pfc::{PfcMode, WatchdogAction, WatchdogSpec};
-use holdfast::qos::WredProfile;
 use holdfast::qos::wred::XorShift;
-use holdfast::units::{Bytes, Cells, Nanos, Ticks};
+use holdfast::qos::{FloodKind, WredProfile};
+use holdfast::sets::PortSet;
+use holdfast::units::{Bytes, Cells, Nanos, PacketRate, Ticks};
 use holdfast::wire::MacAddr;
 
 use crate::LCORES;
@@ -117,6 +118,7 @@ pub fn make_eventful(spec: &mut SwitchSpec, policy: HeadroomPolicy) {
             Some(WatchdogSpec { detection: Nanos(40_000), restoration: Nanos(40_000), action: actions[index % 3] });
         port.stuck_after = Some(Nanos(50_000));
     }
+    spec.ports[0].storm_limits = [Some(PacketRate(100)); FloodKind::COUNT];
     for queue in &mut spec.queues {
         queue.wred = WredProfile::new(Bytes(2000), Bytes(20_000), "50%".parse().unwrap());
         // Without a reserve frames are queued in runs, with one they are queued one by one.
@@ -158,6 +160,8 @@ fn fuzz(policy: HeadroomPolicy, frames: u64, seed: u32) -> Bed {
             2 => (0..PORTS).for_each(|port| bed.switch.set_link(port, true)),
             3 => (0..PORTS).for_each(|port| bed.io.set_room(port, None)),
             4 => bed.switch.clear_watermarks(),
+            5 => bed.switch.set_blocked(PortSet::only(port)),
+            6 => bed.switch.set_blocked(PortSet::EMPTY),
             _ => {}
         }
         bed.run(u64::from(rng.roll() % 8) * 1000);
@@ -206,7 +210,7 @@ fn settle(bed: &mut Bed) {
 fn check_that_it_was_worth_it(seen: &[u64], frames: u64) {
     // Queues reach their limits before groups do. A flood always finds a member, copies always find a buffer, and no
     // port has more frames than a poll receives for long.
-    // This switch does not route.
+    // This switch has no control plane and does not route.
     let is_out_of_reach = |reason: DropReason| {
         reason as usize >= DropReason::Ipv4Checksum as usize
             || matches!(
@@ -217,6 +221,7 @@ fn check_that_it_was_worth_it(seen: &[u64], frames: u64) {
                     | DropReason::NoBuffer
                     | DropReason::Shed
                     | DropReason::Shutdown
+                    | DropReason::PuntPoliced
             )
     };
     let reached = DropReason::TABLE.iter().filter(|(reason, ..)| !is_out_of_reach(*reason));

@@ -11,7 +11,7 @@ use holdfast::io::memory::{MemPacket, MemPorts};
 use holdfast::mmu::{BufferPlan, GroupProfile, HeadroomPolicy, QueueLimit, Threshold};
 use holdfast::qos::{ClassMap, QueueDiscipline};
 use holdfast::route::RouteTable;
-use holdfast::sets::{CLASSES, ClassSet};
+use holdfast::sets::{CLASSES, ClassSet, PortSet};
 use holdfast::units::{Alpha, BitRate, Bytes, Cells, Nanos, Ticks};
 use holdfast::wire::MacAddr;
 use holdfast::wire::mac_control::{self, MacControl, PfcFrame};
@@ -129,6 +129,10 @@ impl Fleet {
         for part in &mut self.parts {
             part.set_link(port, up, Ticks(self.now));
         }
+    }
+
+    pub fn set_blocked(&mut self, blocked: PortSet) {
+        self.parts.iter_mut().for_each(|part| part.set_blocked(blocked));
     }
 
     /// Shuts down until no frame is in transit between lcores. Returns whether every XON has left.

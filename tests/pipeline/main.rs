@@ -1,6 +1,7 @@
 //! The whole pipeline over ports in memory, with the tests in control of the clock.
 
 mod ahead;
+mod blocked;
 mod buffer;
 mod forwarding;
 mod fuzz;

@@ -91,6 +91,7 @@ fn frame_that_is_not_flooded_anyway_takes_nothing_of_the_limit() {
     let mut bed = Bed::learned(&limited(&[FloodKind::Broadcast]));
     for _ in 0..STORM {
         bed.io.inject(0, &frame(0, 0xffff, LOSSLESS_DSCP, 100));
+        bed.run(1_000);
     }
     bed.run(10_000);
     assert_eq!(bed.drops(0, DropReason::LosslessGroup), STORM as u64);

@@ -1,6 +1,8 @@
 //! The tests of `tests/pipeline` on a switch of two lcores whose ports are joint: each lcore has a transmit queue at
 //! every port, so no frame crosses.
 
+#[path = "../pipeline/blocked.rs"]
+mod blocked;
 #[path = "../pipeline/buffer.rs"]
 mod buffer;
 #[path = "../pipeline/forwarding.rs"]

@@ -1,6 +1,8 @@
 //! The tests of `tests/pipeline` on a switch of two lcores. Ports belong to the lcores in turn, so frames between
 //! neighbouring ports cross.
 
+#[path = "../pipeline/blocked.rs"]
+mod blocked;
 #[path = "../pipeline/buffer.rs"]
 mod buffer;
 #[path = "../pipeline/forwarding.rs"]

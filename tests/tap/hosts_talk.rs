@@ -91,13 +91,13 @@ fn paced_udp_loses_nothing(rig: &Rig) {
     let dropped = |metrics: &crate::metrics::Exposition| {
         NEVER.map(|reason| (reason, metrics.sum("holdfast_port_dropped_frames_total", &[("reason", reason)])))
     };
-    let unheard = |metrics: &crate::metrics::Exposition| -> Vec<u64> {
+    let unreceived = |metrics: &crate::metrics::Exposition| -> Vec<u64> {
         let sent = |name, host: &Host| metrics.sum(name, &[("port", &host.interface)]) as u64;
         let of = |host| sent("holdfast_pfc_sent_frames_total", host) + sent("holdfast_lldp_sent_frames_total", host);
         rig.hosts.iter().map(of).collect()
     };
     let metrics = rig.metrics();
-    let (unheard_before, before, dropped_before) = (unheard(&metrics), losses(), dropped(&metrics));
+    let (unreceived_before, before, dropped_before) = (unreceived(&metrics), losses(), dropped(&metrics));
     for pairs in ROUNDS {
         let overflows = || -> Vec<u64> { rig.hosts.iter().map(iperf::socket_overflows).collect() };
         let had = overflows();
@@ -119,7 +119,7 @@ fn paced_udp_loses_nothing(rig: &Rig) {
     let metrics = rig.metrics();
     // The hosts' kernels drop PFC and LLDP frames, because no socket receives their types. A port sends PFC when its
     // lcore is late and finds a backlog.
-    let told: Vec<u64> = unheard(&metrics).iter().zip(&unheard_before).map(|(now, then)| now - then).collect();
+    let told: Vec<u64> = unreceived(&metrics).iter().zip(&unreceived_before).map(|(now, then)| now - then).collect();
     for ((name, now), (_, then)) in after.iter().zip(&before) {
         let host = rig.hosts.iter().position(|host| *name == format!("{} rx dropped", host.interface));
         let most = host.map_or(0, |host| told[host]);

@@ -22,6 +22,7 @@ mod jumbo;
 mod leaf_spine;
 mod linux;
 mod lldp;
+mod loops;
 #[path = "../switch/metrics.rs"]
 #[allow(dead_code, reason = "the tests of the switch use more of it")]
 mod metrics;

@@ -26,6 +26,10 @@ pub struct LldpPort {
     pub discarded_tlvs: u64,
     /// Whether neighbours are ignored because there are eight already.
     pub too_many: bool,
+    /// The own port whose frames come back here; null: none do.
+    pub loop_with: Option<String>,
+    /// Whether the loop guard has blocked the port.
+    pub blocked: bool,
     /// Neighbours, oldest first.
     pub neighbours: Vec<LldpNeighbour>,
 }
@@ -105,6 +109,8 @@ impl LldpPort {
             discarded_frames: view.counts.frames_discarded,
             discarded_tlvs: view.counts.tlvs_discarded,
             too_many: view.is_too_many,
+            loop_with: view.loop_with.map(|port| switch_view.port_name(port).to_owned()),
+            blocked: view.is_blocked,
             neighbours: view.neighbours.iter().map(LldpNeighbour::of).collect(),
         }
     }

@@ -322,6 +322,7 @@ fn remedy(reason: DropReason) -> &'static str {
         DropReason::StormBroadcast | DropReason::StormMulticast | DropReason::StormUnknown => {
             "find the sender or the loop; if the traffic is wanted, raise the port's limit (`storm_control`)"
         }
+        DropReason::LoopBlocked => "remove the cable that makes the loop (`show lldp`)",
         DropReason::Bpdu => "turn spanning tree off at the peer, and make sure that the network has no loop",
         DropReason::PuntPoliced => {
             "find out which host floods the switch with this protocol (`holdfast_punt_policed_frames_total`)"

@@ -27,14 +27,24 @@ pub fn lldp(looks: &Looks<'_>) -> String {
             table.row(row(std::mem::take(&mut name), neighbour));
         }
         if port.neighbours.is_empty() {
-            let state = if port.enabled { "no neighbour yet" } else { "off" };
+            let state = match &port.loop_with {
+                Some(own) => format!("this switch, {own}"),
+                None if port.enabled => "no neighbour yet".to_owned(),
+                None => "off".to_owned(),
+            };
             let nothing = std::iter::repeat_n(NONE.to_owned(), 5);
-            table.row([name, state.to_owned()].into_iter().chain(nothing));
+            table.row([name, state].into_iter().chain(nothing));
         }
     }
     let legend = "(PFC: its priorities with PFC; frame: its longest, in bytes)\n";
     let differences: String = ports.iter().flat_map(paragraphs).collect();
     let mut text = format!("{table}{legend}{differences}");
+    for port in &ports {
+        let state = if port.blocked { "BLOCKED" } else { "not blocked" };
+        if let Some(own) = &port.loop_with {
+            text.push_str(&format!("\n{}: a loop, frames of {own} come back here; {state}\n", port.port));
+        }
+    }
     for port in ports.iter().filter(|port| port.too_many) {
         text.push_str(&format!("\n{}: more than eight neighbours; the others are ignored\n", port.port));
     }
@@ -117,14 +127,16 @@ mod tests {
         };
         let h2 = LldpNeighbour { chassis: "02:00:00:00:00:02".to_owned(), ..LldpNeighbour::default() };
         let off = LldpPort { enabled: false, ..port("p3", Vec::new()) };
+        let looped = LldpPort { loop_with: Some("p2".to_owned()), blocked: true, ..port("p4", Vec::new()) };
         let many = LldpPort { too_many: true, ..port("p2", Vec::new()) };
-        let text = shown(&[port("p1", vec![h1, h2]), many, off]);
+        let text = shown(&[port("p1", vec![h1, h2]), many, off, looped]);
         insta::assert_snapshot!(text, @r"
         port  neighbour          its port  PFC  frame  expires  differs
         p1    h1                 eth0      4     9022   1m 30s  pfc_priorities
               02:00:00:00:00:02            -        -     0.0s  -
         p2    no neighbour yet   -         -        -        -  -
         p3    off                -         -        -        -  -
+        p4    this switch, p2    -         -        -        -  -
         (PFC: its priorities with PFC; frame: its longest, in bytes)
 
         p1, h1: the peer has PFC for priorities 4, this port for 3
@@ -132,6 +144,8 @@ mod tests {
               or: mlnx_qos -i eth0 --pfc 0,0,0,1,0,0,0,0
 
         p1, h1: it speaks CEE (no difference)
+
+        p4: a loop, frames of p2 come back here; BLOCKED
 
         p2: more than eight neighbours; the others are ignored
         ");

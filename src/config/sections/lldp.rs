@@ -1,7 +1,7 @@
 //! `lldp:` of the configuration: whether ports speak LLDP, and the name and interval of the switch.
 
 use super::ports::Port;
-use crate::config::model::{DeviceKind, LldpConfig};
+use crate::config::model::{DeviceKind, LldpConfig, LoopGuard};
 use crate::config::yaml::read::Item;
 use crate::route::RoutingSpec;
 use crate::units::Nanos;
@@ -20,9 +20,14 @@ pub struct Lldp {
     pub config: LldpConfig,
 }
 
-/// Reads `lldp:` of the switch.
-pub fn read(item: Option<Item<'_>>) -> Lldp {
-    let default = LldpConfig { name: None, interval_s: DEFAULT_INTERVAL };
+/// Reads `lldp:` and `loop_guard:` of the switch.
+pub fn read(item: Option<Item<'_>>, guard: Option<Item<'_>>) -> Lldp {
+    let is_off = item.as_ref().is_some_and(|item| item.is("off"));
+    if let Some(guard) = guard.as_ref().filter(|guard| is_off && !guard.is("off")) {
+        guard.warn("with `lldp: off` no loop is seen, except at ports with `lldp: on`; remove one of the two");
+    }
+    let loop_guard = guard.and_then(|item| item.choice(&LoopGuard::TABLE)).unwrap_or(LoopGuard::Block);
+    let default = LldpConfig { name: None, interval_s: DEFAULT_INTERVAL, loop_guard };
     let Some(item) = item else { return Lldp { is_on: true, config: default } };
     if item.is("off") {
         return Lldp { is_on: false, config: default };
@@ -31,7 +36,7 @@ pub fn read(item: Option<Item<'_>>) -> Lldp {
     let get = |key| fields.as_ref().and_then(|fields| fields.get(key));
     let name = get("name").and_then(|item| read_name(&item));
     let interval_s = get("interval").and_then(|item| read_interval(&item)).unwrap_or(DEFAULT_INTERVAL);
-    Lldp { is_on: true, config: LldpConfig { name, interval_s } }
+    Lldp { is_on: true, config: LldpConfig { name, interval_s, loop_guard } }
 }
 
 fn read_name(item: &Item<'_>) -> Option<String> {

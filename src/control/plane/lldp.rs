@@ -1,10 +1,12 @@
 //! LLDP of the control plane: runs the agent of all ports, with frames and time.
 
-use std::sync::Arc;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{Arc, LazyLock};
 
 use super::Lcores;
-use crate::config::Config;
-use crate::lldp::{Agent, Board, Settings, Stated, System, Timing, stated};
+use super::guard::Guard;
+use crate::config::{Config, LoopGuard};
+use crate::lldp::{Agent, AgentView, Board, Settings, Stated, System, Timing, stated};
 use crate::route::{InjectTo, PuntCause, PuntFrame};
 use crate::sets::PortSet;
 use crate::units::Nanos;
@@ -19,6 +21,9 @@ const NO_NAME: &str = "holdfast";
 /// Addresses for management that a data unit states at most.
 const MOST_ADDRESSES: usize = 4;
 
+/// The secret of this process, from which the numbers of ports are made.
+static SECRET: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+
 /// The agent on its thread.
 pub(super) struct LldpThread {
     agent: Agent,
@@ -27,17 +32,23 @@ pub(super) struct LldpThread {
     /// Ports that have a link, as the agent knows it.
     up: PortSet,
     board: Arc<Board>,
+    guard: Guard,
     ticked: Nanos,
     published: Nanos,
+    has_stopped: bool,
 }
 
-/// The settings of LLDP by `config`.
+/// The settings of LLDP by `config`. Each port has a number of its own in this process.
 pub(in crate::control) fn settings(config: &Config) -> Settings {
     let (switch, system) = (&config.switch, system(config));
     let ports = config.devices.iter().enumerate();
-    let stated = ports
-        .map(|(port, device)| device.lldp.then(|| stated(switch, port, &system, Aggregation::default())).flatten());
-    Settings { stated: stated.collect(), timing: Timing { interval: config.lldp.interval_s, ..Timing::default() } }
+    let is_guarded = config.lldp.loop_guard != LoopGuard::Off;
+    let stated = ports.map(|(port, device)| {
+        let system = System { instance: is_guarded.then(|| SECRET.hash_one(port)), ..system.clone() };
+        device.lldp.then(|| stated(switch, port, &system, Aggregation::default())).flatten()
+    });
+    let timing = Timing { interval: config.lldp.interval_s, ..Timing::default() };
+    Settings { stated: stated.collect(), timing, blocks_loops: config.lldp.loop_guard == LoopGuard::Block }
 }
 
 /// The system as LLDP states it.
@@ -46,7 +57,7 @@ fn system(config: &Config) -> System {
     let interfaces = config.switch.routing.iter().flat_map(|routing| &routing.interfaces);
     let addresses = interfaces.flat_map(|interface| &interface.addresses).map(ipnet::IpNet::addr);
     let management = addresses.filter(|address| !address.is_loopback()).take(MOST_ADDRESSES).collect();
-    System { name, description: format!("Holdfast {}", env!("HOLDFAST_VERSION")), management }
+    System { name, description: format!("Holdfast {}", env!("HOLDFAST_VERSION")), management, instance: None }
 }
 
 /// The name of the machine.
@@ -62,11 +73,21 @@ fn ports(stated: &[Option<Stated>]) -> PortSet {
 impl LldpThread {
     /// Creates the agent of `config`. All links are down.
     pub fn new(config: &Config) -> Self {
-        let Settings { stated, timing } = settings(config);
+        let Settings { stated, timing, blocks_loops } = settings(config);
         let (ports, agent) = (ports(&stated), Agent::new(stated, timing));
         let board = Arc::new(Board::default());
         board.publish(agent.view(Nanos(1)), Vec::new());
-        Self { agent, ports, up: PortSet::EMPTY, board, ticked: Nanos(0), published: Nanos(0) }
+        let guard = Guard::new(config, blocks_loops);
+        Self {
+            agent,
+            ports,
+            up: PortSet::EMPTY,
+            board,
+            guard,
+            ticked: Nanos(0),
+            published: Nanos(0),
+            has_stopped: false,
+        }
     }
 
     /// The state for observers.
@@ -98,20 +119,35 @@ impl LldpThread {
 
     /// Acts on the time and on new settings, and publishes the state.
     pub fn tick(&mut self, now: Nanos) {
-        if now.0 - self.ticked.0 >= TICK.0 {
+        if now.0 - self.ticked.0 >= TICK.0 && !self.has_stopped {
             self.ticked = now;
-            if let Some(Settings { stated, timing }) = self.board.take_settings() {
+            if let Some(Settings { stated, timing, blocks_loops }) = self.board.take_settings() {
+                self.guard.set_blocks(blocks_loops);
                 self.ports = ports(&stated);
                 self.agent.set_timing(timing);
                 self.agent.configure(stated, now);
             }
             self.agent.tick(now);
         }
-        let events = self.agent.take_events();
+        let mut events = self.agent.take_events();
+        events.extend(self.guard.look(self.agent.loops(), now));
         if !events.is_empty() || now.0 - self.published.0 >= PUBLISH.0 {
             self.published = now;
-            self.board.publish(self.agent.view(now), events);
+            self.board.publish(self.view(now), events);
         }
+    }
+
+    /// The state for observers.
+    fn view(&self, now: Nanos) -> AgentView {
+        let mut view = self.agent.view(now);
+        let blocked = self.guard.blocked();
+        view.ports.iter_mut().for_each(|port| port.is_blocked = blocked.contains(port.port));
+        view
+    }
+
+    /// Ports that forward nothing because of a loop.
+    pub fn blocked(&self) -> PortSet {
+        self.guard.blocked()
     }
 
     /// Sends the frames of the agent. Returns their number.
@@ -127,6 +163,6 @@ impl LldpThread {
     /// Ends LLDP: peers are told by the next frames.
     pub fn stop(&mut self, now: Nanos) {
         self.agent.stop(now);
-        self.ports = PortSet::EMPTY;
+        self.has_stopped = true;
     }
 }

@@ -1,6 +1,7 @@
 //! The thread of the control plane: it takes punted frames from the lcores, and sends the frames of the router and of
 //! LLDP by them.
 
+mod guard;
 mod lldp;
 mod routing;
 
@@ -31,8 +32,8 @@ const IDLE: Duration = Duration::from_millis(20);
 /// Punted frames of one lcore in one look, so that timers and requests have their turn in a flood.
 const FRAMES: usize = 64;
 /// Longest time for the last frames to leave, and polls of each lcore that this takes: one enqueues and sends them.
-const FAREWELL: Duration = Duration::from_millis(300);
-const FAREWELL_POLLS: u64 = 3;
+const SHUTDOWN_TIME: Duration = Duration::from_millis(300);
+const SHUTDOWN_POLLS: u64 = 3;
 /// Longest frame of a link: an LLDP data unit is no longer than the usual MTU.
 const LINK_FRAME: usize = 1500 + 14 + 8;
 
@@ -50,24 +51,25 @@ pub(super) struct Prepared {
     lldp: LldpThread,
 }
 
-/// Orders to the thread.
+/// The shutdown of the thread.
 #[derive(Debug, Default)]
-struct Orders {
-    /// Tell the peers that the switch ends.
-    farewell: AtomicBool,
+struct Shutdown {
+    /// The peers are to be told that the switch ends.
+    is_wanted: AtomicBool,
     /// The lcores have the frames that tell it.
-    is_told: AtomicBool,
+    is_announced: AtomicBool,
+    /// The thread is to end.
     stop: AtomicBool,
 }
 
 /// The running thread.
 pub(super) struct PlaneThread {
-    orders: Arc<Orders>,
+    shutdown: Arc<Shutdown>,
     thread: JoinHandle<()>,
 }
 
-/// Creates the control plane of `config` and the lcores' ends of it; `None` if the switch does not route and no port has
-/// a peer that the control plane could talk to.
+/// Creates the control plane of `config` and the lcores' ends of it; `None` if the switch does not route and no port
+/// has a peer that the control plane could talk to.
 pub(super) fn prepare(config: &Config, ports: &setup::Ports) -> Result<Option<(Prepared, Vec<LcoreEnd>)>, RunError> {
     if !config.has_control_plane() {
         return Ok(None);
@@ -99,33 +101,39 @@ impl Prepared {
     /// # Errors
     /// If the system refuses a thread.
     pub fn start(mut self, control: &Arc<LcoreControl>, current: &Current) -> std::io::Result<PlaneThread> {
-        let orders = Arc::new(Orders::default());
+        let shutdown = Arc::new(Shutdown::default());
         if let Some(routing) = &mut self.routing {
             routing.observe(current);
         }
         let Self { lcores, routing, lldp } = self;
-        let worker =
-            Worker { lcores, routing, lldp, control: control.clone(), orders: orders.clone(), start: Instant::now() };
+        let worker = Worker {
+            lcores,
+            routing,
+            lldp,
+            control: control.clone(),
+            shutdown: shutdown.clone(),
+            start: Instant::now(),
+        };
         let thread = std::thread::Builder::new().name("control-plane".to_owned()).spawn(move || worker.run())?;
-        Ok(PlaneThread { orders, thread })
+        Ok(PlaneThread { shutdown, thread })
     }
 }
 
 impl PlaneThread {
     /// Has the peers told that the switch ends, by its lcores, which must still run.
-    pub fn say_farewell(&self, counters: &Counters) {
-        self.orders.farewell.store(true, Ordering::Relaxed);
+    pub fn announce_shutdown(&self, counters: &Counters) {
+        self.shutdown.is_wanted.store(true, Ordering::Relaxed);
         self.thread.thread().unpark();
-        let end = Instant::now() + FAREWELL;
-        wait_until(end, || self.orders.is_told.load(Ordering::Relaxed));
+        let end = Instant::now() + SHUTDOWN_TIME;
+        wait_until(end, || self.shutdown.is_announced.load(Ordering::Relaxed));
         let lcores = &counters.lcores;
         let before: Vec<u64> = lcores.iter().map(|lcore| lcore.polls.get()).collect();
-        wait_until(end, || lcores.iter().zip(&before).all(|(now, before)| now.polls.get() - before >= FAREWELL_POLLS));
+        wait_until(end, || lcores.iter().zip(&before).all(|(now, before)| now.polls.get() - before >= SHUTDOWN_POLLS));
     }
 
     /// Ends the thread.
     pub fn end(self) {
-        self.orders.stop.store(true, Ordering::Relaxed);
+        self.shutdown.stop.store(true, Ordering::Relaxed);
         self.thread.thread().unpark();
         // A panic of the thread has been printed, and the switch ends anyway.
         let _ = self.thread.join();
@@ -139,7 +147,7 @@ fn wait_until(end: Instant, is_done: impl Fn() -> bool) {
     }
 }
 
-/// The ways of frames from and to the lcores.
+/// The rings of frames from and to the lcores.
 struct Lcores {
     links: Vec<ExceptionLink>,
     /// The lcore that injects frames for each port.
@@ -147,7 +155,7 @@ struct Lcores {
 }
 
 impl Lcores {
-    /// Creates the ways to the lcores of `spec`, and their ends.
+    /// Creates the rings to the lcores of `spec`, and their ends.
     fn new(spec: &SwitchSpec) -> (Self, Vec<ExceptionPort>) {
         let mtus = spec.ports.iter().filter(|_| spec.routing.is_some()).map(|port| usize::from(port.mtu) + 14 + 8);
         let longest = mtus.max().unwrap_or_default().max(LINK_FRAME);
@@ -186,13 +194,13 @@ struct Worker {
     routing: Option<Routing>,
     lldp: LldpThread,
     control: Arc<LcoreControl>,
-    orders: Arc<Orders>,
+    shutdown: Arc<Shutdown>,
     start: Instant,
 }
 
 impl Worker {
     fn run(mut self) {
-        while !self.orders.stop.load(Ordering::Relaxed) {
+        while !self.shutdown.stop.load(Ordering::Relaxed) {
             let moved = self.look();
             match &self.routing {
                 _ if moved > 0 => std::thread::sleep(BUSY),
@@ -211,7 +219,7 @@ impl Worker {
     fn look(&mut self) -> usize {
         let (now, up) = (self.now(), self.control.links());
         self.lldp.set_links(up, now);
-        let is_last = self.orders.farewell.load(Ordering::Relaxed);
+        let is_last = self.shutdown.is_wanted.load(Ordering::Relaxed);
         if is_last {
             self.lldp.stop(now);
         }
@@ -227,8 +235,9 @@ impl Worker {
             moved += routing.act(lcores, lldp.ports(), now);
         }
         lldp.tick(now);
+        self.control.set_blocked(lldp.blocked());
         moved += lldp.send(lcores);
-        self.orders.is_told.store(is_last, Ordering::Relaxed);
+        self.shutdown.is_announced.store(is_last, Ordering::Relaxed);
         moved
     }
 }

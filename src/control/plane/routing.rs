@@ -12,7 +12,7 @@ use crate::control::{RunError, setup};
 use crate::dataplane::Counters;
 use crate::dataplane::handoff::mailbox::{Receiver, Sender, mailbox};
 use crate::dpdk::RteFib;
-use crate::route::{FibWriter, InjectTo, PuntFrame, RouteTable};
+use crate::route::{Attachment, FibWriter, InjectTo, PuntCause, PuntFrame, RouteTable};
 use crate::router::handle::{Request, RouterHandle};
 use crate::router::{Outgoing, Published, Router};
 use crate::sets::PortSet;
@@ -38,6 +38,8 @@ pub(super) struct Routing {
     router: Router,
     /// Linux, if it answers for the router.
     kernel: Option<Kernel>,
+    /// Ports that bridge nothing.
+    routed: PortSet,
     tables: Vec<Sender<Arc<RouteTable>>>,
     handle: RouterHandle,
     requests: Requests<Request>,
@@ -66,10 +68,15 @@ impl Routing {
             router.leave_answers_to_kernel();
         }
         let (tables, receivers) = (0..config.switch.lcores).map(|_| mailbox()).unzip();
+        let ports = routing.interfaces.iter().filter_map(|interface| match interface.attachment {
+            Attachment::Port(port) => Some(usize::from(port)),
+            Attachment::Vlan => None,
+        });
         let now = Instant::now();
         let routing = Self {
             router,
             kernel,
+            routed: ports.collect(),
             tables,
             handle,
             requests,
@@ -112,8 +119,11 @@ impl Routing {
         self.serve_requests(now)
     }
 
-    /// Takes a punted frame.
+    /// Takes a punted frame. LLDP belongs to a link, so that only a routed port has a tap for it.
     pub fn take(&mut self, frame: &PuntFrame, now: Nanos) {
+        if frame.cause == PuntCause::Lldp && !self.routed.contains(frame.port.into()) {
+            return;
+        }
         self.router.receive(frame, now);
         if let Some(kernel) = &mut self.kernel {
             kernel.deliver(frame, &mut self.router);

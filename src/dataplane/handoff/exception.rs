@@ -1,4 +1,4 @@
-//! Frames between an lcore and the router's control plane: punted frames out, injected frames in.
+//! Frames between an lcore and the control plane: punted frames out, injected frames in.
 //!
 //! The lcore neither allocates nor frees. It copies a frame into an empty buffer that the control plane has given it,
 //! and returns the buffer of an injected frame. The number of buffers bounds both directions.

@@ -143,7 +143,7 @@ impl<P: Packet> Pipeline<P> {
         }
     }
 
-    /// The way of frames of ingress `port` to the control plane.
+    /// The path of frames of ingress `port` to the control plane.
     fn punting(&mut self, port: usize) -> (&mut Punter, RouteContext<'_>) {
         let Self { punter, forwarder, links, telemetry, lcore, now, .. } = self;
         let counters = &telemetry.counters.lcores[*lcore];

@@ -14,7 +14,7 @@ use crate::dataplane::telemetry::counters::LcoreCounters;
 use crate::dataplane::telemetry::drops::DropReason;
 use crate::forward::fdb::{Learned, Station, StationPair};
 use crate::forward::flow_cache::{CacheLookup, CachePlace, CacheSets};
-use crate::forward::{Fdb, FlowCache, VlanTable};
+use crate::forward::{Fdb, FlowCache, VlanMode, VlanTable};
 use crate::qos::FloodKind;
 use crate::route::{Attachment, ROUTER_PORT};
 use crate::sets::{BURST, FrameSet, MAX_PORTS, PortSet};
@@ -38,6 +38,9 @@ pub(crate) struct Forwarder {
     /// Whether lossless frames may be flooded; for simulation only.
     floods_lossless: bool,
     pub storm: StormControl,
+    /// Ports that forward nothing because of a loop, and the VLANs that ports have otherwise.
+    blocked: PortSet,
+    modes: Box<[VlanMode]>,
     /// Rings of updates to and from the other lcores.
     updates: Vec<UpdateLink>,
 }
@@ -154,6 +157,8 @@ impl Forwarder {
             cache: FlowCache::default(),
             floods_lossless: spec.floods_lossless,
             storm: StormControl::new(spec, hz),
+            blocked: PortSet::EMPTY,
+            modes: spec.ports.iter().map(|port| port.vlan.clone()).collect(),
             updates,
         };
         links.into_iter().map(forwarder).collect()
@@ -343,7 +348,8 @@ impl Forwarder {
         }
         // IEEE 802.1Q clause 8.6.2: ingress filtering, always enabled here.
         if vlan == 0 {
-            return Forwarding::Drop(DropReason::VlanNotAllowed);
+            let is_blocked = self.blocked.contains(from.port);
+            return Forwarding::Drop(if is_blocked { DropReason::LoopBlocked } else { DropReason::VlanNotAllowed });
         }
         if self.own.contains(&meta.stations.src()) {
             return Forwarding::Drop(DropReason::OwnSource);
@@ -370,13 +376,18 @@ impl Forwarder {
             Some(egress) if egress == from.port => Forwarding::Drop(DropReason::SamePort),
             Some(egress) if !from.up.contains(egress) => Forwarding::Drop(DropReason::EgressDown),
             // A static entry may name a port outside of the frame's VLAN.
-            Some(egress) if !self.vlans.members(vlan).contains(egress) => Forwarding::Drop(DropReason::VlanNotAllowed),
+            Some(egress) if !self.vlans.members(vlan).contains(egress) => {
+                let is_blocked = self.blocked.contains(egress);
+                Forwarding::Drop(if is_blocked { DropReason::LoopBlocked } else { DropReason::VlanNotAllowed })
+            }
             Some(egress) => Forwarding::Send(egress as u8),
             None => self.flood(from, meta, FloodKind::Unknown),
         }
     }
 
-    /// Floods a frame of `kind`, unless it is lossless or beyond the limit of its port. Flooded lossless frames wait in queues of unrelated ports and can deadlock a fabric (Guo et al., SIGCOMM 2016).
+    /// Floods a frame of `kind`, unless it is lossless or beyond the limit of its port.
+    ///
+    /// Flooded lossless frames wait in queues of unrelated ports and can deadlock a fabric (Guo et al., SIGCOMM 2016).
     ///
     /// IEEE 802.1Q clause 8, in substance: a frame without an entry goes to all other ports of its VLAN. The drop of
     /// lossless frames deviates from it.
@@ -399,6 +410,19 @@ impl Forwarder {
     pub fn flooded_to(&self, port: usize, meta: &Meta, up: PortSet) -> PortSet {
         let router = if meta.stations.dst().mac().is_group() { PortSet::EMPTY } else { self.router };
         self.vlans.members(meta.vlan()) & (up - PortSet::only(port) - router)
+    }
+
+    /// Sets the ports that forward nothing: they are in no VLAN. The stations behind all ports are forgotten.
+    pub fn set_blocked(&mut self, blocked: PortSet) {
+        for port in ((blocked - self.blocked) | (self.blocked - blocked)).iter() {
+            let Some(mode) = self.modes.get(port) else { continue };
+            self.vlans.set_member(port, mode, !blocked.contains(port));
+        }
+        if self.blocked != blocked {
+            // Frames that circulated have taught stations at wrong ports.
+            (0..self.modes.len()).for_each(|port| self.fdb.forget_port(port));
+        }
+        self.blocked = blocked;
     }
 
     /// Learns that `station` is at `port`, and sends the other lcores an update if they need one.
@@ -431,6 +455,10 @@ impl Forwarder {
                 continue;
             }
             while let Some(FdbUpdate { station, port }) = link.received.pop() {
+                // Learned by another lcore before it knew that the port is blocked.
+                if self.blocked.contains(usize::from(port)) {
+                    continue;
+                }
                 // The link state of the port is checked when a frame is forwarded to it.
                 if self.fdb.learn_remote(station, usize::from(port)) == Learned::Full {
                     counters.fdb_full.add(1);

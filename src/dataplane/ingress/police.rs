@@ -6,6 +6,11 @@ use crate::route::PuntCause;
 use crate::sets::MAX_PORTS;
 use crate::units::Ticks;
 
+/// Frames of a cause that may pass in a row.
+const BURST_FRAMES: u32 = 64;
+/// Frames of LLDP that may pass in a row at a port: two of each neighbour. All ports share the buffers of the lcore.
+const BURST_LLDP: u32 = 16;
+
 /// The policers of one lcore.
 #[derive(Debug)]
 pub(crate) struct Policers {
@@ -17,9 +22,9 @@ pub(crate) struct Policers {
 impl Policers {
     /// Creates the policers on a clock of `hz` ticks a second.
     pub fn new(hz: u64) -> Self {
-        let policer = |cause: usize| Policer::new(PuntCause::TABLE[cause].2, hz);
-        let lldp = Box::new([policer(PuntCause::Lldp as usize); MAX_PORTS]);
-        Self { by_cause: std::array::from_fn(policer), lldp }
+        let policer = |cause: usize| Policer::new(PuntCause::TABLE[cause].2, BURST_FRAMES, hz);
+        let lldp = Policer::new(PuntCause::TABLE[PuntCause::Lldp as usize].2, BURST_LLDP, hz);
+        Self { by_cause: std::array::from_fn(policer), lldp: Box::new([lldp; MAX_PORTS]) }
     }
 
     /// Whether a frame of `cause` that `port` received may pass at `now`.
@@ -35,7 +40,6 @@ impl Policers {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::qos::policer::BURST_EVENTS;
 
     const HZ: u64 = 1_000_000_000;
 
@@ -46,7 +50,7 @@ mod tests {
         for microsecond in 0..1_000_000 {
             passed += u64::from(policers.pass(PuntCause::Arp, 0, Ticks(microsecond * 1000)));
         }
-        assert!((1_000..=1_000 + BURST_EVENTS).contains(&passed), "{passed} in a second");
+        assert!((1_000..=1_000 + u64::from(BURST_FRAMES)).contains(&passed), "{passed} in a second");
         assert!(policers.pass(PuntCause::Bgp, 0, Ticks(HZ)));
     }
 
@@ -54,7 +58,7 @@ mod tests {
     fn flood_of_lldp_at_one_port_leaves_the_others_alone() {
         let mut policers = Policers::new(HZ);
         let passed = (0..1_000_000).filter(|&time| policers.pass(PuntCause::Lldp, 3, Ticks(time * 1000))).count();
-        assert!((20..=20 + BURST_EVENTS as usize).contains(&passed), "{passed} in a second");
+        assert!((20..=20 + BURST_LLDP as usize).contains(&passed), "{passed} in a second");
         assert!(policers.pass(PuntCause::Lldp, 4, Ticks(HZ)));
     }
 
@@ -63,7 +67,7 @@ mod tests {
         let mut policers = Policers::new(HZ);
         for second in [5, 9] {
             let passed = (0..100).filter(|_| policers.pass(PuntCause::Icmp, 0, Ticks(second * HZ))).count();
-            assert_eq!(passed as u64, BURST_EVENTS);
+            assert_eq!(passed as u64, u64::from(BURST_FRAMES));
         }
     }
 }

@@ -7,32 +7,42 @@ use crate::qos::{FloodKind, StormLimits};
 use crate::sets::MAX_PORTS;
 use crate::units::Ticks;
 
+/// Frames of a kind that may pass in a row.
+const BURST_FRAMES: u32 = 64;
+
 /// The policers of one lcore, by ingress port and kind.
 #[derive(Debug)]
 pub(crate) struct StormControl {
-    ports: Box<[[Option<Policer>; FloodKind::COUNT]; MAX_PORTS]>,
+    limits: Box<[StormLimits; MAX_PORTS]>,
+    policers: Box<[[Option<Policer>; FloodKind::COUNT]; MAX_PORTS]>,
     hz: u64,
 }
 
 impl StormControl {
     /// Creates the policers of `spec` on a clock of `hz` ticks a second.
     pub fn new(spec: &SwitchSpec, hz: u64) -> Self {
-        let mut control = Self { ports: Box::new([[None; FloodKind::COUNT]; MAX_PORTS]), hz };
+        let limits = Box::new([StormLimits::default(); MAX_PORTS]);
+        let mut control = Self { limits, policers: Box::new([[None; FloodKind::COUNT]; MAX_PORTS]), hz };
         for (port, spec) in spec.ports.iter().enumerate() {
             control.set(port, &spec.storm_limits);
         }
         control
     }
 
-    /// Replaces the limits of `port`.
+    /// Replaces the limits of `port`. A limit that stays keeps its policer, so that a reload passes no further frames.
     pub fn set(&mut self, port: usize, limits: &StormLimits) {
-        let hz = self.hz;
-        self.ports[port % MAX_PORTS] = limits.map(|limit| limit.map(|rate| Policer::new(rate.0, hz)));
+        let (old, policers) = (&mut self.limits[port % MAX_PORTS], &mut self.policers[port % MAX_PORTS]);
+        for ((old, new), policer) in old.iter_mut().zip(limits).zip(policers) {
+            if old != new {
+                *policer = new.map(|rate| Policer::new(rate.0, BURST_FRAMES, self.hz));
+                *old = *new;
+            }
+        }
     }
 
     /// Why a frame that `port` received at `now` is not flooded; `None` if it is.
     pub fn refuse(&mut self, port: usize, kind: FloodKind, now: Ticks) -> Option<DropReason> {
-        let policer = self.ports[port % MAX_PORTS][kind as usize].as_mut()?;
+        let policer = self.policers[port % MAX_PORTS][kind as usize].as_mut()?;
         (!policer.passes(now)).then_some(match kind {
             FloodKind::Broadcast => DropReason::StormBroadcast,
             FloodKind::Multicast => DropReason::StormMulticast,

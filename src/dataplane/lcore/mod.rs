@@ -59,10 +59,12 @@ pub struct LcoreControl {
     stop: AtomicBool,
     /// Ports that have a link, as the bits of a [`PortSet`].
     links: AtomicU64,
+    /// Ports that forward nothing because of a loop.
+    blocked: AtomicU64,
     /// Number of times that each port's link went down. Every lcore sees each of them, even if the link came up again
     /// meanwhile. Otherwise the forwarding databases would differ for a long time.
     flaps: Box<[AtomicU32]>,
-    /// Incremented when a link has changed.
+    /// Incremented when a link or a blocked port has changed.
     link_changes: AtomicU64,
     /// Incremented to request that watermarks are cleared.
     watermarks: AtomicU64,
@@ -88,6 +90,7 @@ impl LcoreControl {
         Self {
             stop: AtomicBool::new(false),
             links: AtomicU64::new(PortSet::ALL.bits()),
+            blocked: AtomicU64::new(0),
             flaps: (0..MAX_PORTS).map(|_| AtomicU32::new(0)).collect(),
             link_changes: AtomicU64::new(0),
             watermarks: AtomicU64::new(0),
@@ -128,6 +131,13 @@ impl LcoreControl {
         }
         self.links.store(up.bits(), Ordering::Relaxed);
         self.link_changes.fetch_add(1, Ordering::Release);
+    }
+
+    /// Sets the ports that forward nothing because of a loop.
+    pub fn set_blocked(&self, blocked: PortSet) {
+        if self.blocked.swap(blocked.bits(), Ordering::Relaxed) != blocked.bits() {
+            self.link_changes.fetch_add(1, Ordering::Release);
+        }
     }
 
     /// Ports that have a link.
@@ -259,6 +269,7 @@ impl<I: Ports, C: Companion> Work<I, C> {
     fn follow_links(&mut self, links: &mut SeenLinks, now: Ticks) {
         links.changes = self.control.link_changes.load(Ordering::Acquire);
         let up = PortSet::from_bits(self.control.links.load(Ordering::Relaxed));
+        self.pipeline.set_blocked(PortSet::from_bits(self.control.blocked.load(Ordering::Relaxed)));
         for port in self.pipeline.all_ports().iter() {
             let flaps = self.control.flaps[port].load(Ordering::Relaxed);
             if std::mem::replace(&mut links.flaps[port], flaps) != flaps {

@@ -55,6 +55,7 @@ drop_reasons! {
     StormBroadcast => "storm_broadcast", "a broadcast frame beyond the limit of its port (`storm_control`)";
     StormMulticast => "storm_multicast", "a multicast frame beyond the limit of its port (`storm_control`)";
     StormUnknown => "storm_unknown", "a frame to an unknown station beyond the limit of its port (`storm_control`)";
+    LoopBlocked => "loop_blocked", "a frame from or to a port that the loop guard has blocked";
     Bpdu => "bpdu", "a frame of spanning tree, which this switch does not have";
     Ipv4Checksum => "ipv4_checksum", "a packet to be routed whose IPv4 header checksum is wrong";
     Ipv4Options => "ipv4_options", "a packet to be routed with IPv4 options: no router here processes them";

@@ -3,6 +3,7 @@
 //! It has no clock, input or output. Its caller passes frames, links, settings and the time, which never decreases, and
 //! takes frames and events.
 
+mod loops;
 mod neighbours;
 mod port;
 mod transmit;
@@ -10,6 +11,7 @@ mod transmit;
 #[cfg(test)]
 mod tests;
 
+use self::loops::{Loops, OwnNumbers};
 pub(super) use self::neighbours::Neighbour;
 use self::port::PortAgent;
 use super::compare::{Difference, DifferenceKind};
@@ -114,6 +116,13 @@ pub enum EventKind {
     Differs(Difference, Remedy),
     /// A statement of a neighbour differs no more.
     Agrees(DifferenceKind),
+    /// Frames of the own port that stands for the neighbour come back here.
+    Loop {
+        /// The port that is blocked for it; `None`: both forward.
+        blocked: Option<String>,
+    },
+    /// They come back no more.
+    LoopEnded,
 }
 
 impl EventKind {
@@ -129,6 +138,8 @@ impl EventKind {
             Self::TooMany => "lldp_too_many",
             Self::Differs(..) => "lldp_differs",
             Self::Agrees(_) => "lldp_agrees",
+            Self::Loop { .. } => "lldp_loop",
+            Self::LoopEnded => "lldp_loop_ended",
         }
     }
 
@@ -162,6 +173,15 @@ impl Event {
                 format!("neighbour {neighbour} differs: {sentence}; run there: {}{mellanox}", remedy.command)
             }
             EventKind::Agrees(kind) => format!("neighbour {neighbour} agrees again on {}", kind.name()),
+            EventKind::Loop { blocked: Some(port) } => {
+                format!(
+                    "a loop: frames of the own port {neighbour} come back here; {port} is blocked, remove the cable"
+                )
+            }
+            EventKind::Loop { blocked: None } => {
+                format!("frames of the own port {neighbour} come back here; no port is blocked")
+            }
+            EventKind::LoopEnded => format!("frames of the own port {neighbour} are not seen any more"),
         }
     }
 }
@@ -234,6 +254,8 @@ impl Output {
 #[derive(Debug)]
 pub struct Agent {
     ports: Vec<PortAgent>,
+    own: OwnNumbers,
+    loops: Loops,
     timing: Timing,
     output: Output,
 }
@@ -243,13 +265,18 @@ impl Agent {
     /// down.
     #[must_use]
     pub fn new(ports: Vec<Option<Stated>>, timing: Timing) -> Self {
+        let own = OwnNumbers::of(&ports);
         let ports = ports.into_iter().enumerate().map(|(index, stated)| PortAgent::new(index, stated)).collect();
-        Self { ports, timing, output: Output::default() }
+        Self { ports, own, loops: Loops::default(), timing, output: Output::default() }
     }
 
     /// Replaces the statements, by port index. A port that loses its statement stops; one that gets one begins.
     pub fn configure(&mut self, stated: Vec<Option<Stated>>, now: Nanos) {
-        for (port, stated) in self.ports.iter_mut().zip(stated) {
+        self.own = OwnNumbers::of(&stated);
+        for (index, (port, stated)) in self.ports.iter_mut().zip(stated).enumerate() {
+            if stated.is_none() {
+                self.loops.forget(index);
+            }
             port.configure(stated, now, &self.timing, &mut self.output);
         }
     }
@@ -261,6 +288,7 @@ impl Agent {
 
     /// Tells the agent the link of a port.
     pub fn link(&mut self, port: usize, is_up: bool, now: Nanos) {
+        self.loops.forget(port);
         if let Some(port) = self.ports.get_mut(port) {
             port.link(is_up, now, &self.timing, &mut self.output);
         }
@@ -268,13 +296,20 @@ impl Agent {
 
     /// Takes a frame that a port has received, whatever its bytes. Frames that are no LLDP are ignored.
     pub fn received(&mut self, port: usize, frame: &[u8], now: Nanos) {
-        if let Some(port) = self.ports.get_mut(port) {
-            port.received(frame, now, &self.timing, &mut self.output);
+        let Some(at) = self.ports.get_mut(port) else { return };
+        if let Some(from) = at.received(frame, &self.own, now, &self.timing, &mut self.output) {
+            self.loops.note(port, from, after(now, self.timing.ttl()));
         }
+    }
+
+    /// The receiving and the sending port of each loop: own data units came back within their life.
+    pub fn loops(&self) -> impl Iterator<Item = (usize, usize)> {
+        self.loops.all()
     }
 
     /// Acts on the time: sends frames and forgets neighbours. Call it at [`Agent::due`] or once a second.
     pub fn tick(&mut self, now: Nanos) {
+        self.loops.expire(now);
         for port in &mut self.ports {
             port.tick(now, &self.timing, &mut self.output);
         }
@@ -308,7 +343,10 @@ impl Agent {
     /// The state for observers.
     #[must_use]
     pub fn view(&self, now: Nanos) -> AgentView {
-        let ports: Vec<PortView> = self.ports.iter().map(|port| port.view(now)).collect();
+        let mut ports: Vec<PortView> = self.ports.iter().map(|port| port.view(now)).collect();
+        for (port, from) in self.loops() {
+            ports[port].loop_with = Some(from);
+        }
         AgentView { ports, output_dropped: self.output.dropped }
     }
 }

@@ -1,5 +1,6 @@
 //! The agent of one port.
 
+use super::loops::OwnNumbers;
 use super::neighbours::{Heard, Neighbours};
 use super::transmit::Transmitter;
 use super::{Event, EventKind, LldpCounts, Output, Timing, after, neighbour_name};
@@ -8,7 +9,7 @@ use crate::lldp::local::Stated;
 use crate::lldp::remedy::remedy;
 use crate::lldp::view::{NeighbourView, PortView};
 use crate::units::Nanos;
-use crate::wire::lldp::{Lldpdu, Refusal, parse};
+use crate::wire::lldp::{Lldpdu, Parsed, Refusal, parse};
 
 /// The state of a port.
 #[derive(Debug)]
@@ -97,25 +98,41 @@ impl PortAgent {
         sends.into_iter().chain(self.neighbours.due()).min()
     }
 
-    /// Takes a received frame.
-    pub fn received(&mut self, frame: &[u8], now: Nanos, timing: &Timing, output: &mut Output) {
+    /// Takes a received frame. Returns the own port that has sent it, if one of `own` has.
+    pub fn received(
+        &mut self,
+        frame: &[u8],
+        own: &OwnNumbers,
+        now: Nanos,
+        timing: &Timing,
+        output: &mut Output,
+    ) -> Option<usize> {
         if !self.is_up || self.stated.is_none() {
-            return;
+            return None;
         }
         let parsed = match parse(frame) {
             Ok(parsed) => parsed,
-            Err(Refusal::NotLldp) => return,
+            Err(Refusal::NotLldp) => return None,
             Err(_) => {
                 self.counts.frames_in += 1;
                 self.counts.frames_discarded += 1;
                 self.counts.frames_in_errors += 1;
-                return;
+                return None;
             }
         };
         self.counts.frames_in += 1;
         self.counts.frames_in_errors += u64::from(parsed.discarded > 0);
         self.counts.tlvs_discarded += u64::from(parsed.discarded);
         self.counts.tlvs_unrecognized += u64::from(parsed.unrecognized);
+        if let Some(from) = own.port(&parsed.pdu) {
+            return Some(from);
+        }
+        self.hear(parsed, now, timing, output);
+        None
+    }
+
+    /// Takes the data unit of a neighbour.
+    fn hear(&mut self, parsed: Parsed, now: Nanos, timing: &Timing, output: &mut Output) {
         self.age(now, output);
         let name = neighbour_name(&parsed.pdu);
         match self.neighbours.take(parsed, now) {
@@ -208,6 +225,8 @@ impl PortAgent {
             is_enabled: self.stated.is_some(),
             is_up: self.is_up,
             is_too_many: self.neighbours.is_too_many(now),
+            loop_with: None,
+            is_blocked: false,
             counts: self.counts,
             neighbours: self.neighbours.iter().map(|neighbour| NeighbourView::new(neighbour, now)).collect(),
         }

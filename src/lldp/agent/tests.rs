@@ -373,3 +373,50 @@ fn events_are_sentences_and_differences_have_their_own_subject() {
     assert_eq!(differs.kind.subject(), ("lldp_differs", Some("pfc_priorities")));
     assert_eq!(appeared.kind.subject(), ("lldp_new", None));
 }
+
+/// Two ports of one switch: by their numbers they recognize each other's data units.
+fn looped() -> Agent {
+    let text =
+        "{preset: roce, ports: [{name: p1, device: net_tap0, speed: 25G}, {name: p2, device: net_tap1, speed: 25G}]}";
+    let spec = config::parse("test.yaml", text).unwrap().switch;
+    let system = |port| System { instance: Some(7 + port as u64), ..System::default() };
+    let stated = (0..2).map(|port| stated(&spec, port, &system(port), Aggregation::default())).collect();
+    Agent::new(stated, Timing::default())
+}
+
+#[test]
+fn own_data_units_are_a_loop_for_their_life_and_no_neighbour() {
+    let mut agent = looped();
+    agent.link(0, true, Nanos(0));
+    agent.link(1, true, Nanos(0));
+    let [first, second] = &agent.take_frames()[..] else { panic!("each port has sent one") };
+    agent.received(1, &first.frame, Nanos(0));
+    agent.received(0, &second.frame, SECOND);
+    assert_eq!(agent.loops().collect::<Vec<_>>(), [(0, 1), (1, 0)]);
+    let view = agent.view(SECOND);
+    assert_eq!((view.ports[1].loop_with, view.ports[1].neighbours.len()), (Some(0), 0));
+    assert_eq!(agent.take_events(), []);
+    agent.tick(after(Nanos(0), 121));
+    assert_eq!(agent.loops().collect::<Vec<_>>(), [(0, 1)]);
+    agent.link(1, false, after(Nanos(0), 121));
+    assert_eq!(agent.loops().count(), 0, "without the link there is no loop");
+}
+
+#[test]
+fn switch_with_the_same_addresses_and_names_is_a_neighbour() {
+    let (mut agent, mut other) = (looped(), Agent::new(ports(), Timing::default()));
+    agent.link(0, true, Nanos(0));
+    other.link(0, true, Nanos(0));
+    agent.received(0, &other.take_frames()[0].frame, Nanos(0));
+    assert_eq!((agent.loops().count(), agent.view(Nanos(0)).ports[0].neighbours.len()), (0, 1));
+}
+
+#[test]
+fn forged_name_of_another_port_does_not_make_a_loop_with_it() {
+    let mut agent = looped();
+    agent.link(0, true, Nanos(0));
+    let mut forged = parse(&agent.take_frames()[0].frame).unwrap().pdu;
+    forged.port = PortId::name("p2");
+    agent.received(0, &forged.emit(MacAddr([2; 6])).frame, Nanos(0));
+    assert_eq!(agent.loops().collect::<Vec<_>>(), [(0, 0)], "the number is that of the port itself");
+}

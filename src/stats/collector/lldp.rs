@@ -26,9 +26,19 @@ pub(super) fn lldp(families: &mut Families, switch_view: &SwitchView) {
         let family = families.counter(name, help);
         ports().for_each(|port| family.add(&[("port", switch_view.port_name(port.port))], of(port)));
     }
+    let help = "LLDP frames and events dropped because too many waited.";
+    families.counter("holdfast_lldp_output_dropped_total", help).add(&[], view.output_dropped);
     let family = families.gauge("holdfast_lldp_neighbours", "Neighbours known.");
     for port in ports() {
         family.add(&[("port", switch_view.port_name(port.port))], port.neighbours.len() as u64);
+    }
+    let family = families.gauge("holdfast_port_loop_blocked", "1 while the loop guard blocks the port.");
+    for port in ports() {
+        family.add(&[("port", switch_view.port_name(port.port))], u64::from(port.is_blocked));
+    }
+    let family = families.gauge("holdfast_port_loop", "1 while the port receives LLDP of the switch itself.");
+    for port in ports() {
+        family.add(&[("port", switch_view.port_name(port.port))], u64::from(port.loop_with.is_some()));
     }
     let help = "Neighbours with a statement that differs from the settings of the port, by kind.";
     let family = families.gauge("holdfast_lldp_differences", help);

@@ -331,6 +331,8 @@ fn metrics_of_lldp_are_those_of_their_page_and_of_ports_that_have_it() {
         (r#"holdfast_lldp_differences{kind="pfc_priorities",port="p1"}"#, 1.0),
         (r#"holdfast_lldp_differences{kind="max_frame",port="p1"}"#, 0.0),
         (r#"holdfast_lldp_received_frames_total{port="p1"}"#, 1.0),
+        (r#"holdfast_port_loop{port="p1"}"#, 0.0),
+        (r#"holdfast_port_loop_blocked{port="p1"}"#, 0.0),
         (r#"holdfast_punted_frames_total{cause="lldp",lcore="0"}"#, 0.0),
     ] {
         assert_eq!(series.get(key), Some(&value), "{key}");
@@ -341,7 +343,10 @@ fn metrics_of_lldp_are_those_of_their_page_and_of_ports_that_have_it() {
     let rows = section.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
     let documented: BTreeSet<&str> = rows.collect();
     let names = series.keys().filter_map(|key| key.split('{').next());
-    assert_eq!(documented, names.filter(|name| name.starts_with("holdfast_lldp_")).collect());
+    assert_eq!(
+        documented,
+        names.filter(|name| name.starts_with("holdfast_lldp_") || name.starts_with("holdfast_port_loop")).collect()
+    );
 }
 
 #[test]

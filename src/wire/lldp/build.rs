@@ -59,6 +59,8 @@ impl Lldpdu {
             self.emit_basic(&mut emitted);
             self.emit_dot1(&mut emitted);
             self.emit_dot3(&mut emitted);
+            let instance = self.instance.map(u64::to_be_bytes);
+            emitted.organisation(organisation::HOLDFAST, organisation::INSTANCE, instance);
         }
         emitted.frame.extend(u16::from(kind::END).to_be_bytes());
         let length = emitted.frame.len().max(LEAST_FRAME);

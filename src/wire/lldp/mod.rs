@@ -77,6 +77,10 @@ mod organisation {
     pub const DOT3_AGGREGATION: u8 = 0x03;
     pub const MAX_FRAME: u8 = 0x04;
 
+    /// Holdfast: a locally administered identifier, since it has no registered one.
+    pub const HOLDFAST: [u8; 3] = [0x02, 0x48, 0x46];
+    pub const INSTANCE: u8 = 0x01;
+
     /// DCBX of the Converged Enhanced Ethernet authors, before 802.1Qaz.
     pub const CEE: [u8; 3] = [0x00, 0x1b, 0x21];
     pub const CEE_DCBX: u8 = 0x02;
@@ -173,6 +177,10 @@ pub struct Lldpdu {
     pub dot1: Dot1,
     /// TLVs of 802.3.
     pub dot3: Dot3,
+    /// Number of the port in the present run of its switch, which recognizes its own data units by it. Equal addresses
+    /// and names do not suffice: switches without configured addresses share them. Its TLV has a locally administered
+    /// identifier.
+    pub instance: Option<u64>,
     /// Whether the sender speaks the pre-standard DCBX of CEE, which is recognized and not obeyed. Never sent.
     pub speaks_cee: bool,
 }
@@ -192,6 +200,7 @@ impl Lldpdu {
             management: Vec::new(),
             dot1: Dot1::default(),
             dot3: Dot3::default(),
+            instance: None,
             speaks_cee: false,
         }
     }

@@ -224,6 +224,9 @@ impl Lldpdu {
             (organisation::DOT3, organisation::MAC_PHY) => set(&mut dot3.mac_phy, mac_phy(value)),
             (organisation::DOT3, organisation::DOT3_AGGREGATION) => set(&mut dot3.aggregation, aggregation(value)),
             (organisation::DOT3, organisation::MAX_FRAME) => set(&mut dot3.max_frame, be16(value)),
+            (organisation::HOLDFAST, organisation::INSTANCE) => {
+                set(&mut self.instance, value.first_chunk().copied().map(u64::from_be_bytes))
+            }
             (organisation::CEE, organisation::CEE_DCBX) => {
                 self.speaks_cee = true;
                 Treated::Taken

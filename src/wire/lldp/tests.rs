@@ -349,6 +349,7 @@ prop_compose! {
         management in management(),
         dot1 in dot1(),
         dot3 in (prop::option::of(aggregation()), any::<Option<u16>>()),
+        instance: Option<u64>,
     ) -> Lldpdu {
         Lldpdu {
             chassis: ChassisId { subtype: chassis.0, id: chassis.1 },
@@ -361,6 +362,7 @@ prop_compose! {
             management,
             dot1,
             dot3: Dot3 { mac_phy: None, aggregation: dot3.0, max_frame: dot3.1 },
+            instance,
             speaks_cee: false,
         }
     }

@@ -1,0 +1,73 @@
+//! Ports that the loop guard has blocked: they forward nothing in either direction, and are part of their link still.
+
+use holdfast::dataplane::DropReason;
+use holdfast::forward::VlanMode;
+use holdfast::route::InjectTo;
+use holdfast::sets::PortSet;
+use holdfast::wire::MacAddr;
+
+use crate::harness::*;
+
+#[test]
+fn blocked_port_forwards_nothing_until_it_is_released() {
+    let mut spec = spec(4);
+    spec.ports[2].vlan = VlanMode::Trunk { tagged: vec![7], native: Some(1) };
+    let mut bed = Bed::learned(&spec);
+    bed.switch.set_blocked(PortSet::only(2));
+    // From it, to its known station, and flooded.
+    bed.io.inject(2, &frame(2, 1, 0, 100));
+    bed.io.inject(0, &frame(0, 2, 0, 100));
+    bed.io.inject(0, &frame(0, 0xffff, 0, 100));
+    bed.run(10_000);
+    let sent: Vec<usize> = (0..4).map(|port| bed.data(port).len()).collect();
+    assert_eq!(sent, [0, 2, 0, 2], "its station is unknown now, so that the frame is flooded");
+    assert_eq!(bed.drops(2, DropReason::LoopBlocked), 1);
+
+    bed.switch.set_blocked(PortSet::EMPTY);
+    bed.io.inject(2, &frame(2, 1, 0, 100));
+    bed.run(10_000);
+    bed.io.inject(0, &frame(0, 2, 0, 100));
+    bed.run(10_000);
+    assert_eq!((bed.data(1).len(), bed.data(2).len()), (1, 1));
+    bed.assert_empty();
+}
+
+#[test]
+fn blocked_port_takes_and_sends_lldp_and_obeys_pfc() {
+    let mut bed = Bed::learned(&spec(2));
+    let mut links = bed.switch.attach_exceptions(1522);
+    bed.switch.set_blocked(PortSet::only(1));
+    let mut lldp = [&MacAddr::LLDP.0[..], &mac(1).0, &[0x88, 0xcc]].concat();
+    lldp.resize(60, 0);
+    bed.io.inject(1, &lldp);
+    bed.run(10_000);
+    let punted = links.iter_mut().filter_map(|link| link.receive()).count();
+    assert!(links[0].inject(&lldp, InjectTo::Link(1), 0));
+    bed.run(10_000);
+    assert_eq!((punted, bed.data(1)), (1, vec![lldp]));
+    bed.pause(1, holdfast::sets::ClassSet::only(LOSSLESS), 0xffff);
+    bed.run(10_000);
+    let paused: u64 = bed.counters.of_port(1).map(|port| port.pfc_rx_frames.get()).sum();
+    assert_eq!(paused, 1);
+}
+
+/// Two ports on one cable: without the guard one broadcast circulates for ever.
+#[test]
+fn loop_ends_with_the_block() {
+    let mut bed = Bed::learned(&spec(3));
+    let circulate = |bed: &mut Bed| {
+        bed.run(2_000);
+        for (from, to) in [(0, 1), (1, 0)] {
+            for frame in bed.data(from) {
+                bed.io.inject(to, &frame);
+            }
+        }
+        bed.data(2).len()
+    };
+    bed.io.inject(2, &frame(2, 0xffff, 0, 100));
+    let storm: usize = (0..100).map(|_| circulate(&mut bed)).sum();
+    assert!(storm > 50, "{storm} copies");
+    bed.switch.set_blocked(PortSet::only(1));
+    let rest: Vec<usize> = (0..100).map(|_| circulate(&mut bed)).collect();
+    assert_eq!(rest[3..].iter().sum::<usize>(), 0, "only what was under way leaves: {rest:?}");
+}
