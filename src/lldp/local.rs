@@ -33,9 +33,6 @@ pub struct System {
     pub description: String,
     /// Addresses by which the system can be managed.
     pub management: Vec<IpAddr>,
-    /// Number of the port in this run, by which the switch recognizes its data units; `None`: it does not. A peer that
-    /// knows the number of one port cannot guess that of another.
-    pub instance: Option<u64>,
 }
 
 /// The information that a port states.
@@ -85,7 +82,6 @@ pub fn stated(spec: &SwitchSpec, index: usize, system: &System, aggregation: Agg
         pfc: Some(pfc(port)),
         applications: Some(applications(spec, port)),
     };
-    pdu.instance = system.instance;
     // 802.3 has deprecated its own link aggregation TLV for that of 802.1.
     pdu.dot3 = Dot3 { mac_phy: None, aggregation: None, max_frame: Some(max_frame(port)) };
     Some(Stated { pdu, source: port.mac, mtu: port.mtu })

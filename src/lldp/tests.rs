@@ -28,12 +28,8 @@ fn roce() -> SwitchSpec {
 }
 
 fn port(spec: &SwitchSpec, index: usize) -> Stated {
-    let system = System {
-        name: "tor1".to_owned(),
-        description: "Holdfast".to_owned(),
-        management: vec![[10, 0, 0, 1].into()],
-        ..System::default()
-    };
+    let system =
+        System { name: "tor1".to_owned(), description: "Holdfast".to_owned(), management: vec![[10, 0, 0, 1].into()] };
     stated(spec, index, &system, Aggregation::default()).unwrap()
 }
 
@@ -80,10 +76,9 @@ fn statement_fits_a_frame_whatever_the_names() {
         name: "s".repeat(400),
         description: "d".repeat(400),
         management: vec![[10, 0, 0, 1].into(), "2001:db8::1".parse().unwrap()],
-        instance: Some(u64::MAX),
     };
     let emitted = stated(&spec, 0, &system, Aggregation::default()).unwrap().pdu;
-    let emitted = Lldpdu { ttl: 121, ..emitted }.emit(MacAddr([2; 6]));
+    let emitted = Lldpdu { ttl: 121, instance: Some(u64::MAX), ..emitted }.emit(MacAddr([2; 6]));
     assert_eq!(emitted.omitted, 0, "{} bytes", emitted.frame.len());
 }
 

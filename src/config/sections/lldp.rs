@@ -29,7 +29,7 @@ pub fn read(item: Option<Item<'_>>, guard: Option<Item<'_>>) -> Lldp {
     let loop_guard = guard.and_then(|item| item.choice(&LoopGuard::TABLE)).unwrap_or(LoopGuard::Block);
     let default = LldpConfig { name: None, interval_s: DEFAULT_INTERVAL, loop_guard };
     let Some(item) = item else { return Lldp { is_on: true, config: default } };
-    if item.is("off") {
+    if is_off {
         return Lldp { is_on: false, config: default };
     }
     let fields = item.fields(&["name", "interval"]);

@@ -38,14 +38,16 @@ pub(super) struct LldpThread {
     has_stopped: bool,
 }
 
-/// The settings of LLDP by `config`. Each port has a number of its own in this process.
+/// The settings of LLDP by `config`. Each port has a number of its own in this process: a peer that knows that of one
+/// port cannot guess that of another.
 pub(in crate::control) fn settings(config: &Config) -> Settings {
     let (switch, system) = (&config.switch, system(config));
     let ports = config.devices.iter().enumerate();
     let is_guarded = config.lldp.loop_guard != LoopGuard::Off;
     let stated = ports.map(|(port, device)| {
-        let system = System { instance: is_guarded.then(|| SECRET.hash_one(port)), ..system.clone() };
-        device.lldp.then(|| stated(switch, port, &system, Aggregation::default())).flatten()
+        let mut stated = stated(switch, port, &system, Aggregation::default()).filter(|_| device.lldp)?;
+        stated.pdu.instance = is_guarded.then(|| SECRET.hash_one(port));
+        Some(stated)
     });
     let timing = Timing { interval: config.lldp.interval_s, ..Timing::default() };
     Settings { stated: stated.collect(), timing, blocks_loops: config.lldp.loop_guard == LoopGuard::Block }
@@ -57,7 +59,7 @@ fn system(config: &Config) -> System {
     let interfaces = config.switch.routing.iter().flat_map(|routing| &routing.interfaces);
     let addresses = interfaces.flat_map(|interface| &interface.addresses).map(ipnet::IpNet::addr);
     let management = addresses.filter(|address| !address.is_loopback()).take(MOST_ADDRESSES).collect();
-    System { name, description: format!("Holdfast {}", env!("HOLDFAST_VERSION")), management, instance: None }
+    System { name, description: format!("Holdfast {}", env!("HOLDFAST_VERSION")), management }
 }
 
 /// The name of the machine.

@@ -376,11 +376,10 @@ fn events_are_sentences_and_differences_have_their_own_subject() {
 
 /// Two ports of one switch: by their numbers they recognize each other's data units.
 fn looped() -> Agent {
-    let text =
-        "{preset: roce, ports: [{name: p1, device: net_tap0, speed: 25G}, {name: p2, device: net_tap1, speed: 25G}]}";
-    let spec = config::parse("test.yaml", text).unwrap().switch;
-    let system = |port| System { instance: Some(7 + port as u64), ..System::default() };
-    let stated = (0..2).map(|port| stated(&spec, port, &system(port), Aggregation::default())).collect();
+    let mut stated = ports();
+    for (number, stated) in stated.iter_mut().flatten().enumerate() {
+        stated.pdu.instance = Some(7 + number as u64);
+    }
     Agent::new(stated, Timing::default())
 }
 
