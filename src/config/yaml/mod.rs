@@ -3,11 +3,13 @@
 //! The target is a tree, not derived structs: a derived parser stops at the first error and names its own types. From
 //! the tree all errors are found, each with its key and in the words of the configuration.
 
+pub(crate) mod bounds;
 pub(crate) mod count;
 pub(super) mod exact;
 pub(crate) mod names;
 pub(super) mod range;
 pub(crate) mod read;
+pub(crate) mod share;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::budget::BudgetBreach;

@@ -2,7 +2,8 @@
 
 use std::ops::RangeInclusive;
 
-use super::{bounds, dcqcn};
+use super::dcqcn;
+use crate::config::yaml::bounds;
 use crate::config::yaml::read::{Fields, Item};
 use crate::sim::control::ControlSpec;
 use crate::sim::control::dcqcn::DcqcnSpec;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::bounds;
+use crate::config::yaml::bounds;
 use crate::config::yaml::read::Item;
 use crate::sim::control::dcqcn::DcqcnSpec;
 use crate::units::{BitRate, Bytes, Nanos};

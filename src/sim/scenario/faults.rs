@@ -1,16 +1,13 @@
 //! Reads `faults:`.
 
-use std::fmt;
-use std::str::FromStr;
-
-use super::bounds;
 use super::cables::Cables;
 use super::flows::read_rate;
 use super::hosts::{LONGEST_RESPONSE, read_receiver};
 use super::net::Net;
-use super::share::per_million;
 use super::timing::Timing;
+use crate::config::yaml::bounds;
 use crate::config::yaml::read::{Fields, Item, one_of};
+use crate::config::yaml::share::Chance;
 use crate::sets::ClassSet;
 use crate::sim::spec::{End, Fault, FaultKind, Lost, Way};
 use crate::units::Nanos;
@@ -49,7 +46,6 @@ const KINDS: &[(&str, &[&str])] = &[
 const EXAMPLE: &str = "`- {at: 1ms, for: 200us, down: tor.p1}` for each fault";
 const MOST: usize = 4096;
 const LATEST: Nanos = Nanos(20_000_000_000);
-const PER_MILLION: u32 = 1_000_000;
 
 /// The hosts, switches and cables that faults refer to.
 struct Context<'a, 'b> {
@@ -123,7 +119,7 @@ impl Context<'_, '_> {
     fn lose(&self, fields: &Fields<'_>, item: &Item<'_>) -> Option<FaultKind> {
         let choices = [("data", Lost::Data), ("pfc", Lost::Pfc), ("any", Lost::Any)];
         let what = fields.get("what").map_or(Some(Lost::Any), |item| item.choice(&choices));
-        let chance = fields.get("chance").map_or(Some(Chance(PER_MILLION)), |item| item.parse::<Chance>());
+        let chance = fields.get("chance").map_or(Some(Chance::ALL), |item| item.parse::<Chance>());
         let link = self.link(item);
         let toward = match fields.get("toward") {
             Some(toward) => Some(self.way(&toward, link?)?),
@@ -194,23 +190,4 @@ fn slow(fields: &Fields<'_>, host: Option<usize>) -> Option<FaultKind> {
     let receiver = fields.required("receiver", "receiver: {rate: 1G, buffer: 100kB}");
     let receiver = receiver.and_then(|item| read_receiver(&item));
     Some(FaultKind::Slow { host: host?, receiver: receiver? })
-}
-
-/// A probability in millionths, written as a percentage.
-struct Chance(u32);
-
-/// A text that is not a probability.
-struct ChanceError(String);
-
-impl fmt::Display for ChanceError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` is not a probability; write a percentage from 0.0001% to 100%, e.g. 1% or 0.01%", self.0)
-    }
-}
-
-impl FromStr for Chance {
-    type Err = ChanceError;
-    fn from_str(text: &str) -> Result<Self, ChanceError> {
-        per_million(text).map(Chance).ok_or_else(|| ChanceError(text.to_owned()))
-    }
 }

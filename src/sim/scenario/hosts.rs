@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
 
-use super::bounds;
 use super::net::Net;
 use super::switches::Switch;
 use crate::config::sections::hosts::read_ip;
 use crate::config::sections::ports::read_cable;
+use crate::config::yaml::bounds;
 use crate::config::yaml::names::{self, Unique};
 use crate::config::yaml::read::{Fields, Item};
 use crate::hosts::{FlowSpec, HostSpec};

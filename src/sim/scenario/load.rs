@@ -1,6 +1,6 @@
 //! Reads `load:` of a flow.
 
-use super::bounds;
+use crate::config::yaml::bounds;
 use crate::config::yaml::read::{Fields, Item};
 use crate::sim::spec::{Load, MessageSize};
 use crate::sim::workload::Distribution;

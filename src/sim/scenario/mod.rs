@@ -3,7 +3,6 @@
 //! The reader uses the same machinery as that of configurations: a tree with places, read by key. The `config` or
 //! `file` of a switch is a configuration as for `holdfast run`.
 
-mod bounds;
 mod cables;
 mod control;
 mod dcqcn;
@@ -16,7 +15,6 @@ pub(super) mod mmu;
 mod net;
 mod patterns;
 mod routed;
-mod share;
 mod signals;
 mod switches;
 #[cfg(test)]

@@ -1,11 +1,11 @@
 //! Reads the pattern of a workload: its kind, and the sizes and times of its flows.
 
-use super::bounds;
-use super::share::per_million;
 use super::workloads::Context;
 use crate::config::error::ConfigErrors;
 use crate::config::overrides::read_text;
+use crate::config::yaml::bounds;
 use crate::config::yaml::read::{Fields, Item, one_of};
+use crate::config::yaml::share::per_million;
 use crate::sim::workload::sizes::{LARGEST, SizeCdf};
 use crate::sim::workload::{AllReduce, AllReduceShape, AllToAll, Distribution, Incast, Pattern, Poisson};
 use crate::units::{Bytes, Nanos};

@@ -1,8 +1,8 @@
 //! Reads `forwarding:`, `hash_seed:` and `reroute:`, and checks that the network can route.
 
-use super::bounds;
 use super::cables::Cables;
 use super::net::Net;
+use crate::config::yaml::bounds;
 use crate::config::yaml::read::{Fields, Item};
 use crate::route::ROUTER_PORT;
 use crate::sim::routing::HIGHEST_VLAN;

@@ -1,6 +1,6 @@
 //! Reads the duration of a scenario and its sampling interval.
 
-use super::bounds;
+use crate::config::yaml::bounds;
 use crate::config::yaml::read::Fields;
 use crate::units::Nanos;
 

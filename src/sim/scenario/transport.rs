@@ -1,6 +1,6 @@
 //! Reads `transport:` of a flow: how it repeats lost frames.
 
-use super::bounds;
+use crate::config::yaml::bounds;
 use crate::config::yaml::read::Item;
 use crate::sim::transport::{Recovery, TransportSpec};
 use crate::units::{Bytes, Nanos};
