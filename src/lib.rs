@@ -15,6 +15,7 @@ pub mod doctor;
 #[cfg(feature = "dpdk")]
 #[allow(unsafe_code)]
 pub mod dpdk;
+pub mod faults;
 pub mod forward;
 pub mod headroom;
 pub mod hosts;

@@ -125,6 +125,23 @@ struct ReloadAnswer {
     reload: Reload,
 }
 
+/// The body of an answer to new faults.
+#[derive(Debug, Deserialize)]
+struct AddedAnswer {
+    added: Added,
+}
+
+#[derive(Debug, Deserialize)]
+struct Added {
+    ids: Vec<u64>,
+}
+
+/// The body of an answer to the removal of faults.
+#[derive(Debug, Deserialize)]
+struct RemovedAnswer {
+    removed: u64,
+}
+
 /// A client of one switch.
 #[derive(Debug)]
 pub struct Client {
@@ -195,14 +212,39 @@ impl Client {
         Ok(answer.reload)
     }
 
-    /// Sends a request to the first switch that listens; returns its socket and its answer.
+    /// Orders the faults in `text`, a list as the configuration writes it. Returns their numbers.
+    ///
+    /// # Errors
+    /// The reason why none was ordered.
+    pub fn add_faults(&self, text: &str) -> Result<Vec<u64>, ClientError> {
+        let (path, body) = self.send(Method::POST, "/v1/faults", text)?;
+        let answer: AddedAnswer = serde_json::from_slice(&body).map_err(|error| wrong(&path, &error))?;
+        Ok(answer.added.ids)
+    }
+
+    /// Removes the fault with the number `id`, or all. Returns the number of removed ones.
+    ///
+    /// # Errors
+    /// The reason why none was removed.
+    pub fn remove_faults(&self, id: Option<u64>) -> Result<u64, ClientError> {
+        let target = id.map_or("/v1/faults".to_owned(), |id| format!("/v1/faults/{id}"));
+        let (path, body) = self.ask(Method::DELETE, &target)?;
+        let answer: RemovedAnswer = serde_json::from_slice(&body).map_err(|error| wrong(&path, &error))?;
+        Ok(answer.removed)
+    }
+
+    /// Sends a request without a body to the first switch that listens; returns its socket and its answer.
     fn ask(&self, method: Method, target: &str) -> Result<(PathBuf, Vec<u8>), ClientError> {
+        self.send(method, target, "")
+    }
+
+    /// Sends a request to the first switch that listens; returns its socket and its answer.
+    fn send(&self, method: Method, target: &str, body: &str) -> Result<(PathBuf, Vec<u8>), ClientError> {
+        let request = (method, target, body);
         self.runtime.block_on(async {
             for path in &self.paths {
                 let mut is_busy = false;
-                let answer =
-                    tokio::time::timeout(ANSWER_TIME, ask_until_served(path, method.clone(), target, &mut is_busy))
-                        .await;
+                let answer = tokio::time::timeout(ANSWER_TIME, ask_until_served(path, &request, &mut is_busy)).await;
                 let late = |_| Err(if is_busy { ClientError::Busy } else { ClientError::Slow }(path.clone()));
                 match answer.unwrap_or_else(late) {
                     Err(ClientError::Nobody(_)) => {}
@@ -231,13 +273,12 @@ fn wrong(path: &Path, error: &dyn fmt::Display) -> ClientError {
 /// Repeats the request while the switch serves its maximum of clients; sets `is_busy` if that happened.
 async fn ask_until_served(
     path: &Path,
-    method: Method,
-    target: &str,
+    request: &(Method, &str, &str),
     is_busy: &mut bool,
 ) -> Result<Vec<u8>, ClientError> {
     let mut tries = 0;
     loop {
-        match ask(path, method.clone(), target).await {
+        match ask(path, request).await {
             Err(ClientError::Busy(_)) => *is_busy = true,
             Err(ClientError::HungUp(_)) if tries < HUNG_UP_TRIES => tries += 1,
             answer => return answer,
@@ -246,13 +287,14 @@ async fn ask_until_served(
     }
 }
 
-async fn ask(path: &Path, method: Method, target: &str) -> Result<Vec<u8>, ClientError> {
+async fn ask(path: &Path, (method, target, body): &(Method, &str, &str)) -> Result<Vec<u8>, ClientError> {
     let broken = |error: &dyn std::fmt::Display| ClientError::Broken { path: path.to_owned(), what: error.to_string() };
     let stream = connect(path).await?;
     let (mut sender, connection) =
         hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(|error| broken(&error))?;
     let connection = tokio::spawn(connection);
-    let request = Request::builder().method(method).uri(target).header(header::HOST, "holdfast").body(Body::empty());
+    let request = Request::builder().method(method).uri(*target).header(header::HOST, "holdfast");
+    let request = request.body(Body::from((*body).to_owned()));
     let request = request.map_err(|error| broken(&error))?;
     let response = match sender.send_request(request).await {
         Ok(response) => response,

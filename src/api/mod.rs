@@ -21,6 +21,7 @@
 mod answer;
 pub mod client;
 pub mod events;
+mod faults;
 mod fdb;
 pub mod model;
 pub mod reloads;

@@ -6,10 +6,10 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use axum::Router;
-use axum::extract::{Request, State as Shared};
+use axum::extract::{Path, Request, State as Shared};
 use axum::http::{StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::routing::{delete, get, post};
 use serde::Serialize;
 use tokio::net::UnixListener;
 
@@ -18,10 +18,11 @@ use super::answer::{
     unknown, wrong_method,
 };
 use super::events::EventLog;
+use super::faults;
 use super::fdb::{FdbReader, Silent, Source};
 use super::model::{
-    Advice, Buffers, Class, Dropped, Ecn, Flow, Group, Host, Lcore, LldpPort, Look, Pfc, Port, Queue, ReloadOutcome,
-    RunningConfig, Version, Watchdog, Why,
+    Advice, Buffers, Class, Dropped, Ecn, Faults, Flow, Group, Host, Lcore, LldpPort, Look, Pfc, Port, Queue,
+    ReloadOutcome, RunningConfig, Version, Watchdog, Why,
 };
 use super::reloads::Reloads;
 use super::routing;
@@ -152,6 +153,7 @@ const VIEWS: &[Resource] = views! {
     "watchdog" => |_, look| Watchdog::all(look);
     "lcores" => |_, look| Lcore::all(look);
     "lldp" => |_, look| LldpPort::all(look);
+    "faults" => |_, look| Faults::of(look);
     "hosts" => |_, look| Host::all(look);
     "flows" => |_, look| Flow::all(look);
     "why" => |_, look| Why::all(look);
@@ -195,6 +197,19 @@ pub fn router(served: Arc<Served>) -> Router {
             )
             .route("/v1/reload", get(|Shared(served): Shared<Arc<Served>>| async move { reload(&served, false).await }))
             .route("/v1/reload", post(|Shared(served): Shared<Arc<Served>>| async move { reload(&served, true).await }))
+            .route(
+                "/v1/faults",
+                post(|Shared(served): Shared<Arc<Served>>, request: Request| async move {
+                    faults::add(&served, request).await
+                })
+                .delete(|Shared(served): Shared<Arc<Served>>| async move { faults::remove(&served, None).await }),
+            )
+            .route(
+                "/v1/faults/{id}",
+                delete(|Shared(served): Shared<Arc<Served>>, Path(id): Path<String>| async move {
+                    faults::remove(&served, Some(&id)).await
+                }),
+            )
             .route("/v1/watermarks/clear", post(|Shared(served): Shared<Arc<Served>>| async move { clear(&served) }));
     for resource in VIEWS {
         let answer =

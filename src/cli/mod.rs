@@ -5,6 +5,7 @@ mod check;
 mod clear;
 mod completions;
 mod doctor;
+mod fault;
 mod headroom;
 mod man;
 mod nic_check;
@@ -62,6 +63,8 @@ enum Command {
     Clear(clear::Args),
     /// Makes a running switch read its configuration again, and apply all of it or nothing
     Reload(reload::Args),
+    /// Orders faults on the wires of a running switch, or ends them
+    Fault(fault::Args),
     /// Checks a configuration and shows the resulting plan
     Check(check::Args),
     /// Calculates the headroom of a lossless class of a port, term by term
@@ -111,6 +114,7 @@ pub fn main() -> ExitCode {
         Command::WhyDropped(args) => why::why(&args),
         Command::Clear(args) => clear::clear(&args),
         Command::Reload(args) => reload::reload(&args),
+        Command::Fault(args) => fault::fault(&args),
         Command::Check(args) => check::check(&args),
         Command::Headroom(args) => headroom::headroom(&args),
         Command::Replay(args) => replay::replay(&args),

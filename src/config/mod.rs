@@ -30,11 +30,12 @@ use std::path::Path;
 
 pub use error::{ConfigError, ConfigErrors, Place, Subject, Warning};
 pub use model::{
-    ApiConfig, BufferSummary, Config, DeviceKind, EalConfig, EcnOrder, HostsLcore, IdleConfig, IdleWait, LcoreConfig,
-    LldpConfig, LoopGuard, MemoryMode, PortDevice, RouterDefaults,
+    ApiConfig, BufferSummary, Config, DeviceKind, EalConfig, EcnOrder, FaultsConfig, HostsLcore, IdleConfig, IdleWait,
+    LcoreConfig, LldpConfig, LoopGuard, MemoryMode, PortDevice, RouterDefaults,
 };
 pub use overrides::Overrides;
 pub use sections::api::{MAX_SOCKET_PATH, Socket};
+pub use sections::faults::read_request as read_faults;
 pub use sections::lcores::MAX_LCORES;
 pub use sections::policy::{Pool, Ratio, headroom_sum, policy_name};
 
@@ -43,8 +44,8 @@ use self::sections::classes::Class;
 use self::sections::ports::{Common, Context, Port};
 use self::sections::preset::Preset;
 use self::sections::{
-    api, buffer, classes, hosts, lcores, lldp, maps, max_rate, ports, queue_policy, routing, storm, stuck, system,
-    watchdog,
+    api, buffer, classes, faults, hosts, lcores, lldp, maps, max_rate, ports, queue_policy, routing, storm, stuck,
+    system, watchdog,
 };
 use self::yaml::count;
 use self::yaml::names::Unique;
@@ -73,6 +74,7 @@ const KEYS: &[&str] = &[
     "api",
     "lldp",
     "loop_guard",
+    "faults",
     "hosts",
     "routing",
 ];
@@ -155,6 +157,7 @@ pub(crate) fn build(root: &Item<'_>, overrides: &Overrides) -> Option<Config> {
     let api = api::read(top.get("api"));
     let lldp = lldp::read(top.get("lldp"), top.get("loop_guard"));
     lldp::of_ports(&lldp, &mut ports, routing.as_ref().map(|routing| &routing.spec));
+    let faults = faults::read(top.get("faults"), &fault_ports(&ports, &classes, &maps));
     let fdb = system::read_fdb(top.get("fdb"), &ports, routing.as_ref());
     let hosts = hosts::read(top.get("hosts"), &ports, &maps.classes, &mut macs, overrides.simulated);
     let buffer = buffer::read(top.get("buffer"), root, overrides);
@@ -223,11 +226,23 @@ pub(crate) fn build(root: &Item<'_>, overrides: &Overrides) -> Option<Config> {
         metrics,
         api,
         lldp: lldp.config,
+        faults,
         hosts,
         router_defaults: router_defaults.unwrap_or_default(),
         summary,
         warnings: Vec::new(),
     })
+}
+
+/// The ports that faults may name, and the priorities of lossless classes.
+fn fault_ports<'a>(
+    ports: &'a [Port<'_>],
+    classes: &[Class<'_>; CLASSES],
+    maps: &maps::Maps<'_>,
+) -> faults::FaultPorts<'a> {
+    let lossless = (0..CLASSES).filter(|&class| classes[class].settings.lossless);
+    let priorities = lossless.map(|class| usize::from(maps.classes.tc_to_group[class] & 7)).collect();
+    faults::FaultPorts { names: ports.iter().map(|port| port.name.as_str()).collect(), priorities }
 }
 
 /// Whether a port has lossless groups.

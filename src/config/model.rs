@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use crate::config::sections::api::Socket;
 use crate::dataplane::SwitchSpec;
+use crate::faults::Fault;
 use crate::headroom::SmallPackets;
 use crate::hosts::HostSpec;
 use crate::route::{Attachment, RoutingSpec};
@@ -34,6 +35,8 @@ pub struct Config {
     pub api: ApiConfig,
     /// The settings of LLDP that all ports share.
     pub lldp: LldpConfig,
+    /// Faults by order; `None`: there are none, and the API can order none.
+    pub faults: Option<FaultsConfig>,
     /// Virtual hosts.
     pub hosts: Vec<HostSpec>,
     /// The router's settings that the configuration leaves to the ports.
@@ -125,6 +128,21 @@ impl LoopGuard {
     #[must_use]
     pub fn word(self) -> &'static str {
         Self::TABLE[self as usize].0
+    }
+}
+
+/// Faults by order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FaultsConfig {
+    /// Seed of their random numbers.
+    pub seed: u64,
+    /// Faults from the start on.
+    pub list: Vec<Fault>,
+}
+
+impl Default for FaultsConfig {
+    fn default() -> Self {
+        Self { seed: 1, list: Vec::new() }
     }
 }
 

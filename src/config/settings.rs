@@ -186,6 +186,7 @@ fn of_program(config: &Config, list: &mut List) {
     list.live("loop_guard", config.lldp.loop_guard.word());
     list.live("lldp.name", config.lldp.name.as_deref().unwrap_or("host name"));
     list.live("lldp.interval", format!("{}s", config.lldp.interval_s));
+    of_faults(config, list);
     list.fixed("eal.memory", restart_only::memory(config.eal.memory));
     list.fixed("eal.args", config.eal.args.join(" "));
     let lcores = &config.lcores;
@@ -202,6 +203,17 @@ fn of_program(config: &Config, list: &mut List) {
         lcores.idle,
     );
     of_hosts(config, list);
+}
+
+/// Adds each fault on one line, as the configuration writes it.
+fn of_faults(config: &Config, list: &mut List) {
+    let Some(faults) = &config.faults else { return list.fixed("faults", "off") };
+    list.fixed("faults", "allowed");
+    list.fixed("faults.seed", faults.seed);
+    for (index, fault) in faults.list.iter().enumerate() {
+        let port = config.switch.ports.get(fault.port).map_or("none", |port| port.name.as_str());
+        list.live(format!("faults.list[{index}]"), fault.text(port));
+    }
 }
 
 /// Adds each host and each flow on one line, as the configuration writes them.

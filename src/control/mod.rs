@@ -15,6 +15,7 @@
 mod api;
 mod devices;
 mod error;
+mod faulty;
 mod flow_control;
 mod idle;
 mod kernel;
@@ -43,6 +44,7 @@ pub use reload::Again;
 
 use self::api::Api;
 use self::devices::Devices;
+use self::faulty::{EndedLcore, LcorePorts};
 use self::neighbour_lines::NeighbourLines;
 use self::plane::{LcoreEnd, PlaneThread};
 use self::reload::Reloader;
@@ -78,7 +80,7 @@ pub struct RunOptions {
 
 /// The running workers: those of the switch, and that of the hosts if they have an lcore of their own.
 struct Running {
-    switch: Vec<Worker<Work<EthIo, HostsOn<EthIo>>>>,
+    switch: Vec<Worker<EndedLcore>>,
     hosts: Option<Worker<HostsOn<EthIo>>>,
 }
 
@@ -120,6 +122,8 @@ pub fn run(mut config: Config, options: RunOptions, again: Again) -> Result<(), 
     let mut switch_view = describe(&config, &ports, &counters);
     switch_view.lldp = plane.as_ref().map(plane::Prepared::lldp);
     switch_view.hosts = hosts.first().map(Hosts::counters);
+    let faults = faulty::prepare(&config, hz);
+    switch_view.faults = faults.as_ref().map(|faults| faults.board.clone());
     let (devices, up, warnings) = Devices::start(&ports.ports, &switch_view);
     warnings.iter().for_each(|line| warn(line));
     let is_up = up == PortSet::first(switch_view.spec.ports.len());
@@ -136,7 +140,8 @@ pub fn run(mut config: Config, options: RunOptions, again: Again) -> Result<(), 
     api.serve(&runtime, &config, (&current, handle.clone()), &control, hz, reloads).map_err(RunError::Runtime)?;
 
     let (senders, receivers) = (0..config.switch.lcores).map(|_| mailbox()).unzip();
-    let workers = launch((&mut ports, &devices), &config, &counters, hosts, &control, hz, (receivers, ends))?;
+    let parts = Parts { counters: &counters, control: &control, hz, receivers, ends };
+    let workers = launch((&mut ports, &devices), &config, parts, hosts, faults)?;
     let plane = plane.map(|plane| plane.start(&control, &current)).transpose().map_err(RunError::Runtime)?;
     if let Some(notifier) = &notifier {
         runtime.spawn(notifier.clone().run(counters.clone()));
@@ -271,19 +276,41 @@ fn hosts(config: &Config, hz: u64) -> Vec<Hosts> {
     if setup::hosts_apart(config) { parts.map(Hosts::on_wires).collect() } else { parts.collect() }
 }
 
+/// Things that the lcores share with the control thread, and the ends of each.
+struct Parts<'a> {
+    counters: &'a Arc<Counters>,
+    control: &'a Arc<LcoreControl>,
+    hz: u64,
+    receivers: Vec<Receiver<LiveConfig>>,
+    ends: Vec<LcoreEnd>,
+}
+
 /// Starts every part of the switch on its own lcore. Parts of the hosts run beside it, unless they have their own lcore
 /// too.
 fn launch(
     (ports, devices): (&mut setup::Ports, &Devices),
     config: &Config,
-    counters: &Arc<Counters>,
+    parts: Parts<'_>,
     hosts: Vec<Hosts>,
-    control: &Arc<LcoreControl>,
-    hz: u64,
-    (receivers, ends): (Vec<Receiver<LiveConfig>>, Vec<LcoreEnd>),
+    faults: Option<faulty::Prepared>,
 ) -> Result<Running, RunError> {
     let (io, host_io) = ports.queues(config)?;
-    let mut companions = hosts.into_iter().zip(host_io).map(|(hosts, io)| HostsOn { hosts, io });
+    let companions = hosts.into_iter().zip(host_io).map(|(hosts, io)| HostsOn { hosts, io }).collect();
+    match faults {
+        None => launch_on((ports, devices), config, parts, companions, io),
+        Some(faults) => launch_on((ports, devices), config, parts, companions, faults.wrap(io)),
+    }
+}
+
+/// Starts the parts on the ports `io`.
+fn launch_on<I: LcorePorts>(
+    (ports, devices): (&setup::Ports, &Devices),
+    config: &Config,
+    Parts { counters, control, hz, receivers, ends }: Parts<'_>,
+    companions: Vec<HostsOn<EthIo>>,
+    io: Vec<I>,
+) -> Result<Running, RunError> {
+    let mut companions = companions.into_iter();
     let mut pipelines = Pipeline::fleet(&config.switch, counters, hz, RNG_SEED);
     for pipeline in &mut pipelines {
         for port in 0..config.switch.ports.len() {
@@ -295,7 +322,7 @@ fn launch(
     let lcores = ports.eal.workers().to_vec();
     // `Eal::init` fails if DPDK starts fewer lcores than it was asked for.
     assert!(lcores.len() >= pipelines.len() + usize::from(setup::hosts_apart(config)), "too few lcores");
-    let rests = (0..pipelines.len()).map(|lcore| idle::resting(config, lcore, &ports.eal));
+    let rests = (0..pipelines.len()).map(|lcore| faulty::resting(config, lcore, &ports.eal));
     let rests = rests.collect::<Result<Vec<_>, _>>()?;
     let mut running = Running { switch: Vec::new(), hosts: None };
     if setup::hosts_apart(config)
@@ -323,7 +350,7 @@ fn launch(
             live_config: Some(receiver),
             route_tables,
         };
-        match ports.eal.launch(lcore, move || work.run(dpdk::now)) {
+        match ports.eal.launch(lcore, move || faulty::run(work)) {
             Ok(worker) => running.switch.push(worker),
             Err(error) => {
                 // The running workers are stopped, because dropping them would wait forever. The lcores that were not

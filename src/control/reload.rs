@@ -147,6 +147,14 @@ impl Reloader {
                 .push("an lcore has not taken the settings of the last reload; check whether it hangs".to_owned());
             return;
         }
+        let faults = wanted.faults.as_ref().filter(|faults| Some(*faults) != self.running.faults.as_ref());
+        if let Some(board) = &self.current.get().faults
+            && let Err(refused) = board.reconfigure(&wanted.switch, faults.map(|faults| &faults.list[..]))
+        {
+            answer.outcome = ReloadOutcome::Busy;
+            answer.errors.push(format!("faults: {refused}; {}", refused.remedy()));
+            return;
+        }
         for sender in &mut self.senders {
             let is_given = sender.send(Box::new(live_config.clone())).is_ok();
             debug_assert!(is_given, "the lcore has taken all earlier settings");

@@ -7,6 +7,8 @@ use crate::dataplane::telemetry::counters::Counter;
 use crate::dpdk::{
     self, Eal, EalOptions, EthIo, EthPort, Memory, Mempool, PortConfig, PortQueues, PortSender, RingLink, RteFib,
 };
+use crate::faults::hold::SPARE_FRAMES;
+use crate::faults::{HELD_FRAMES, HELD_PFC_FRAMES};
 use crate::pfc::PfcMode;
 use crate::sets::{BURST, MAX_PORTS};
 use crate::stats::{BufferPool, PfcStanding};
@@ -77,11 +79,14 @@ impl PoolPlan {
         // host.
         let lcores = u32::from(config.switch.lcores) + u32::from(hosts_apart(config));
         let bursts = (3 * lcores + 2 * ports) * BURST as u32;
+        // Frames that faults hold are no longer, or not yet, in the buffer of the switch.
+        let held = config.faults.as_ref().map_or(0, |_| HELD_FRAMES + config.devices.len() * SPARE_FRAMES) as u32;
+        let held_pfc = config.faults.as_ref().map_or(0, |_| HELD_PFC_FRAMES) as u32;
         Self {
-            data: config.switch.buffer.total.0 + received + sent + bursts + (2 + lcores) * POOL_CACHE,
+            data: config.switch.buffer.total.0 + received + sent + bursts + lcores * held + (2 + lcores) * POOL_CACHE,
             // The driver of a NIC may keep sent buffers until its ring runs low on descriptors. A port that sends only
             // PFC has a ring full of them.
-            control: sent + ports * CONTROL_BUFFERS_PER_PORT + lcores * POOL_CACHE,
+            control: sent + ports * CONTROL_BUFFERS_PER_PORT + lcores * (held_pfc + POOL_CACHE),
             data_room: dpdk::HEADROOM as u16 + room,
             fibs_mib: config.switch.routing.as_ref().map_or(0, |routing| 2 * RteFib::mib(routing.fib)),
         }

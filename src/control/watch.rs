@@ -120,6 +120,9 @@ impl Watch<'_> {
                 self.note(live, &line);
             }
         }
+        for line in switch_view.faults.iter().flat_map(|board| board.take_lines()) {
+            self.note(live, &line);
+        }
         for line in monitor.look(self.snapshot()) {
             self.api.note(self.start.elapsed(), &line);
             announce(live, &line);

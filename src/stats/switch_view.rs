@@ -9,6 +9,7 @@ use super::flow_control::FlowControls;
 use super::health::Health;
 use super::watermarks::Watermarks;
 use crate::dataplane::{Counters, PortSpec, SwitchSpec};
+use crate::faults::FaultBoard;
 use crate::headroom::{HeadroomInput, LEFT_BEHIND, SmallPackets};
 use crate::hosts::HostCounters;
 use crate::lldp::Board;
@@ -89,6 +90,8 @@ pub struct SwitchView {
     pub router: Option<Arc<Published>>,
     /// State of LLDP; `None` if no port can have a neighbour.
     pub lldp: Option<Arc<Board>>,
+    /// Faults by order; `None` if the configuration does not allow any.
+    pub faults: Option<Arc<FaultBoard>>,
     /// Counters of the virtual hosts, if there are any.
     pub hosts: Option<Arc<HostCounters>>,
     /// A number that changes with any setting of the configuration ([`crate::config::settings::fingerprint`]); zero
@@ -137,6 +140,7 @@ impl SwitchView {
             health: Arc::default(),
             router: spec.routing.as_ref().map(|_| Arc::default()),
             lldp: None,
+            faults: None,
             hosts: None,
             config_hash: 0,
             spec,

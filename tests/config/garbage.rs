@@ -19,6 +19,11 @@ const PIECES: &[&str] = &[
     "lcores",
     "eal",
     "metrics",
+    "faults",
+    "allowed",
+    "lose",
+    "one_in",
+    "flow",
     "api",
     "hosts",
     "name",
@@ -132,6 +137,7 @@ classes: {4: {lossless: true, limit: 1MiB, max_rate: {rate: 50M, burst: 20kB}}, 
 maps: {tc_to_group: {4: 3, 7: 6}, tc_to_queue: {4: 3, 7: 6}, pfc_to_queue: {4: 3}, tc_to_dscp: {3: 26}, tc_to_pcp: {3: 3}, roce: {ack: 6, cnp: off}}
 watchdog: {detection: 1s, restoration: 100ms, action: forward}
 stuck_after: 1s
+faults: {seed: 3, list: [{lose: p1, chance: 1%, flow: {dscp: 26}}, {storm: p2, at: 1s, for: 1s}, {reorder: p1, behind: 2}]}
 lcores: {count: 2, backlog_xoff: off}
 routing:
   interfaces:

@@ -4,6 +4,7 @@ mod accepted;
 mod commands;
 mod count;
 mod devices;
+mod faults;
 mod features;
 mod garbage;
 mod idle;

@@ -40,9 +40,15 @@ impl Lab {
     /// Starts a switch and the guests.
     #[track_caller]
     pub fn start(pfc: Pfc) -> Self {
+        Self::configured(pfc, "")
+    }
+
+    /// Starts a switch with the further lines `more` of its configuration, and the guests.
+    #[track_caller]
+    pub fn configured(pfc: Pfc, more: &str) -> Self {
         let image = Image::make();
         let directory = tempfile::tempdir().expect("a temporary directory");
-        let switch = Switch::start(pfc, directory.path());
+        let switch = Switch::start(pfc, directory.path(), more);
         let starting: Vec<_> = (1..=GUESTS).map(|number| Starting::new(&image, number, directory.path())).collect();
         let mut guests: Vec<_> = starting.into_iter().map(Starting::wait).collect();
         guests.iter_mut().for_each(Guest::queue_by_priority);
@@ -59,7 +65,7 @@ impl Lab {
     /// Starts another switch in place of the one that was killed.
     #[track_caller]
     pub fn start_switch(&mut self, pfc: Pfc) {
-        self.switch = Switch::start(pfc, self.directory.path());
+        self.switch = Switch::start(pfc, self.directory.path(), "");
     }
 
     /// Waits until each guest reaches the first. Each ping also lets the switch learn both addresses.
@@ -90,9 +96,9 @@ impl Lab {
 
 impl Switch {
     #[track_caller]
-    fn start(pfc: Pfc, directory: &Path) -> Self {
+    fn start(pfc: Pfc, directory: &Path, more: &str) -> Self {
         let file = directory.join("switch.yaml");
-        std::fs::write(&file, configuration(pfc, directory)).expect("a configuration written");
+        std::fs::write(&file, configuration(pfc, directory) + more).expect("a configuration written");
         let mut command = mortal(env!("CARGO_BIN_EXE_holdfast"));
         command.arg("run").arg(&file).args(["--metrics", "127.0.0.1:0"]);
         let mut process = Process::spawn(command);

@@ -13,6 +13,7 @@
 mod agent;
 #[path = "../guests/boot.rs"]
 mod boot;
+mod by_order;
 mod guest;
 mod image;
 mod lab;

@@ -13,6 +13,7 @@
 
 mod af_xdp;
 mod capture;
+mod faults;
 mod flood;
 mod frames;
 mod hosts_talk;

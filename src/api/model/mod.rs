@@ -10,6 +10,7 @@
 mod buffer;
 mod config;
 mod event;
+mod fault;
 mod fdb;
 mod group;
 mod host;
@@ -29,6 +30,7 @@ use serde::{Deserialize, Serialize};
 pub use buffer::{Buffers, Pool, PortBuffer};
 pub use config::{Class, RunningConfig, Version};
 pub use event::{Advice, Event};
+pub use fault::{Fault, Faults};
 pub use fdb::{Fdb, FdbEntry};
 pub use group::Group;
 pub use host::{Flow, Host};

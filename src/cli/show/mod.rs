@@ -2,6 +2,7 @@
 
 mod buffer;
 mod cells;
+mod faults;
 mod filter;
 mod flow_control;
 mod lcores;
@@ -97,6 +98,8 @@ enum What {
     Fdb,
     /// LLDP: neighbours, and settings of theirs that differ, with commands
     Lldp,
+    /// Faults by order: state, frames hit
+    Faults,
     /// Interfaces of the router: addresses, links
     Interfaces,
     /// Neighbours of the router: MAC addresses, states
@@ -240,6 +243,7 @@ fn render(what: What, json: bool, looks: &Looks<'_>) -> String {
         What::Ecn => flow_control::ecn(looks),
         What::Fdb => ports::fdb(looks),
         What::Lldp => lldp::lldp(looks),
+        What::Faults => faults::faults(looks),
         What::Interfaces => routing::interfaces(looks),
         What::Neighbours => routing::neighbours(looks),
         What::Routes => routing::routes(looks),

@@ -4,6 +4,7 @@ pub(super) mod api;
 pub(crate) mod buffer;
 pub(super) mod classes;
 pub(super) mod device;
+pub(crate) mod faults;
 pub(crate) mod hosts;
 pub(super) mod idle;
 pub(super) mod lcores;

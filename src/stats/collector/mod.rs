@@ -17,6 +17,7 @@ mod buffer;
 mod configured;
 mod device;
 mod family;
+mod faults;
 mod flows;
 mod lcore;
 mod lldp;
@@ -83,6 +84,7 @@ fn collect(families: &mut Families, switch_view: &SwitchView, snapshot: &Snapsho
         routing::exceptions(families, switch_view);
     }
     lldp::lldp(families, switch_view);
+    faults::faults(families, switch_view);
     if let Some(hosts) = &switch_view.hosts {
         flows::flows(families, hosts);
     }

@@ -385,3 +385,28 @@ fn metrics_of_routing_are_those_of_their_page_and_dashboard() {
         assert!(page.contains(&format!("`{name}`")), "docs/metrics.md has no {name}");
     }
 }
+
+#[test]
+fn faults_have_metrics_only_where_they_are_allowed() {
+    let mut switch_view = quiet();
+    let text = |switch_view: &SwitchView| {
+        let snapshot = Snapshot::take(switch_view, std::time::Duration::from_secs(1));
+        collect(&mut Families::default(), switch_view, &snapshot)
+    };
+    assert!(!text(&switch_view).contains("holdfast_fault"));
+    let lose = crate::faults::Fault::new(1, crate::faults::FaultKind::Lose);
+    let clock = || crate::units::Ticks(0);
+    let board = crate::faults::FaultBoard::new(&switch_view.spec, (&[lose], 1), clock, 1_000_000_000).0;
+    board.counters().lcore(0).ports[1].hits[0][1][3].add(7);
+    switch_view.faults = Some(board);
+    let text = text(&switch_view);
+    for line in [
+        "holdfast_faults_active{fault=\"lose\",port=\"p2\"} 1\n",
+        "holdfast_faults_active{fault=\"lose\",port=\"p1\"} 0\n",
+        "holdfast_fault_frames_total{fault=\"lose\",port=\"p2\",toward=\"host\"} 7\n",
+        "holdfast_fault_passed_frames_total{port=\"p1\"} 0\n",
+        "holdfast_fault_held_frames 0\n",
+    ] {
+        assert!(text.contains(line), "{line}{text}");
+    }
+}

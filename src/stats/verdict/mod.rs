@@ -1,10 +1,12 @@
 //! The verdict on a run: whether frames of lossless classes were lost, and whether such classes starved.
 
+mod ordered;
 mod starved;
 mod text;
 
 use serde::Serialize;
 
+pub use self::ordered::Ordered;
 pub use self::starved::{MaybeStarved, STARVED_PART, Starved};
 pub use self::text::not_lossless_line;
 
@@ -27,6 +29,9 @@ pub enum VerdictOutcome {
     Starved,
     /// Frames of a lossless class were lost.
     Broken,
+    /// Faults by order hit lossless frames or PFC, and every loss is one of these faults or follows from them:
+    /// [`Verdict::by_order`].
+    BrokenByOrder,
     /// No class is lossless, so nothing was promised.
     NothingLossless,
 }
@@ -139,8 +144,10 @@ pub struct TrustedDevice {
 pub struct Verdict {
     /// The outcome.
     pub outcome: VerdictOutcome,
-    /// Causes of the outcome `broken`; empty otherwise.
+    /// Causes of the outcome `broken`, and of `broken_by_order` if faults had consequences; empty otherwise.
     pub causes: Vec<BrokenBy>,
+    /// Frames of lossless classes, and PFC frames, that faults by order hit.
+    pub by_order: Vec<Ordered>,
     /// Frames of lossless classes that no cause includes: their destination or their size did not fit the network.
     pub undelivered: Vec<Undelivered>,
     /// Ports that are not lossless, regardless of the outcome of this run.
@@ -187,6 +194,7 @@ impl Verdict {
             return Self {
                 outcome: VerdictOutcome::NothingLossless,
                 causes: Vec::new(),
+                by_order: Vec::new(),
                 undelivered: Vec::new(),
                 not_lossless: Vec::new(),
                 trusted: Vec::new(),
@@ -205,7 +213,10 @@ impl Verdict {
             causes.push(BrokenBy::CellsHeld { cells, frames });
         }
         let (unseen, (starved, maybe_starved)) = (unseen(switch_view), starved::starved(switch_view, snapshot));
-        let outcome = match (causes.is_empty(), unseen.is_empty() && maybe_starved.is_empty()) {
+        let by_order = ordered::ordered(switch_view);
+        let is_kept = causes.is_empty() || ordered::explains((switch_view, snapshot), &by_order, &causes);
+        let outcome = match (is_kept, unseen.is_empty() && maybe_starved.is_empty()) {
+            (true, _) if !by_order.is_empty() => VerdictOutcome::BrokenByOrder,
             (true, _) if !starved.is_empty() => VerdictOutcome::Starved,
             (true, true) => VerdictOutcome::Kept,
             (true, false) => VerdictOutcome::KeptAsSeen,
@@ -214,6 +225,7 @@ impl Verdict {
         Self {
             outcome,
             causes,
+            by_order,
             undelivered,
             not_lossless: exposed(switch_view),
             trusted: trusted(switch_view),
@@ -224,7 +236,7 @@ impl Verdict {
         }
     }
 
-    /// Whether no loss broke the promise and no lossless class starved.
+    /// Whether no loss broke the promise and no lossless class starved. A break by order is none of the switch.
     #[must_use]
     pub fn is_kept(&self) -> bool {
         !matches!(self.outcome, VerdictOutcome::Broken | VerdictOutcome::Starved)

@@ -1,7 +1,9 @@
 use super::super::fixture::{self, quiet, run};
 use super::*;
+use crate::faults::counters::PFC_ROW;
+use crate::faults::{FaultBoard, FaultVerb, Toward};
 use crate::sets::ClassSet;
-use crate::units::BitRate;
+use crate::units::{BitRate, Ticks};
 use std::time::Duration;
 
 fn verdict(switch_view: &SwitchView) -> Verdict {
@@ -255,4 +257,66 @@ fn loss_that_a_driver_does_not_count_makes_it_kept_as_seen() {
     switch_view.counters.ports[0].drops[3][DropReason::HeadroomFull as usize].add(1);
     let text = verdict(&switch_view).to_string();
     assert!(text.starts_with("lossless: BROKEN: ") && text.ends_with("of p2 (net_tap)"), "{text}");
+}
+
+/// A switch whose faults hit these numbers of frames: port, verb, direction, row.
+fn ordered(hits: &[(usize, FaultVerb, Toward, usize, u64)]) -> SwitchView {
+    let mut switch_view = quiet();
+    let board = FaultBoard::new(&switch_view.spec, (&[], 1), || Ticks(0), 1_000_000_000).0;
+    for &(port, verb, toward, row, frames) in hits {
+        board.counters().lcore(0).ports[port].hits[verb as usize][toward as usize][row].add(frames);
+    }
+    switch_view.faults = Some(board);
+    switch_view
+}
+
+#[test]
+fn faults_that_hit_lossless_frames_give_broken_by_order() {
+    assert!(verdict(&ordered(&[(0, FaultVerb::Lose, Toward::Switch, 0, 9)])).by_order.is_empty(), "a lossy class");
+    let switch_view = ordered(&[
+        (0, FaultVerb::Lose, Toward::Switch, 3, 10),
+        (0, FaultVerb::Lose, Toward::Host, 3, 2),
+        (1, FaultVerb::Late, Toward::Host, PFC_ROW, 4),
+    ]);
+    let judged = verdict(&switch_view);
+    assert!(judged.is_kept() && judged.outcome == VerdictOutcome::BrokenByOrder && judged.causes.is_empty());
+    assert_eq!(judged.to_string(), "lossless: BROKEN BY ORDER: 12 frames lost at p1; 4 frames of PFC late at p2");
+    // Late PFC can exceed the headroom of its port, and lost frames are missing at their host.
+    switch_view.counters.ports[1].drops[3][DropReason::HeadroomFull as usize].add(5);
+    let flow = &switch_view.hosts.as_ref().unwrap().flows[0];
+    flow.sent_frames.add(117);
+    flow.received_frames.add(100);
+    let text = verdict(&switch_view).to_string();
+    assert!(
+        text.contains("\nby order too, as consequences: 17 frames lost in class 3 (headroom_full at p2 5"),
+        "{text}"
+    );
+    flow.sent_frames.add(1);
+    assert_eq!(verdict(&switch_view).outcome, VerdictOutcome::Broken, "one more is missing than faults explain");
+}
+
+#[test]
+fn other_loss_beside_faults_is_broken() {
+    let late = [(1, FaultVerb::Ignore, Toward::Host, PFC_ROW, 4)];
+    let switch_view = ordered(&late);
+    switch_view.counters.ports[0].drops[3][DropReason::HeadroomFull as usize].add(5);
+    let judged = verdict(&switch_view);
+    assert!(!judged.is_kept());
+    let expected = "lossless: BROKEN: 5 frames lost in class 3 (headroom_full at p1 5)\n\
+                    besides, by order: 4 frames of PFC ignored at p2";
+    assert_eq!(judged.to_string(), expected);
+    let switch_view = ordered(&late);
+    switch_view.devices[1].publish(&crate::stats::DeviceStats { link_up: true, rx_missed: 7, ..Default::default() });
+    assert_eq!(verdict(&switch_view).outcome, VerdictOutcome::Broken);
+}
+
+#[test]
+fn watchdog_is_explained_by_storms_at_each_port_where_it_found_one() {
+    let switch_view = ordered(&[(1, FaultVerb::Storm, Toward::Switch, PFC_ROW, 30)]);
+    // Frames count where they arrive.
+    switch_view.counters.ports[0].drops[3][DropReason::Watchdog as usize].add(5);
+    switch_view.counters.ports[1].watchdog_storms[3].add(1);
+    assert_eq!(verdict(&switch_view).outcome, VerdictOutcome::BrokenByOrder);
+    switch_view.counters.ports[0].watchdog_storms[3].add(1);
+    assert_eq!(verdict(&switch_view).outcome, VerdictOutcome::Broken, "nobody ordered this one");
 }

@@ -4,7 +4,9 @@ use std::fmt;
 
 use super::super::format::{frames, grouped, time};
 use super::super::switch_view::{PfcStanding, SwitchView};
-use super::{BrokenBy, Exposed, MaybeStarved, Starved, TrustedDevice, Undelivered, Verdict, VerdictOutcome, exposed};
+use super::{
+    BrokenBy, Exposed, MaybeStarved, Starved, TrustedDevice, Undelivered, Verdict, VerdictOutcome, exposed, ordered,
+};
 use crate::sets::CLASSES;
 use crate::units::Nanos;
 
@@ -36,6 +38,16 @@ impl fmt::Display for Verdict {
             VerdictOutcome::Starved => write!(f, "lossless: STARVED")?,
             VerdictOutcome::NothingLossless => write!(f, "lossless: no lossless class")?,
             VerdictOutcome::Broken => write!(f, "lossless: BROKEN: {}", self.broken().join("; "))?,
+            VerdictOutcome::BrokenByOrder => {
+                write!(f, "lossless: BROKEN BY ORDER: {}", ordered::phrases(&self.by_order).join("; "))?;
+                let follow = self.broken();
+                if !follow.is_empty() {
+                    write!(f, "\nby order too, as consequences: {}", follow.join("; "))?;
+                }
+            }
+        }
+        if self.outcome == VerdictOutcome::Broken && !self.by_order.is_empty() {
+            write!(f, "\nbesides, by order: {}", ordered::phrases(&self.by_order).join("; "))?;
         }
         for cause in &self.causes {
             match cause {

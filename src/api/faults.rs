@@ -1,0 +1,104 @@
+//! Requests that change faults by order.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::to_bytes;
+use axum::extract::Request;
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde::Serialize;
+use tokio::time::Instant;
+
+use super::answer::{Part, error, json};
+use super::server::Served;
+use crate::config;
+use crate::faults::board::{FaultBoard, Refused};
+
+/// Largest request in bytes. 64 faults with all their keys are shorter.
+pub const MAX_BODY: usize = 64 << 10;
+/// Longest wait for lcores to take the change before.
+const TAKE_TIME: Duration = Duration::from_secs(2);
+const LOOK_TIME: Duration = Duration::from_millis(1);
+
+#[derive(Serialize)]
+struct Added {
+    ids: Vec<u64>,
+}
+
+/// Adds the faults of the request, all or none.
+pub(super) async fn add(served: &Served, request: Request) -> Response {
+    let board = match board(served) {
+        Ok(board) => board,
+        Err(refusal) => return *refusal,
+    };
+    let Ok(body) = to_bytes(request.into_body(), MAX_BODY).await else {
+        let what = format!("the request did not arrive whole, or has more than {MAX_BODY} bytes");
+        return error(StatusCode::PAYLOAD_TOO_LARGE, &what, "send fewer faults at a time");
+    };
+    let Ok(text) = std::str::from_utf8(&body) else {
+        return error(StatusCode::BAD_REQUEST, "the request is not UTF-8", "send faults as JSON or YAML");
+    };
+    let faults = match config::read_faults(text, &served.current.get().spec) {
+        Ok(faults) => faults,
+        Err(errors) => {
+            return error(StatusCode::BAD_REQUEST, &errors.to_string(), "correct the request; no fault was added");
+        }
+    };
+    wait(&board).await;
+    match board.add(&faults) {
+        Ok(ids) => json(StatusCode::OK, &Part { at_ns: served.at_ns(), name: "added", part: Added { ids } }),
+        Err(refused) => refuse(refused),
+    }
+}
+
+/// Removes the fault with the number `id`, or all of them.
+pub(super) async fn remove(served: &Served, id: Option<&str>) -> Response {
+    let board = match board(served) {
+        Ok(board) => board,
+        Err(refusal) => return *refusal,
+    };
+    let id = match id.map(str::parse::<u64>) {
+        None => None,
+        Some(Ok(id)) => Some(id),
+        Some(Err(_)) => {
+            let remedy = "write the number of a fault, which GET /v1/faults lists";
+            return error(StatusCode::BAD_REQUEST, "the path does not end with a number", remedy);
+        }
+    };
+    wait(&board).await;
+    match board.remove(id) {
+        Ok(count) => json(StatusCode::OK, &Part { at_ns: served.at_ns(), name: "removed", part: count }),
+        Err(refused) => refuse(refused),
+    }
+}
+
+/// The faults of a switch that allows requests to change them, or the refusal.
+fn board(served: &Served) -> Result<Arc<FaultBoard>, Box<Response>> {
+    let Some(board) = served.current.get().faults.clone() else {
+        let remedy = "write `faults: allowed` in the switch's configuration, and restart it";
+        return Err(Box::new(error(StatusCode::FORBIDDEN, "this switch allows no faults", remedy)));
+    };
+    if !served.writes {
+        let remedy = "write `api: {writes: true}` in the switch's configuration, and restart it";
+        return Err(Box::new(error(StatusCode::FORBIDDEN, "this switch's API is read-only", remedy)));
+    }
+    Ok(board)
+}
+
+/// Waits until all lcores have taken the change before, for a limited time.
+async fn wait(board: &FaultBoard) {
+    let end = Instant::now() + TAKE_TIME;
+    while !board.is_idle() && Instant::now() < end {
+        tokio::time::sleep(LOOK_TIME).await;
+    }
+}
+
+fn refuse(refused: Refused) -> Response {
+    let status = match refused {
+        Refused::TooMany { .. } => StatusCode::BAD_REQUEST,
+        Refused::Unknown(_) => StatusCode::NOT_FOUND,
+        Refused::Busy => StatusCode::SERVICE_UNAVAILABLE,
+    };
+    error(status, &refused.to_string(), refused.remedy())
+}

@@ -1,0 +1,430 @@
+//! The ports of an lcore with faults on their wires.
+
+use std::sync::Arc;
+
+use arrayvec::ArrayVec;
+
+use super::counters::FaultCounters;
+use super::hold::Hold;
+use super::lcore::{Fate, LcoreFaults};
+use super::reorder::Behind;
+use super::spec::Toward;
+use super::storm;
+use super::table::FaultTable;
+use crate::dataplane::handoff::mailbox::Receiver;
+use crate::io::{Burst, Ports};
+use crate::sets::{BURST, CLASSES, ClassSet, FrameSet, PortSet};
+use crate::units::Ticks;
+
+/// Receive lanes of a port: one for each queue.
+const QUEUES: usize = CLASSES;
+/// Most bursts that one call takes from a device, if faults lose or hold their frames.
+const MOST_BURSTS: usize = 8;
+
+/// The ports `I` with faults. `C` reads the clock of the lcore.
+///
+/// Frames that the switch has sent are on the wire: their cells are released, even while a fault holds them. Received
+/// frames that a fault holds have not arrived: no counter of the switch includes them.
+pub struct Faulty<I: Ports, C> {
+    io: I,
+    clock: C,
+    ports: usize,
+    tables: Receiver<FaultTable>,
+    /// Boxed, because the ports are moved between threads.
+    faults: Box<LcoreFaults>,
+    hold: Hold<I::Pkt>,
+    /// Frames that wait for later ones, by lane.
+    behind: Box<[Behind]>,
+    /// Scratch memory of a call.
+    received: Burst<I::Pkt>,
+    sending: Burst<I::Pkt>,
+    /// Rows of the counters of `sending`.
+    rows: ArrayVec<u8, BURST>,
+}
+
+impl<I: Ports, C: Fn() -> Ticks> Faulty<I, C> {
+    /// Creates the ports of lcore `lcore`, which goes by `table` and then by the tables that arrive at `tables`. The
+    /// table has the classes of all ports of `io`.
+    pub fn new(
+        (io, clock): (I, C),
+        (table, tables): (&FaultTable, Receiver<FaultTable>),
+        counters: Arc<FaultCounters>,
+        (lcore, seed): (usize, u64),
+    ) -> Self {
+        let ports = table.classes.len();
+        let lanes = ports * (QUEUES + 1);
+        Self {
+            io,
+            clock,
+            ports,
+            tables,
+            faults: Box::new(LcoreFaults::new(counters, lcore, seed, table)),
+            hold: Hold::new(ports, lanes),
+            behind: vec![Behind::default(); lanes].into(),
+            received: Burst::new(),
+            sending: Burst::new(),
+            rows: ArrayVec::new(),
+        }
+    }
+
+    /// The ports without faults.
+    #[must_use]
+    pub fn plain(&self) -> &I {
+        &self.io
+    }
+
+    #[cfg(test)]
+    pub(super) fn plain_mut(&mut self) -> &mut I {
+        &mut self.io
+    }
+
+    /// Whether the lcore must not rest: a frame is held, or a fault may act.
+    #[must_use]
+    pub fn is_busy(&self) -> bool {
+        !self.hold.is_empty() || self.faults.is_armed()
+    }
+
+    /// Ends the faults: sends the held frames that were sent by the switch, and frees those that it has not received,
+    /// which are lost. Returns the ports.
+    #[must_use]
+    pub fn end(mut self) -> I {
+        let mut frames = Burst::new();
+        while let Some(ended) = self.hold.take_any() {
+            let (port, is_sent) = self.port_of(ended.lane);
+            frames.push(ended.frame);
+            if is_sent {
+                self.io.tx(port, &mut frames);
+            }
+            if !frames.is_empty() {
+                self.faults.count_ended(port, ended.row);
+                self.io.free(&mut frames);
+            }
+        }
+        self.faults.set_held(0);
+        self.io
+    }
+
+    fn receive_lane(port: usize, queue: usize) -> usize {
+        port * QUEUES + queue
+    }
+
+    fn send_lane(&self, port: usize) -> usize {
+        self.ports * QUEUES + port
+    }
+
+    /// The port of a lane, and whether its frames are sent by the switch.
+    fn port_of(&self, lane: usize) -> (usize, bool) {
+        let received = self.ports * QUEUES;
+        if lane < received { (lane / QUEUES, false) } else { (lane - received, true) }
+    }
+
+    /// Takes new orders, and makes the frames due whose time has come. Returns the time.
+    fn step(&mut self) -> Ticks {
+        let now = (self.clock)();
+        let faults = &mut self.faults;
+        self.tables.receive(|table| faults.apply(table));
+        self.hold.step(now);
+        now
+    }
+
+    /// Receives from `queue` of `port`, or from all its queues if `is_only`.
+    fn receive(&mut self, (port, queue): (usize, usize), is_only: bool, most: usize, out: &mut Burst<I::Pkt>) {
+        let now = self.step();
+        let most = most.saturating_add(out.len()).min(out.capacity());
+        self.add_storms(port, (most, now), out);
+        let lane = Self::receive_lane(port, queue);
+        self.deliver(lane, most, out);
+        if out.len() >= most || self.hold.ready(lane) > 0 {
+            return;
+        }
+        if !self.faults.concerns(port, Toward::Switch) {
+            return self.receive_plain((port, queue), is_only, most - out.len(), out);
+        }
+        let mut received = std::mem::take(&mut self.received);
+        // A burst that lost frames would look as if the ring were empty.
+        for _ in 0..MOST_BURSTS {
+            let room = most - out.len();
+            self.receive_plain((port, queue), is_only, room, &mut received);
+            let is_last = received.len() < room;
+            for packet in received.drain(..) {
+                self.take(packet, (port, lane), (most, now), out);
+            }
+            if is_last || out.len() >= most {
+                break;
+            }
+        }
+        self.received = received;
+    }
+
+    fn receive_plain(&mut self, (port, queue): (usize, usize), is_only: bool, most: usize, out: &mut Burst<I::Pkt>) {
+        if is_only {
+            self.io.rx(port, most, out);
+        } else {
+            self.io.rx_queue(port, queue, most, out);
+        }
+    }
+
+    /// Adds the PFC frame of storms at `port`, if one is due. Without a buffer the next one follows.
+    fn add_storms(&mut self, port: usize, (most, now): (usize, Ticks), out: &mut Burst<I::Pkt>) {
+        if out.len() >= most {
+            return;
+        }
+        let (xoff, xon) = self.faults.storms(port, now);
+        if !(xoff | xon).is_empty() {
+            out.extend(self.io.make(&storm::frame(xoff, xon)));
+        }
+    }
+
+    /// Delivers frames of `lane` that are due, up to `most` in `out`.
+    fn deliver(&mut self, lane: usize, most: usize, out: &mut Burst<I::Pkt>) {
+        while out.len() < most {
+            let Some((frame, _)) = self.hold.pop(lane) else { return };
+            out.push(frame);
+        }
+    }
+
+    /// Takes a received frame to `out`, to the held ones, or to nothing.
+    fn take(
+        &mut self,
+        mut packet: I::Pkt,
+        (port, lane): (usize, usize),
+        (most, now): (usize, Ticks),
+        out: &mut Burst<I::Pkt>,
+    ) {
+        let fate = self.faults.judge(&mut packet, port, Toward::Switch, now);
+        if fate.is_lost {
+            return self.discard(packet);
+        }
+        let copy = self.copy(&packet, &fate, Toward::Switch);
+        for packet in [Some(packet), copy].into_iter().flatten() {
+            let Some(packet) = self.try_hold(packet, &fate, (lane, Toward::Switch)) else { continue };
+            if out.len() < most && self.hold.ready(lane) == 0 {
+                out.push(packet);
+            } else if let Err(packet) = self.hold.append(packet, lane, fate.row.into()) {
+                self.lose_for_room(packet, port, fate.row.into());
+            }
+            self.pass(lane);
+            self.deliver(lane, most, out);
+        }
+    }
+
+    fn discard(&mut self, packet: I::Pkt) {
+        let mut burst = Burst::new();
+        burst.push(packet);
+        self.io.free(&mut burst);
+    }
+
+    /// The copy of a frame that a fault duplicates; `None` also without a buffer.
+    fn copy(&mut self, packet: &I::Pkt, fate: &Fate, toward: Toward) -> Option<I::Pkt> {
+        let slot = fate.copied_by?;
+        let copy = self.io.copy(packet);
+        self.faults.count(slot, toward, fate.row.into(), copy.is_some());
+        copy
+    }
+
+    /// Holds a frame if its fate is so; returns it if not, or if there is no room.
+    fn try_hold(&mut self, packet: I::Pkt, fate: &Fate, (lane, toward): (usize, Toward)) -> Option<I::Pkt> {
+        let Some((due, slot)) = fate.due else { return Some(packet) };
+        let (row, is_behind) = (usize::from(fate.row), fate.behind > 0);
+        let held = if is_behind && self.behind[lane].is_full() {
+            Err(packet)
+        } else {
+            self.hold.delay(packet, (lane, row), due)
+        };
+        self.faults.count(slot, toward, row, held.is_ok());
+        match held {
+            Ok(ticket) if is_behind => self.behind[lane].push(ticket, fate.behind),
+            Ok(_) => {}
+            Err(packet) => return Some(packet),
+        }
+        None
+    }
+
+    /// Records that a frame has passed in `lane`: frames that waited for it become due.
+    fn pass(&mut self, lane: usize) {
+        self.behind[lane].pass();
+        while let Some(ticket) = self.behind[lane].take() {
+            self.hold.hasten(ticket, lane);
+        }
+    }
+
+    /// Sends `packets` by the faults of `port`. While frames wait there that its device refused, it takes none.
+    fn send(&mut self, port: usize, packets: &mut Burst<I::Pkt>) {
+        let lane = self.send_lane(port);
+        if !self.flush(port) {
+            return;
+        }
+        let now = (self.clock)();
+        for mut packet in std::mem::take(packets) {
+            let fate = self.faults.judge(&mut packet, port, Toward::Host, now);
+            if fate.is_lost {
+                self.discard(packet);
+                continue;
+            }
+            let copy = self.copy(&packet, &fate, Toward::Host);
+            for packet in [Some(packet), copy].into_iter().flatten() {
+                if let Some(packet) = self.try_hold(packet, &fate, (lane, Toward::Host)) {
+                    let refused = self.hold.ready(lane);
+                    self.post(packet, port, fate.row.into());
+                    self.pass(lane);
+                    self.post_due(port, refused);
+                }
+            }
+        }
+        self.send_posted(port);
+    }
+
+    /// Adds the frames that have become due to the burst, unless the device had `refused` frames before.
+    fn post_due(&mut self, port: usize, refused: usize) {
+        let lane = self.send_lane(port);
+        let due = if refused > 0 { 0 } else { self.hold.ready(lane) };
+        for _ in 0..due {
+            if let Some((packet, row)) = self.hold.pop(lane) {
+                self.post(packet, port, row);
+            }
+        }
+    }
+
+    /// Adds a frame to the burst for the device of `port`.
+    fn post(&mut self, packet: I::Pkt, port: usize, row: usize) {
+        if self.sending.is_full() {
+            self.send_posted(port);
+        }
+        self.sending.push(packet);
+        self.rows.push(row as u8);
+    }
+
+    /// Gives the burst to the device. Frames that it refuses wait in front of those of the lane, and all of them wait
+    /// behind frames that it has refused before.
+    fn send_posted(&mut self, port: usize) {
+        let lane = self.send_lane(port);
+        let is_free = self.hold.ready(lane) == 0;
+        if is_free && !self.sending.is_empty() {
+            self.io.tx(port, &mut self.sending);
+        }
+        if is_free { self.keep_refused(port) } else { self.keep_behind(port) }
+    }
+
+    /// Sends the frames of `port` that are due. Returns whether the device has taken all of them.
+    fn flush(&mut self, port: usize) -> bool {
+        let lane = self.send_lane(port);
+        while self.hold.ready(lane) > 0 {
+            while let Some((packet, row)) = if self.sending.is_full() { None } else { self.hold.pop(lane) } {
+                self.sending.push(packet);
+                self.rows.push(row as u8);
+            }
+            self.io.tx(port, &mut self.sending);
+            if !self.sending.is_empty() {
+                self.keep_refused(port);
+                return false;
+            }
+            self.rows.clear();
+        }
+        true
+    }
+
+    /// Puts the frames that the device refused in front of those that wait.
+    fn keep_refused(&mut self, port: usize) {
+        let lane = self.send_lane(port);
+        while let (Some(packet), Some(row)) = (self.sending.pop(), self.rows.pop()) {
+            if let Err(packet) = self.hold.put_back(packet, lane, row.into()) {
+                self.lose_for_room(packet, port, row.into());
+            }
+        }
+        self.rows.clear();
+    }
+
+    /// Puts the frames of the burst behind those that wait.
+    fn keep_behind(&mut self, port: usize) {
+        let lane = self.send_lane(port);
+        let (sending, rows) = (std::mem::take(&mut self.sending), std::mem::take(&mut self.rows));
+        for (packet, row) in sending.into_iter().zip(rows) {
+            if let Err(packet) = self.hold.append(packet, lane, row.into()) {
+                self.lose_for_room(packet, port, row.into());
+            }
+        }
+    }
+
+    /// Loses a frame for which no room is left. The room suffices for what devices refuse and faults copy.
+    fn lose_for_room(&mut self, packet: I::Pkt, port: usize, row: usize) {
+        self.faults.count_ended(port, row);
+        self.discard(packet);
+    }
+}
+
+impl<I: Ports, C: Fn() -> Ticks> Ports for Faulty<I, C> {
+    type Pkt = I::Pkt;
+
+    fn rx(&mut self, port: usize, most: usize, out: &mut Burst<I::Pkt>) {
+        self.receive((port, 0), true, most, out);
+    }
+
+    fn rx_queue(&mut self, port: usize, queue: usize, most: usize, out: &mut Burst<I::Pkt>) {
+        self.receive((port, queue % QUEUES), false, most, out);
+    }
+
+    #[inline]
+    fn begin(&mut self, port: usize) {
+        self.io.begin(port);
+    }
+
+    /// Frames in the rings, and those that are due and were not received yet. Delayed frames have not arrived.
+    fn backlog(&mut self, port: usize, queues: ClassSet) -> Option<usize> {
+        let due: usize = queues.iter().map(|queue| self.hold.ready(Self::receive_lane(port, queue))).sum();
+        self.io.backlog(port, queues).map(|backlog| backlog + due)
+    }
+
+    #[inline]
+    fn time(&mut self) -> Option<Ticks> {
+        self.io.time()
+    }
+
+    fn tx(&mut self, port: usize, packets: &mut Burst<I::Pkt>) {
+        if self.faults.concerns(port, Toward::Host) || self.hold.ready(self.send_lane(port)) > 0 {
+            self.send(port, packets);
+        } else {
+            self.io.tx(port, packets);
+        }
+    }
+
+    /// Only virtual hosts send by other queues than the lcore's own, and they have no faults.
+    fn tx_queue(&mut self, port: usize, queue: usize, packets: &mut Burst<I::Pkt>) {
+        self.io.tx_queue(port, queue, packets);
+    }
+
+    /// Also sends the frames that are due: the switch calls this once at the end of each poll.
+    fn free(&mut self, packets: &mut Burst<I::Pkt>) {
+        self.io.free(packets);
+        self.step();
+        if !self.hold.is_empty() {
+            for port in 0..self.ports {
+                self.flush(port);
+            }
+        }
+        self.faults.set_held(self.hold.len());
+    }
+
+    #[inline]
+    fn shed(&mut self, packets: &mut Burst<I::Pkt>, frames: FrameSet) {
+        self.io.shed(packets, frames);
+    }
+
+    #[inline]
+    fn copy(&mut self, packet: &I::Pkt) -> Option<I::Pkt> {
+        self.io.copy(packet)
+    }
+
+    #[inline]
+    fn make(&mut self, frame: &[u8]) -> Option<I::Pkt> {
+        self.io.make(frame)
+    }
+
+    #[inline]
+    fn build(&mut self, frame: &[u8]) -> Option<I::Pkt> {
+        self.io.build(frame)
+    }
+
+    fn filled(&self) -> PortSet {
+        PortSet::ALL
+    }
+}
