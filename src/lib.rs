@@ -21,6 +21,7 @@ pub mod headroom;
 pub mod hosts;
 pub mod io;
 pub mod isa;
+pub mod lacp;
 #[allow(unsafe_code)]
 pub mod linux;
 pub mod lldp;

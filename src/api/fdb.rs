@@ -71,12 +71,18 @@ impl Source<'_> {
         Ok(Fdb { capacity: spec.capacity, ageing_ns: spec.ageing.0, entries })
     }
 
+    /// The name of a port, or of the link aggregation group that it stands for.
+    fn place(&self, port: usize) -> &str {
+        let group = self.switch_view.spec.lags.group_of(port);
+        group.map_or_else(|| self.switch_view.port_name(port), |group| &group.name)
+    }
+
     fn entry(&self, seen: &Sighting) -> FdbEntry {
         let ns = |ticks: u64| u128::from(ticks) * 1_000_000_000 / u128::from(self.hz.max(1));
         FdbEntry {
             vlan: seen.station.vlan(),
             mac: seen.station.mac().to_string(),
-            port: self.switch_view.port_name(seen.port).to_owned(),
+            port: self.place(seen.port).to_owned(),
             origin: if seen.age.is_some() { "learned" } else { "static" }.to_owned(),
             age_ns: seen.age.map(|ticks| u64::try_from(ns(ticks)).unwrap_or(u64::MAX)),
         }

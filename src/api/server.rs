@@ -21,7 +21,7 @@ use super::events::EventLog;
 use super::faults;
 use super::fdb::{FdbReader, Silent, Source};
 use super::model::{
-    Advice, Buffers, Class, Dropped, Ecn, Faults, Flow, Group, Host, Lcore, LldpPort, Look, Pfc, Port, Queue,
+    Advice, Buffers, Class, Dropped, Ecn, Faults, Flow, Group, Host, Lag, Lcore, LldpPort, Look, Pfc, Port, Queue,
     ReloadOutcome, RunningConfig, Version, Watchdog, Why,
 };
 use super::reloads::Reloads;
@@ -152,6 +152,7 @@ const VIEWS: &[Resource] = views! {
     "ecn" => |_, look| Ecn::all(look);
     "watchdog" => |_, look| Watchdog::all(look);
     "lcores" => |_, look| Lcore::all(look);
+    "lags" => |_, look| Lag::all(look);
     "lldp" => |_, look| LldpPort::all(look);
     "faults" => |_, look| Faults::of(look);
     "hosts" => |_, look| Host::all(look);

@@ -2,8 +2,9 @@
 
 use std::fmt::{self, Write};
 
-use holdfast::config::{Config, PortDevice, policy_name, words};
+use holdfast::config::{Config, LacpConfig, PortDevice, policy_name, words};
 use holdfast::dataplane::{PortSpec, SwitchSpec};
+use holdfast::forward::LagSpec;
 use holdfast::headroom::SmallPackets;
 use holdfast::hosts::{FlowPattern, FlowSpec, FlowTarget};
 use holdfast::mmu::HeadroomPolicy;
@@ -38,6 +39,7 @@ fn write_plan(config: &Config, out: &mut impl Write) -> fmt::Result {
         .iter()
         .chain(&roce(switch))
         .chain(&max_rates(switch))
+        .chain(&lags(config))
         .chain(&words::mechanisms(switch))
         .try_for_each(|line| writeln!(out, "{line}"))?;
     summary(config).iter().try_for_each(|line| writeln!(out, "{line}"))?;
@@ -164,6 +166,25 @@ fn max_rates(switch: &SwitchSpec) -> Vec<String> {
         (!parts.is_empty()).then(|| format!("port {}: {}", port.name, parts.join("; ")))
     };
     switch.ports.iter().filter_map(line).collect()
+}
+
+/// One line per link aggregation group, e.g. `group bond0: ports a, b; LACP active, fast; carries frames from 1
+/// active`.
+fn lags(config: &Config) -> Vec<String> {
+    let line = |(group, lacp): (&LagSpec, &Option<LacpConfig>)| {
+        let names: Vec<&str> = group.ports.iter().map(|port| config.switch.ports[port].name.as_str()).collect();
+        let lacp = match lacp {
+            None => "no LACP".to_owned(),
+            Some(LacpConfig { is_active, is_fast }) => {
+                let (mode, rate) =
+                    (if *is_active { "active" } else { "passive" }, if *is_fast { "fast" } else { "slow" });
+                format!("LACP {mode}, {rate}")
+            }
+        };
+        let LagSpec { name, min_links, .. } = group;
+        format!("group {name}: ports {}; {lacp}; carries frames from {min_links} active", names.join(", "))
+    };
+    config.switch.lags.groups.iter().zip(&config.lacp).map(line).collect()
 }
 
 fn hosts(config: &Config) -> Table {

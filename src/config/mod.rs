@@ -31,7 +31,7 @@ use std::path::Path;
 pub use error::{ConfigError, ConfigErrors, Place, Subject, Warning};
 pub use model::{
     ApiConfig, BufferSummary, Config, DeviceKind, EalConfig, EcnOrder, FaultsConfig, HostsLcore, IdleConfig, IdleWait,
-    LcoreConfig, LldpConfig, LoopGuard, MemoryMode, PortDevice, RouterDefaults,
+    LacpConfig, LcoreConfig, LldpConfig, LoopGuard, MemoryMode, PortDevice, RouterDefaults,
 };
 pub use overrides::Overrides;
 pub use sections::api::{MAX_SOCKET_PATH, Socket};
@@ -44,8 +44,8 @@ use self::sections::classes::Class;
 use self::sections::ports::{Common, Context, Port};
 use self::sections::preset::Preset;
 use self::sections::{
-    api, buffer, classes, faults, hosts, lcores, lldp, maps, max_rate, ports, queue_policy, routing, storm, stuck,
-    system, watchdog,
+    api, buffer, classes, faults, hosts, lags, lcores, lldp, maps, max_rate, ports, queue_policy, routing, storm,
+    stuck, system, watchdog,
 };
 use self::yaml::count;
 use self::yaml::names::Unique;
@@ -75,6 +75,8 @@ const KEYS: &[&str] = &[
     "lldp",
     "loop_guard",
     "faults",
+    "lags",
+    "lag_hash",
     "hosts",
     "routing",
 ];
@@ -151,6 +153,7 @@ pub(crate) fn build(root: &Item<'_>, overrides: &Overrides) -> Option<Config> {
     let mut macs = Unique::new("MAC address");
     let ports = top.required("ports", "ports: [{name: p1, device: ring, speed: 10G}]");
     let mut ports = ports::read(ports, &mut macs, &context);
+    let lags = lags::read(top.get("lags"), top.get("lag_hash"), &mut ports, overrides);
     let routing = routing::read(top.get("routing"), &mut ports, &mut macs);
     let eal = system::read_eal(top.get("eal"));
     let metrics = system::read_metrics(top.get("metrics"));
@@ -204,6 +207,7 @@ pub(crate) fn build(root: &Item<'_>, overrides: &Overrides) -> Option<Config> {
         ports: port_specs(ports, (&classes, queues), (&plan.ports, marks), overrides),
         classes: maps.classes,
         fdb,
+        lags: lags.spec,
         poll_gap,
         lcores: lcores.count,
         floods_lossless: false,
@@ -227,6 +231,8 @@ pub(crate) fn build(root: &Item<'_>, overrides: &Overrides) -> Option<Config> {
         api,
         lldp: lldp.config,
         faults,
+        lacp: lags.lacp,
+        has_lag_seed: lags.has_seed,
         hosts,
         router_defaults: router_defaults.unwrap_or_default(),
         summary,

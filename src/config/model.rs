@@ -37,6 +37,10 @@ pub struct Config {
     pub lldp: LldpConfig,
     /// Faults by order; `None`: there are none, and the API can order none.
     pub faults: Option<FaultsConfig>,
+    /// LACP of each link aggregation group, in the order of [`SwitchSpec::lags`]; `None`: the group is static.
+    pub lacp: Vec<Option<LacpConfig>>,
+    /// Whether the configuration sets the seed of the hash of link aggregation groups.
+    pub has_lag_seed: bool,
     /// Virtual hosts.
     pub hosts: Vec<HostSpec>,
     /// The router's settings that the configuration leaves to the ports.
@@ -48,10 +52,14 @@ pub struct Config {
 }
 
 impl Config {
-    /// Derives the router's MAC addresses and the seed of its hash from the addresses of the ports, unless they are
+    /// Derives the router's MAC addresses and the seeds of the hashes from the addresses of the ports, unless they are
     /// written. A routed port has its own address; all VLAN interfaces have that of the first port.
     pub fn follow_ports(&mut self) {
-        let (Some(routing), Some(first)) = (&mut self.switch.routing, self.switch.ports.first()) else { return };
+        let Some(first) = self.switch.ports.first() else { return };
+        if !self.has_lag_seed {
+            self.switch.lags.hash_seed = RoutingSpec::default_seed(first.mac);
+        }
+        let Some(routing) = &mut self.switch.routing else { return };
         let written = self.router_defaults.has_mac.iter().copied().chain(std::iter::repeat(false));
         for (interface, has_mac) in routing.interfaces.iter_mut().zip(written) {
             let port = match interface.attachment {
@@ -73,8 +81,8 @@ impl Config {
         self.lcores.idle.as_ref().filter(|idle| idle.lossless || !self.has_lossless(lcore))
     }
 
-    /// Whether the switch has a control plane: it routes, or a port has a peer that may speak LLDP. A virtual host does
-    /// not.
+    /// Whether the switch has a control plane: it routes, or a port has a peer that may speak LLDP or LACP. A virtual
+    /// host does not.
     #[must_use]
     pub fn has_control_plane(&self) -> bool {
         self.switch.routing.is_some() || self.devices.iter().any(|device| device.kind != DeviceKind::Ring)
@@ -96,6 +104,15 @@ pub struct RouterDefaults {
     pub has_mac: Vec<bool>,
     /// Whether the seed of the flow hash is written.
     pub has_seed: bool,
+}
+
+/// LACP of a link aggregation group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LacpConfig {
+    /// Whether its ports speak first.
+    pub is_active: bool,
+    /// Whether it wants a data unit each second.
+    pub is_fast: bool,
 }
 
 /// LLDP of the switch.

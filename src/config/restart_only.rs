@@ -1,9 +1,32 @@
 //! Settings that only a restart can change, as the configuration writes them.
 
-use super::model::{HostsLcore, IdleConfig, LcoreConfig, MemoryMode};
+use super::model::{Config, HostsLcore, IdleConfig, LcoreConfig, MemoryMode};
 use crate::config::sections::api::Socket;
 use crate::config::yaml::exact::Exact;
 use crate::hosts::{FlowKind, FlowPattern, FlowSpec, FlowTarget, HostSpec};
+
+/// The link aggregation groups, each with every key.
+pub(super) fn lags(config: &Config) -> String {
+    let groups = config.switch.lags.groups.iter().zip(&config.lacp).map(|(group, lacp)| {
+        let names: Vec<&str> = group.ports.iter().map(|port| config.switch.ports[port].name.as_str()).collect();
+        let lacp = match lacp {
+            None => "lacp: off".to_owned(),
+            Some(lacp) => {
+                let (mode, rate) = (["passive", "active"], ["slow", "fast"]);
+                format!("lacp: {}, rate: {}", mode[usize::from(lacp.is_active)], rate[usize::from(lacp.is_fast)])
+            }
+        };
+        format!("{{name: {}, ports: [{}], {lacp}, min_links: {}}}", group.name, names.join(", "), group.min_links)
+    });
+    format!("[{}]", groups.collect::<Vec<_>>().join(", "))
+}
+
+/// The hash of link aggregation groups.
+pub(super) fn lag_hash(config: &Config) -> String {
+    let lags = &config.switch.lags;
+    let seed = if config.has_lag_seed { lags.hash_seed.to_string() } else { "chosen".to_owned() };
+    format!("{{seed: {seed}, symmetric: {}}}", lags.is_symmetric)
+}
 
 /// The socket of the API.
 pub(super) fn socket(socket: &Socket) -> String {

@@ -183,6 +183,8 @@ fn of_program(config: &Config, list: &mut List) {
     list.fixed("api.socket", restart_only::socket(&api.socket));
     list.fixed("api.group", api.group.clone().unwrap_or_else(|| "none".to_owned()));
     list.fixed("api.writes", api.writes);
+    list.fixed("lags", restart_only::lags(config));
+    list.fixed("lag_hash", restart_only::lag_hash(config));
     list.live("loop_guard", config.lldp.loop_guard.word());
     list.live("lldp.name", config.lldp.name.as_deref().unwrap_or("host name"));
     list.live("lldp.interval", format!("{}s", config.lldp.interval_s));

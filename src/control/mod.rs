@@ -19,10 +19,10 @@ mod faulty;
 mod flow_control;
 mod idle;
 mod kernel;
-mod neighbour_lines;
 pub mod nic_check;
 mod notify;
 mod plane;
+mod protocol_lines;
 mod reload;
 mod setup;
 mod signals;
@@ -45,8 +45,8 @@ pub use reload::Again;
 use self::api::Api;
 use self::devices::Devices;
 use self::faulty::{EndedLcore, LcorePorts};
-use self::neighbour_lines::NeighbourLines;
 use self::plane::{LcoreEnd, PlaneThread};
+use self::protocol_lines::Protocols;
 use self::reload::Reloader;
 use self::signals::Signals;
 use self::start::HeldHosts;
@@ -118,12 +118,9 @@ pub fn run(mut config: Config, options: RunOptions, again: Again) -> Result<(), 
     let control = Arc::new(control(&config, hz));
     let hosts = hosts(&config, hz);
     let (plane, ends) = plane::prepare(&config, &ports)?.unzip();
-    let ends = ends.unwrap_or_default();
-    let mut switch_view = describe(&config, &ports, &counters);
-    switch_view.lldp = plane.as_ref().map(plane::Prepared::lldp);
-    switch_view.hosts = hosts.first().map(Hosts::counters);
     let faults = faulty::prepare(&config, hz);
-    switch_view.faults = faults.as_ref().map(|faults| faults.board.clone());
+    let mut switch_view = describe(&config, &ports, &counters);
+    observe(&mut switch_view, plane.as_ref(), &hosts, faults.as_ref());
     let (devices, up, warnings) = Devices::start(&ports.ports, &switch_view);
     warnings.iter().for_each(|line| warn(line));
     let is_up = up == PortSet::first(switch_view.spec.ports.len());
@@ -140,9 +137,9 @@ pub fn run(mut config: Config, options: RunOptions, again: Again) -> Result<(), 
     api.serve(&runtime, &config, (&current, handle.clone()), &control, hz, reloads).map_err(RunError::Runtime)?;
 
     let (senders, receivers) = (0..config.switch.lcores).map(|_| mailbox()).unzip();
-    let parts = Parts { counters: &counters, control: &control, hz, receivers, ends };
+    let parts = Parts { counters: &counters, control: &control, hz, receivers, ends: ends.unwrap_or_default() };
     let workers = launch((&mut ports, &devices), &config, parts, hosts, faults)?;
-    let plane = plane.map(|plane| plane.start(&control, &current)).transpose().map_err(RunError::Runtime)?;
+    let plane = plane.map(|plane| plane.start(&control, &counters, &current)).transpose().map_err(RunError::Runtime)?;
     if let Some(notifier) = &notifier {
         runtime.spawn(notifier.clone().run(counters.clone()));
     }
@@ -159,7 +156,7 @@ pub fn run(mut config: Config, options: RunOptions, again: Again) -> Result<(), 
         asked,
         devices,
         held: HeldHosts::new(gate, start),
-        neighbours: NeighbourLines::default(),
+        protocols: Protocols::default(),
         start,
     };
     runtime.block_on(watch.run(&mut signals));
@@ -226,6 +223,19 @@ fn describe(config: &Config, ports: &setup::Ports, counters: &Arc<Counters>) -> 
     switch_view.rests = lcores.map(|lcore| config.idle_of(lcore).map(|idle| idle.longest)).collect();
     switch_view.pools = ports.pools().into();
     switch_view
+}
+
+/// Adds the states that parts of the switch publish themselves.
+fn observe(
+    switch_view: &mut SwitchView,
+    plane: Option<&plane::Prepared>,
+    hosts: &[Hosts],
+    faults: Option<&faulty::Prepared>,
+) {
+    switch_view.lldp = plane.map(plane::Prepared::lldp);
+    switch_view.lacp = plane.and_then(plane::Prepared::lacp);
+    switch_view.hosts = hosts.first().map(Hosts::counters);
+    switch_view.faults = faults.map(|faults| faults.board.clone());
 }
 
 /// The orders of the lcores that `config` has, on a clock of `hz` ticks a second.

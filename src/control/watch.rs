@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 
 use super::api::Api;
 use super::devices::Devices;
-use super::neighbour_lines::NeighbourLines;
+use super::protocol_lines::{ProtocolEvent, Protocols};
 use super::reload::Reloader;
 use super::signals::{Order, Signals};
 use super::start::HeldHosts;
@@ -19,6 +19,7 @@ use crate::dataplane::LcoreControl;
 use crate::sets::PortSet;
 use crate::stats::verdict::not_lossless_line;
 use crate::stats::{Current, Live, Monitor, Snapshot, Style};
+use crate::{lacp, lldp};
 
 /// Interval between checks of links, device counters and events for the operator.
 const DEVICE_PERIOD: Duration = Duration::from_millis(100);
@@ -41,8 +42,8 @@ pub(super) struct Watch<'a> {
     pub devices: Devices,
     /// The virtual hosts, held until they may send.
     pub held: HeldHosts,
-    /// Lines about the neighbours of ports.
-    pub neighbours: NeighbourLines,
+    /// Lines about events of protocols.
+    pub protocols: Protocols,
     /// The time at which the lcores began.
     pub start: Instant,
 }
@@ -115,8 +116,20 @@ impl Watch<'_> {
         switch_view.health.look(&switch_view.counters, Instant::now());
         let now = self.start.elapsed();
         if let Some(board) = &switch_view.lldp {
-            let name = |port: usize| switch_view.port_name(port).to_owned();
-            for line in self.neighbours.next(board.take_events(), name, now) {
+            let (events, dropped) = board.take_events();
+            let line = |event: &lldp::Event| ProtocolEvent {
+                subject: (switch_view.port_name(event.port).to_owned(), event.kind.subject()),
+                text: event.text(),
+            };
+            for line in self.protocols.lldp.next((events.iter().map(line), dropped), now) {
+                self.note(live, &line);
+            }
+        }
+        if let Some(board) = &switch_view.lacp {
+            let (events, dropped) = board.take_events();
+            let line =
+                |event: &lacp::Event| ProtocolEvent { subject: (event.who(), event.subject()), text: event.text() };
+            for line in self.protocols.lacp.next((events.iter().map(line), dropped), now) {
                 self.note(live, &line);
             }
         }

@@ -2,6 +2,7 @@
 
 use super::pipeline::Pipeline;
 use crate::dataplane::telemetry::drops::DropReason;
+use crate::forward::LagState;
 use crate::io::{Packet, Ports};
 use crate::sets::{ClassSet, PortSet};
 use crate::units::Ticks;
@@ -18,9 +19,7 @@ impl<P: Packet> Pipeline<P> {
         self.alert.insert(port);
         self.release_stuck(port);
         self.forwarder.fdb.change();
-        if !up {
-            self.forwarder.fdb.forget_port(port);
-        }
+        self.follow_lags();
         if !self.sends.contains(port) {
             return;
         }
@@ -38,9 +37,50 @@ impl<P: Packet> Pipeline<P> {
         self.telemetry.gauges_dirty.insert(port);
     }
 
-    /// Sets the ports that forward nothing because of a loop. They still send and take LLDP and PFC.
+    /// Sets the ports that forward nothing because of a loop. They still send and take LLDP and PFC. With a member that
+    /// takes frames its whole group is blocked; an idle one is in no loop.
     pub fn set_blocked(&mut self, blocked: PortSet) {
-        self.forwarder.set_blocked(blocked);
+        let whole = self.lags.whole(blocked - self.lags.idle);
+        self.forwarder.set_blocked(whole | blocked);
+    }
+
+    /// Sets the state of the members of link aggregation groups.
+    pub fn set_lags(&mut self, state: LagState) {
+        self.lags.set_state(state);
+        self.follow_lags();
+    }
+
+    /// Applies links and states of members to forwarding. The stations behind a port that is gone are forgotten.
+    fn follow_lags(&mut self) {
+        for port in self.lags.update(self.links.up).iter() {
+            self.forwarder.fdb.forget_port(port);
+        }
+        self.detours = self.lags.idle | self.router.as_ref().map_or(PortSet::EMPTY, |router| router.routed());
+        // Frames of a link that is down are discarded, which a closed port would not do.
+        self.egress.closed = self.lags.closed() & self.links.up;
+    }
+
+    /// Notes the frames that `members` hold for [`Pipeline::undrained_members`]. Returns false, and notes nothing,
+    /// while frames of other lcores are on their way here.
+    pub fn note_members(&mut self, members: PortSet) -> bool {
+        let is_quiet = self.mesh.peers.iter_mut().flatten().all(|peer| peer.frames_in.refresh() == 0);
+        if is_quiet {
+            for port in (self.sends & members).iter() {
+                self.lag_drain.note(port, &self.ports[port], self.telemetry.written(port));
+            }
+        }
+        is_quiet
+    }
+
+    /// Members at which frames wait that [`Pipeline::note_members`] has noted.
+    pub fn undrained_members(&mut self) -> PortSet {
+        let Self { lag_drain, ports, telemetry, .. } = self;
+        lag_drain.pending(ports, |port| telemetry.written(port))
+    }
+
+    /// Lets closed members send.
+    pub fn open_members(&mut self) {
+        self.egress.closed = PortSet::EMPTY;
     }
 
     /// Announces PFC on all links that are up at the start: a switch that crashed may have left the peers paused.

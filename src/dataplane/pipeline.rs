@@ -12,12 +12,14 @@ use crate::dataplane::buffer::trash::Trash;
 use crate::dataplane::egress::abm::AbmMeter;
 use crate::dataplane::egress::congestion::CongestionPoints;
 use crate::dataplane::egress::joint::JointPorts;
+use crate::dataplane::egress::lag_drain::LagDrain;
 use crate::dataplane::egress::links::Links;
 use crate::dataplane::egress::queue::Queue;
 use crate::dataplane::handoff::exception::ExceptionPort;
 use crate::dataplane::handoff::mesh::Mesh;
 use crate::dataplane::ingress::burst_size::BurstSize;
 use crate::dataplane::ingress::forwarder::Forwarder;
+use crate::dataplane::ingress::lags::Lags;
 use crate::dataplane::ingress::punt::Punter;
 use crate::dataplane::ingress::rewrite::Rewriter;
 use crate::dataplane::ingress::route::Router;
@@ -44,6 +46,11 @@ pub struct Pipeline<P> {
     /// All ports. Joint ports of other lcores have only an egress side here, others only their settings.
     pub(crate) ports: Box<[Port]>,
     pub(crate) links: Links,
+    /// Link aggregation groups.
+    pub(crate) lags: Lags,
+    /// Ports whose bursts take another path: routed ports, and idle members of groups.
+    pub(crate) detours: PortSet,
+    pub(crate) lag_drain: LagDrain,
     pub(crate) forwarder: Forwarder,
     /// `None`: the switch only bridges.
     pub(crate) router: Option<Box<Router>>,
@@ -116,6 +123,7 @@ impl<P: Packet> Pipeline<P> {
                 // Each lcore needs its own seed; otherwise all would mark the same frames.
                 let seed = seed.wrapping_add((lcore as u32).wrapping_mul(0x9e37_79b9));
                 let port = |(port, side)| Port::new(port, spec, side, hz);
+                let (lags, router) = (Lags::new(spec), Router::new(spec));
                 let mut ports: Box<[Port]> = sides.into_iter().enumerate().map(port).collect();
                 buffer.emulate(&mut ports);
                 Self {
@@ -125,9 +133,12 @@ impl<P: Packet> Pipeline<P> {
                     sends: own | joint.ports,
                     ports,
                     links: Links::new(spec.ports.len(), spec.routing.is_some()),
+                    detours: lags.idle | router.as_ref().map_or(PortSet::EMPTY, |router| router.routed()),
+                    lags,
+                    lag_drain: LagDrain::new(),
                     forwarder,
-                    router: Router::new(spec),
-                    punter: Punter::new(hz),
+                    router,
+                    punter: Punter::new(spec, hz),
                     rewriter: Rewriter::new(spec),
                     buffer,
                     queue_rule: QueueAdmission::new(spec.queues.map(|queue| queue.admission())),

@@ -141,10 +141,11 @@ impl<P: Packet> Pipeline<P> {
         metas: &mut [Meta; BURST],
         now: Ticks,
     ) {
-        if self.router.as_ref().is_some_and(|router| router.is_routed(port)) {
-            return self.process_routed(io, port, burst, metas, now);
+        if self.detours.contains(port) {
+            return self.process_detour(io, port, burst, metas, now);
         }
-        let lookup = self.forwarder.begin(port, burst.len());
+        let bridge_port = self.lags.bridge_port(port);
+        let lookup = self.forwarder.begin(bridge_port, burst.len());
         let mut lanes = BurstLanes::default();
         let mut arrived = self.parse_bridged(port, burst, metas, (lookup.is_some(), &mut lanes));
         if self.ports[port].classifier.has_roce() {
@@ -152,11 +153,14 @@ impl<P: Packet> Pipeline<P> {
         }
         self.count(port, burst, metas, &arrived, now);
         let counters = &self.telemetry.counters.lcores[self.lcore];
-        let from = IngressContext { port, up: self.links.up, counters, now };
+        let from = IngressContext { port, bridge_port, collects: true, up: self.lags.up, counters, now };
         let mut egresses = self.forwarder.forward(from, metas, (burst.len(), arrived.data), (lookup, &mut lanes));
         // A switch that only bridges may have a device at the router's number.
         if egresses.ports.contains(ROUTER_PORT) && self.router.is_some() {
             egresses = self.route_bridged(port, burst, (metas, &mut lanes), (&mut arrived, egresses), now);
+        }
+        if !(egresses.ports & self.lags.heads).is_empty() {
+            egresses = self.lags.resolve(burst, (metas, &mut lanes.egresses), egresses);
         }
         self.send_on(io, port, (burst, metas, &lanes), (&arrived, egresses));
     }
@@ -196,9 +200,31 @@ impl<P: Packet> Pipeline<P> {
         ParseContext { number, port: &ports[number], forwarder, cell: buffer.cell, isa: *isa }
     }
 
-    /// Does the work of [`Pipeline::process`] for a routed port.
+    /// Does the work of [`Pipeline::process`] for a routed port and for an idle member of a link aggregation group.
     #[inline(never)]
-    fn process_routed<I: Ports<Pkt = P>>(
+    fn process_detour<I: Ports<Pkt = P>>(
+        &mut self,
+        io: &mut I,
+        port: usize,
+        burst: &mut Burst<P>,
+        metas: &mut [Meta; BURST],
+        now: Ticks,
+    ) {
+        if self.lags.idle.contains(port) {
+            return self.process_idle(io, port, burst, metas, now);
+        }
+        let mut lanes = BurstLanes::default();
+        let (arrived, mut egresses) = self.route_from_routed(port, (burst, metas, &mut lanes), now);
+        if !(egresses.ports & self.lags.heads).is_empty() {
+            egresses = self.lags.resolve(burst, (metas, &mut lanes.egresses), egresses);
+        }
+        self.send_on(io, port, (burst, metas, &lanes), (&arrived, egresses));
+    }
+
+    /// Does the work of [`Pipeline::process`] for an idle member of a link aggregation group: only frames of its link
+    /// and MAC control frames are taken. All others are in no VLAN.
+    #[cold]
+    fn process_idle<I: Ports<Pkt = P>>(
         &mut self,
         io: &mut I,
         port: usize,
@@ -207,7 +233,14 @@ impl<P: Packet> Pipeline<P> {
         now: Ticks,
     ) {
         let mut lanes = BurstLanes::default();
-        let (arrived, egresses) = self.route_from_routed(port, (burst, metas, &mut lanes), now);
+        let arrived = self.parse_bridged(port, burst, metas, (false, &mut lanes));
+        self.count(port, burst, metas, &arrived, now);
+        for index in arrived.data.iter() {
+            metas[index].stations = metas[index].stations.in_vlan(0);
+        }
+        let (counters, bridge_port) = (&self.telemetry.counters.lcores[self.lcore], self.lags.bridge_port(port));
+        let from = IngressContext { port, bridge_port, collects: false, up: self.lags.up, counters, now };
+        let egresses = self.forwarder.forward_uncached(from, metas, arrived.data);
         self.send_on(io, port, (burst, metas, &lanes), (&arrived, egresses));
     }
 
@@ -259,20 +292,21 @@ impl<P: Packet> Pipeline<P> {
             self.classify_roce(port, &mut arrived, burst, (metas, lanes));
         }
         self.count(port, burst, metas, &arrived, now);
-        let Self { router: Some(router), punter, forwarder, links, telemetry, lcore, .. } = self else {
+        let Self { router: Some(router), punter, forwarder, lags, telemetry, lcore, .. } = self else {
             unreachable!("it was there");
         };
         let counters = &telemetry.counters.lcores[*lcore];
         let routed = if is_usual {
-            let from = RouteContext { port, up: links.up, forwarder, counters, now };
+            let from = RouteContext { port, up: lags.up, forwarder, counters, now };
             router.route_usual((punter, from), burst, (metas, &mut lanes.egresses))
         } else {
-            let from = IngressContext { port, up: links.up, counters, now };
+            let bridge_port = lags.bridge_port(port);
+            let from = IngressContext { port, bridge_port, collects: true, up: lags.up, counters, now };
             let forwarded = router.forward(forwarder, from, metas, arrived.data);
             if !forwarded.ports.contains(ROUTER_PORT) {
                 return (arrived, forwarded);
             }
-            let from = RouteContext { port, up: links.up, forwarder, counters, now };
+            let from = RouteContext { port, up: lags.up, forwarder, counters, now };
             router.route_burst((punter, from), burst, metas, arrived.data)
         };
         arrived.retag(&routed);
@@ -290,10 +324,10 @@ impl<P: Packet> Pipeline<P> {
         (arrived, forwarded): (&mut Arrived, Egresses),
         now: Ticks,
     ) -> Egresses {
-        let Self { router: Some(router), punter, forwarder, links, telemetry, lcore, .. } = self else {
+        let Self { router: Some(router), punter, forwarder, lags, telemetry, lcore, .. } = self else {
             unreachable!("only a router makes stations behind its port");
         };
-        let from = RouteContext { port, up: links.up, forwarder, counters: &telemetry.counters.lcores[*lcore], now };
+        let from = RouteContext { port, up: lags.up, forwarder, counters: &telemetry.counters.lcores[*lcore], now };
         let is_all = arrived.data.len() == burst.len() && forwarded.ports == PortSet::only(ROUTER_PORT);
         let routed = if is_all && router.read(burst, metas) {
             router.route_usual((punter, from), burst, (metas, &mut lanes.egresses))

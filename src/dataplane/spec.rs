@@ -1,6 +1,6 @@
 //! The specification of a switch: the validated plan from which a [`super::Pipeline`] is built.
 
-use crate::forward::{FdbSpec, StaticEntry, VlanMode};
+use crate::forward::{FdbSpec, LagsSpec, StaticEntry, VlanMode};
 use crate::mmu::{AbmSpec, BufferPlan, GroupProfile, HpccRules, PortProfile, QueueLimit, QueueProfile, QueueReserves};
 use crate::pfc::{PfcMode, WatchdogSpec};
 use crate::qos::{
@@ -136,8 +136,10 @@ pub struct SwitchSpec {
     pub classes: ClassMap,
     /// Specification of each queue.
     pub queues: [QueueSpec; CLASSES],
-    /// Settings of the forwarding database.
+    /// Settings of the forwarding database. Its entries name a link aggregation group by its head.
     pub fdb: FdbSpec,
+    /// Link aggregation groups.
+    pub lags: LagsSpec,
     /// The longest gap between two polls: a poll must receive all that may have arrived since the one before.
     pub poll_gap: Nanos,
     /// Number of dataplane lcores that share the ports; at least one.

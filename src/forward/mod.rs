@@ -1,4 +1,4 @@
-//! Forwarding decisions: VLANs, the forwarding database and a cache of its answers.
+//! Forwarding decisions: VLANs, the forwarding database and a cache of its answers, link aggregation groups.
 //!
 //! # Example
 //!
@@ -17,8 +17,10 @@
 
 pub mod fdb;
 pub mod flow_cache;
+pub mod lag;
 pub mod vlan;
 
 pub use fdb::{Fdb, FdbSpec, StaticEntry};
 pub use flow_cache::FlowCache;
+pub use lag::{LagSpec, LagState, LagsSpec};
 pub use vlan::{VlanMode, VlanTable};

@@ -45,6 +45,14 @@ impl FlowHash {
         mix(addresses ^ self.seed, (u64::from(ports) << 8 | u64::from(protocol)) ^ self.seed.rotate_left(23))
     }
 
+    /// Hash of the frames between two stations that are not IP: of their addresses, as numbers, and their VLAN.
+    #[inline]
+    #[must_use]
+    pub fn stations(self, src: u64, dst: u64, vlan: u16) -> u32 {
+        let (src, dst) = if self.is_symmetric && src > dst { (dst, src) } else { (src, dst) };
+        mix((src << 16 | u64::from(vlan)) ^ self.seed, dst ^ self.seed.rotate_left(23))
+    }
+
     /// Hash of an IPv6 flow; arguments as for [`FlowHash::v4`], with the flow label in its lower 20 bits.
     #[inline]
     #[must_use]

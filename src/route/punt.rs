@@ -21,6 +21,8 @@ pub enum PuntCause {
     Bfd,
     /// LLDP.
     Lldp,
+    /// LACP and its markers.
+    Lacp,
     /// Any other packet to an own address or to a group of routers.
     Local,
     /// The MAC address of the next hop is not known. A lossy packet may wait for it.
@@ -37,12 +39,13 @@ impl PuntCause {
     /// Number of causes.
     pub const COUNT: usize = Self::TABLE.len();
 
-    /// Every cause with its label in metrics, and its rate in packets a second: of LLDP at each port, else of each
-    /// lcore.
+    /// Every cause with its label in metrics, and its rate in packets a second: of LLDP and LACP at each port, else of
+    /// each lcore.
     ///
     /// The rates follow SONiC's control plane policing in their order of magnitude (600 to 6,000 packets a second).
     /// Errors are rarer: RFC 4443 section 2.4 wants them limited, and each may trigger work in a host. An LLDP agent
-    /// sends five frames at once and then one a second (802.1AB clause 9.2.5.17); a port may have eight agents.
+    /// sends five frames at once and then one a second (802.1AB clause 9.2.5.17); a port may have eight agents. A slow
+    /// protocol sends at most ten frames in a second (802.3 annex 57A).
     pub const TABLE: &[(PuntCause, &'static str, u32)] = &[
         (Self::Arp, "arp", 1_000),
         (Self::NeighbourDiscovery, "neighbour_discovery", 1_000),
@@ -50,6 +53,7 @@ impl PuntCause {
         (Self::Bgp, "bgp", 6_000),
         (Self::Bfd, "bfd", 6_000),
         (Self::Lldp, "lldp", 20),
+        (Self::Lacp, "lacp", 20),
         (Self::Local, "local", 600),
         (Self::Resolve, "resolve", 600),
         (Self::TimeExceeded, "time_exceeded", 500),

@@ -28,7 +28,12 @@ impl Router {
                     self.answer(index, packet, IcmpError::TooBig(mtu), now);
                 }
             }
-            PuntCause::Icmp | PuntCause::Bgp | PuntCause::Bfd | PuntCause::Lldp | PuntCause::Local => {}
+            PuntCause::Icmp
+            | PuntCause::Bgp
+            | PuntCause::Bfd
+            | PuntCause::Lldp
+            | PuntCause::Lacp
+            | PuntCause::Local => {}
         }
     }
 

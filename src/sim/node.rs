@@ -168,7 +168,7 @@ impl Node {
             poll: switch.poll,
             sends_after_ps: None,
             hurry: None,
-            router: spec.routing.as_ref().map(|routing| SimRouter::new(routing, &mut fleet)),
+            router: spec.routing.as_ref().map(|routing| SimRouter::new(routing, &spec.lags, &mut fleet)),
             fleet,
             scratch: Scratch::default(),
             lcores: (0..spec.lcores).map(|_| Lcore::default()).collect(),

@@ -12,6 +12,7 @@ use super::outcome::HopOutcome;
 use super::routing::Fabric;
 use super::spec::{End, PortRef};
 use crate::dataplane::{Counters, Pipeline};
+use crate::forward::LagsSpec;
 use crate::route::{Attachment, FibWriter, RouteSpec, RouteTable, RoutingSpec, SoftFib};
 use crate::router::Router;
 use crate::sets::PortSet;
@@ -23,16 +24,19 @@ pub struct SimRouter {
     router: Router,
     /// The plan of the start. Later ones have other routes.
     plan: RoutingSpec,
+    lags: LagsSpec,
     /// The tables that the lcores route by. Kept, because an lcore must not free them.
     table: Option<Arc<RouteTable>>,
 }
 
 impl SimRouter {
-    /// Returns the router with this plan, after the lcores of `fleet` have received its tables.
+    /// Returns the router with this plan on a switch with these groups, after the lcores of `fleet` have received its
+    /// tables.
     #[must_use]
-    pub fn new(plan: &RoutingSpec, fleet: &mut [Pipeline<SimPacket>]) -> Self {
+    pub fn new(plan: &RoutingSpec, lags: &LagsSpec, fleet: &mut [Pipeline<SimPacket>]) -> Self {
         let fibs: [Arc<dyn FibWriter>; 2] = [Arc::new(SoftFib::default()), Arc::new(SoftFib::default())];
-        let mut router = Self { router: Router::new(plan, fibs, Nanos(1)), plan: plan.clone(), table: None };
+        let mut router =
+            Self { router: Router::new(plan, fibs, Nanos(1)), plan: plan.clone(), lags: lags.clone(), table: None };
         router.publish(fleet);
         router
     }
@@ -40,7 +44,8 @@ impl SimRouter {
     /// Follows a change of links: only the ports `up` have one, and `routes` are the shortest paths now. Returns
     /// whether the lcores route otherwise than before.
     fn reroute(&mut self, up: PortSet, routes: Vec<RouteSpec>, fleet: &mut [Pipeline<SimPacket>], now: Nanos) -> bool {
-        self.router.set_links(up, now);
+        // A group is one port to the router, and all of its members with a link are active.
+        self.router.set_links(self.lags.bridge_ports_up(up, PortSet::ALL), now);
         self.router.configure(&RoutingSpec { routes, ..self.plan.clone() }, now);
         self.publish(fleet)
     }

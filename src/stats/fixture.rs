@@ -7,15 +7,16 @@ use std::time::Duration;
 use super::snapshot::Snapshot;
 use super::switch_view::{PfcStanding, SwitchView};
 use crate::dataplane::{Counters, DropReason, PortSpec, QueueSpec, SwitchSpec};
-use crate::forward::FdbSpec;
+use crate::forward::{FdbSpec, LagsSpec};
 use crate::hosts::{FlowKind, FlowPattern, FlowSpec, FlowTarget, HostSpec, Hosts};
+use crate::lacp;
 use crate::lldp::{self, Agent, Board, System, Timing};
 use crate::mmu::{BufferPlan, GroupProfile, HeadroomPolicy, QueueLimit, Threshold};
 use crate::pfc::{PfcMode, WatchdogAction, WatchdogSpec};
 use crate::qos::{ClassMap, QueueDiscipline};
 use crate::route::{FibWriter, NextHopSpec, SoftFib};
 use crate::router::{self, Router, Source};
-use crate::sets::{CLASSES, ClassSet};
+use crate::sets::{CLASSES, ClassSet, PortSet};
 use crate::units::{Alpha, BitRate, Bytes, Cells, Nanos};
 use crate::wire::MacAddr;
 use crate::wire::lldp::Aggregation;
@@ -98,6 +99,7 @@ pub fn slow(rate: BitRate) -> SwitchView {
             reserve: Cells(0),
         }; CLASSES],
         fdb: FdbSpec { capacity: 1024, ageing: Nanos(0), entries: Vec::new() },
+        lags: LagsSpec::default(),
     };
     let roce = FlowSpec { rate, ..flow(FlowKind::Roce, 3) };
     let hosts = [host(0, vec![roce, flow(FlowKind::Udp, 0)]), host(1, Vec::new())];
@@ -142,6 +144,25 @@ pub fn neighbours() -> SwitchView {
     let board = Board::default();
     board.publish(agent.view(now), agent.take_events());
     switch_view.lldp = Some(Arc::new(board));
+    switch_view
+}
+
+/// The switch before any traffic, with a group that LACP negotiates. One of its two members has a link and no peer.
+pub fn bonded() -> SwitchView {
+    let mut switch_view = quiet();
+    let ports = &switch_view.spec.ports;
+    let negotiation = Some(lacp::Negotiation { is_active: true, is_fast: true });
+    let group = lacp::GroupSettings { name: "bond0".to_owned(), ports: PortSet::first(2), negotiation, min_links: 1 };
+    let mut agent = lacp::Agent::new(lacp::Settings {
+        system: ports[0].mac,
+        names: ports.iter().map(|port| port.name.clone()).collect(),
+        macs: ports.iter().map(|port| port.mac).collect(),
+        groups: vec![group],
+    });
+    agent.link(0, true, Nanos(1));
+    let board = lacp::Board::default();
+    board.publish(agent.view(PortSet::EMPTY), agent.take_events());
+    switch_view.lacp = Some(Arc::new(board));
     switch_view
 }
 

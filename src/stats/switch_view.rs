@@ -12,6 +12,7 @@ use crate::dataplane::{Counters, PortSpec, SwitchSpec};
 use crate::faults::FaultBoard;
 use crate::headroom::{HeadroomInput, LEFT_BEHIND, SmallPackets};
 use crate::hosts::HostCounters;
+use crate::lacp;
 use crate::lldp::Board;
 use crate::pfc::PfcMode;
 use crate::qos::only_class;
@@ -92,6 +93,8 @@ pub struct SwitchView {
     pub lldp: Option<Arc<Board>>,
     /// Faults by order; `None` if the configuration does not allow any.
     pub faults: Option<Arc<FaultBoard>>,
+    /// State of link aggregation groups; `None` if there are none.
+    pub lacp: Option<Arc<lacp::Board>>,
     /// Counters of the virtual hosts, if there are any.
     pub hosts: Option<Arc<HostCounters>>,
     /// A number that changes with any setting of the configuration ([`crate::config::settings::fingerprint`]); zero
@@ -141,6 +144,7 @@ impl SwitchView {
             router: spec.routing.as_ref().map(|_| Arc::default()),
             lldp: None,
             faults: None,
+            lacp: None,
             hosts: None,
             config_hash: 0,
             spec,

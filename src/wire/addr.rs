@@ -12,6 +12,8 @@ impl MacAddr {
     pub const BROADCAST: MacAddr = MacAddr([0xff; 6]);
     /// Destination of MAC control frames (IEEE 802.3 annexes 31B and 31D). Bridges never forward it.
     pub const MAC_CONTROL: MacAddr = MacAddr([0x01, 0x80, 0xc2, 0x00, 0x00, 0x01]);
+    /// Destination of slow protocols, such as LACP (IEEE 802.3 annex 57A). Bridges never forward it.
+    pub const SLOW_PROTOCOLS: MacAddr = MacAddr([0x01, 0x80, 0xc2, 0x00, 0x00, 0x02]);
     /// Destination of LLDP frames (IEEE 802.1AB): the nearest bridge. Bridges never forward it.
     pub const LLDP: MacAddr = MacAddr([0x01, 0x80, 0xc2, 0x00, 0x00, 0x0e]);
 

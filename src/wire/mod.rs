@@ -20,6 +20,7 @@ pub mod ecn;
 pub mod glance;
 pub mod inband;
 pub mod ip;
+pub mod lacp;
 pub mod lldp;
 pub mod mac_control;
 pub mod parse;

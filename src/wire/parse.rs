@@ -17,6 +17,8 @@ pub const ETHERTYPE_IPV6: u16 = 0x86dd;
 pub const ETHERTYPE_ARP: u16 = 0x0806;
 /// EtherType of LLDP (IEEE 802.1AB).
 pub const ETHERTYPE_LLDP: u16 = 0x88cc;
+/// EtherType of slow protocols, such as LACP (IEEE 802.3 annex 57A).
+pub const ETHERTYPE_SLOW: u16 = 0x8809;
 
 // Lengths of headers without options, and IP protocol numbers.
 pub(super) const ETHERNET_LEN: usize = 14;

@@ -89,8 +89,20 @@ fn feature_table_options_exist_in_help() {
 
 #[test]
 fn feature_table_metrics_exist_in_exporter_and_documentation() {
-    let families =
-        ["buffer", "configured", "device", "faults", "flows", "lcore", "lldp", "mod", "port", "routing", "watchdog"];
+    let families = [
+        "buffer",
+        "configured",
+        "device",
+        "faults",
+        "flows",
+        "lag",
+        "lcore",
+        "lldp",
+        "mod",
+        "port",
+        "routing",
+        "watchdog",
+    ];
     let exporter = families.map(|file| text(&format!("src/stats/collector/{file}.rs"))).concat();
     let documented = text("docs/metrics.md");
     for (row, metric) in named(2) {

@@ -132,6 +132,8 @@ ports:
 storm_control: {broadcast: 1kpps, multicast: off}
 loop_guard: alert
 lldp: {name: tor1, interval: 5s}
+lags: [{name: bond0, ports: [p3], lacp: passive, rate: slow, min_links: 1}]
+lag_hash: {seed: 7, symmetric: true}
 buffer: {headroom: {policy: shared-pool, size: 1MiB}, small_packets: 25%, port_reserve: {lossy: 1kB}, shared: 2MiB, queue_policy: {policy: abm, interval: 5ms, congested: 30kB}}
 classes: {4: {lossless: true, limit: 1MiB, max_rate: {rate: 50M, burst: 20kB}}, 0: {queue_limit: 1MiB, queue_reserve: 4kB}}
 maps: {tc_to_group: {4: 3, 7: 6}, tc_to_queue: {4: 3, 7: 6}, pfc_to_queue: {4: 3}, tc_to_dscp: {3: 26}, tc_to_pcp: {3: 3}, roce: {ack: 6, cnp: off}}
@@ -142,9 +144,9 @@ lcores: {count: 2, backlog_xoff: off}
 routing:
   interfaces:
     - {vlan: 9, mac: 02:00:00:00:00:09, addresses: [10.10.0.1/24, \"fd00:10::1/64\"]}
-    - {port: p3, addresses: [10.0.1.1/31, \"fe80::1/64\"]}
+    - {port: bond0, addresses: [10.0.1.1/31, \"fe80::1/64\"]}
   routes:
-    - {to: 0.0.0.0/0, via: [10.0.1.0, {gateway: \"fe80::2\", port: p3, weight: 2}]}
+    - {to: 0.0.0.0/0, via: [10.0.1.0, {gateway: \"fe80::2\", port: bond0, weight: 2}]}
     - {to: 10.9.0.0/16, drop: true}
   neighbours: [{vlan: 9, address: 10.10.0.2, mac: 02:00:00:00:00:01}]
   hash: {seed: 7, symmetric: true}

@@ -8,6 +8,7 @@ mod faults;
 mod features;
 mod garbage;
 mod idle;
+mod lags;
 mod lcores;
 mod lldp;
 mod maps;

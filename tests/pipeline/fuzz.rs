@@ -3,7 +3,7 @@
 //! Ten million frames by default; `HOLDFAST_FUZZ_FRAMES` and `HOLDFAST_FUZZ_SEED` choose other runs.
 
 use holdfast::dataplane::{DropReason, SwitchSpec};
-use holdfast::forward::VlanMode;
+use holdfast::forward::{LagSpec, LagState, VlanMode};
 use holdfast::mmu::HeadroomPolicy;
 use holdfast::pfc::{PfcMode, WatchdogAction, WatchdogSpec};
 use holdfast::qos::wred::XorShift;
@@ -92,7 +92,20 @@ fn eventful(policy: HeadroomPolicy) -> SwitchSpec {
     spec.ports[1].vlan = VlanMode::Trunk { tagged: (1..100).collect(), native: None };
     spec.ports[2].vlan = VlanMode::Trunk { tagged: vec![2], native: Some(1) };
     make_eventful(&mut spec, policy);
+    let group = LagSpec { name: String::new(), ports: bonded(), min_links: 1, is_negotiated: false };
+    spec.lags.groups.push(group);
     spec
+}
+
+/// Members of a link aggregation group.
+fn bonded() -> PortSet {
+    [3, 4].into_iter().collect()
+}
+
+/// Any state of the members.
+fn any_state(rng: &mut XorShift) -> LagState {
+    let mut any = || PortSet::from_bits(rng.roll().into()) & bonded();
+    LagState { collecting: any(), distributing: any(), closed: any() }
 }
 
 /// Gives a switch of six ports settings that cause as many different events as possible.
@@ -162,6 +175,8 @@ fn fuzz(policy: HeadroomPolicy, frames: u64, seed: u32) -> Bed {
             4 => bed.switch.clear_watermarks(),
             5 => bed.switch.set_blocked(PortSet::only(port)),
             6 => bed.switch.set_blocked(PortSet::EMPTY),
+            7 => bed.switch.set_lags(any_state(&mut rng)),
+            8 => bed.switch.set_lags(LagState { collecting: bonded(), distributing: bonded(), closed: PortSet::EMPTY }),
             _ => {}
         }
         bed.run(u64::from(rng.roll() % 8) * 1000);
@@ -169,6 +184,7 @@ fn fuzz(policy: HeadroomPolicy, frames: u64, seed: u32) -> Bed {
             marked_ipv6 += bed.data(port).iter().filter(|frame| is_marked_ipv6(frame)).count();
         }
     }
+    bed.switch.set_lags(LagState { collecting: bonded(), distributing: bonded(), closed: PortSet::EMPTY });
     settle(&mut bed);
     check_conservation(&bed, injected);
     assert!(frames < 400_000 || marked_ipv6 > 0, "no IPv6 frame was marked");

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::{LCORES, TX_QUEUES};
 use holdfast::dataplane::handoff::exception::{ExceptionLink, exception_channel};
 use holdfast::dataplane::{Counters, DropReason, LiveConfig, Pipeline, PortSpec, QueueSpec, SwitchSpec};
-use holdfast::forward::FdbSpec;
+use holdfast::forward::{FdbSpec, LagState, LagsSpec};
 use holdfast::io::memory::{MemPacket, MemPorts};
 use holdfast::mmu::{BufferPlan, GroupProfile, HeadroomPolicy, QueueLimit, Threshold};
 use holdfast::qos::{ClassMap, QueueDiscipline};
@@ -78,6 +78,7 @@ pub fn spec(ports: usize) -> SwitchSpec {
         classes: ClassMap::identity(),
         queues,
         fdb: FdbSpec { capacity: 4096, ageing: Nanos(300 * HZ), entries: vec![] },
+        lags: LagsSpec::default(),
         poll_gap: Nanos(1000),
         lcores: LCORES,
         floods_lossless: false,
@@ -133,6 +134,20 @@ impl Fleet {
 
     pub fn set_blocked(&mut self, blocked: PortSet) {
         self.parts.iter_mut().for_each(|part| part.set_blocked(blocked));
+    }
+
+    pub fn set_lags(&mut self, state: LagState) {
+        self.parts.iter_mut().for_each(|part| part.set_lags(state));
+    }
+
+    /// Notes the frames that `members` hold.
+    pub fn note_members(&mut self, members: PortSet) {
+        assert!(self.parts.iter_mut().all(|part| part.note_members(members)), "no frame is between lcores");
+    }
+
+    /// Members at which noted frames wait.
+    pub fn undrained_members(&mut self) -> PortSet {
+        self.parts.iter_mut().fold(PortSet::EMPTY, |all, part| all | part.undrained_members())
     }
 
     /// Shuts down until no frame is in transit between lcores. Returns whether every XON has left.

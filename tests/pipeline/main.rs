@@ -6,6 +6,7 @@ mod buffer;
 mod forwarding;
 mod fuzz;
 mod harness;
+mod lag;
 mod link;
 mod live_config;
 mod pfc;

@@ -12,6 +12,8 @@ mod fuzz;
 #[path = "../pipeline/harness.rs"]
 mod harness;
 mod joint;
+#[path = "../pipeline/lag.rs"]
+mod lag;
 #[path = "../pipeline/link.rs"]
 mod link;
 #[path = "../pipeline/live_config.rs"]

@@ -11,6 +11,8 @@ mod forwarding;
 mod fuzz;
 #[path = "../pipeline/harness.rs"]
 mod harness;
+#[path = "../pipeline/lag.rs"]
+mod lag;
 mod lcores;
 #[path = "../pipeline/link.rs"]
 mod link;

@@ -2,6 +2,7 @@
 //! QEMU and of Linux.
 
 use std::collections::BTreeMap;
+use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -27,6 +28,7 @@ pub struct Guest {
     qemu: Process,
     agent: Agent,
     console: PathBuf,
+    monitor: PathBuf,
 }
 
 /// A guest that starts.
@@ -40,9 +42,15 @@ impl Starting {
     /// Starts guest `number`, from 1, whose network card connects to the socket `vm<number>` in `directory`.
     #[track_caller]
     pub fn new(image: &Image, number: usize, directory: &Path) -> Self {
+        Self::with_cards(image, number, directory, &[format!("vm{number}")])
+    }
+
+    /// Starts a guest with a network card for each of the `sockets` in `directory`.
+    #[track_caller]
+    pub fn with_cards(image: &Image, number: usize, directory: &Path, sockets: &[String]) -> Self {
         // The switch must forward what the guests send, also where two CPUs are all that there is.
         let mut command = mortal("nice");
-        command.args(["-n", "3", "qemu-system-x86_64"]).args(arguments(image, number, directory));
+        command.args(["-n", "3", "qemu-system-x86_64"]).args(arguments(image, number, directory, sockets));
         Self { number, qemu: Process::spawn(command), directory: directory.to_owned() }
     }
 
@@ -57,7 +65,8 @@ impl Starting {
         let console = self.directory.join(format!("console{}", self.number));
         let agent = Agent::connect(stream, PATIENCE);
         let agent = agent.unwrap_or_else(|error| panic!("{error}: {} {}", self.qemu.stderr(), last_lines(&console)));
-        Guest { number: self.number, qemu: self.qemu, agent, console }
+        let monitor = self.directory.join(format!("monitor{}", self.number));
+        Guest { number: self.number, qemu: self.qemu, agent, console, monitor }
     }
 }
 
@@ -65,6 +74,25 @@ impl Guest {
     /// Returns the guest's IPv4 address.
     pub fn ipv4(&self) -> String {
         format!("10.48.0.{}", self.number)
+    }
+
+    /// Takes the cable of network card `card` out, or puts it in again.
+    #[track_caller]
+    pub fn set_link(&mut self, card: usize, state: &str) {
+        let mut monitor = UnixStream::connect(&self.monitor).expect("QEMU's monitor");
+        monitor.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+        let mut said = String::new();
+        let mut read_prompt = |monitor: &mut UnixStream| {
+            let mut byte = [0];
+            while !said.ends_with("(qemu) ") {
+                monitor.read_exact(&mut byte).expect("the prompt of the monitor");
+                said.push(byte[0].into());
+            }
+            said.clear();
+        };
+        read_prompt(&mut monitor);
+        writeln!(monitor, "set_link n{card} {state}").expect("an order to the monitor");
+        read_prompt(&mut monitor);
     }
 
     /// Runs a shell script that must succeed. Returns its output.
@@ -149,11 +177,10 @@ fn last_lines(path: &Path) -> String {
 }
 
 /// Arguments of QEMU. The switch maps the guest's memory, so that it must be shared.
-fn arguments(image: &Image, number: usize, directory: &Path) -> Vec<String> {
+fn arguments(image: &Image, number: usize, directory: &Path, sockets: &[String]) -> Vec<String> {
     let at = |name: &str| directory.join(format!("{name}{number}")).display().to_string();
     // KVM that opens may still hang a guest (nested virtualisation), so that it is used on request only.
     let accelerator = std::env::var("HOLDFAST_GUEST_ACCEL").unwrap_or_else(|_| "tcg".to_owned());
-    let card = format!("virtio-net-pci,netdev=n0,mq=on,vectors=0,romfile=,mac=02:00:00:00:00:0{number},{PLAIN}");
     let pairs = [
         ("-machine", format!("pc,accel={accelerator}")),
         ("-cpu", "max".to_owned()),
@@ -168,10 +195,19 @@ fn arguments(image: &Image, number: usize, directory: &Path) -> Vec<String> {
         ("-device", "virtio-serial-pci".to_owned()),
         ("-device", "virtserialport,chardev=agent".to_owned()),
         ("-chardev", format!("socket,id=agent,path={},server=on,wait=off", at("agent"))),
-        ("-chardev", format!("socket,id=c0,path={},reconnect=1", at("vm"))),
-        ("-netdev", "vhost-user,id=n0,chardev=c0,queues=8".to_owned()),
-        ("-device", card),
+        ("-monitor", format!("unix:{},server=on,wait=off", at("monitor"))),
     ];
+    let card = |(index, socket): (usize, &String)| {
+        let socket = directory.join(socket);
+        // LACP of a bond wants to know the speed.
+        let options = format!("mq=on,vectors=0,romfile=,mac=02:00:00:00:0{index}:0{number},speed=10000,duplex=full");
+        [
+            ("-chardev", format!("socket,id=c{index},path={},reconnect=1", socket.display())),
+            ("-netdev", format!("vhost-user,id=n{index},chardev=c{index},queues=8")),
+            ("-device", format!("virtio-net-pci,netdev=n{index},{options},{PLAIN}")),
+        ]
+    };
+    let pairs = pairs.into_iter().chain(sockets.iter().enumerate().flat_map(card));
     let alone = ["-nodefaults", "-no-user-config", "-no-reboot"].map(str::to_owned);
-    alone.into_iter().chain(pairs.into_iter().flat_map(|(name, value)| [name.to_owned(), value])).collect()
+    alone.into_iter().chain(pairs.flat_map(|(name, value)| [name.to_owned(), value])).collect()
 }

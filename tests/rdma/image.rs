@@ -13,7 +13,7 @@ pub const RXE_NAME: &str = "/etc/libibverbs.d/rxe.driver";
 
 pub const PROGRAMS: [&str; 7] = ["ib_send_bw", "ib_write_bw", "rdma", "iperf3", "ip", "tc", "ethtool"];
 
-const MODULES: [&str; 9] = [
+const MODULES: [&str; 10] = [
     "virtio_pci",
     "virtio_console",
     "virtio_net",
@@ -23,6 +23,7 @@ const MODULES: [&str; 9] = [
     "sch_ingress",
     "cls_u32",
     "act_skbedit",
+    "bonding",
 ];
 
 /// The files that a guest starts from.

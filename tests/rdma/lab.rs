@@ -31,7 +31,7 @@ pub struct Lab {
 }
 
 /// A running switch.
-struct Switch {
+pub struct Switch {
     process: Process,
     metrics: SocketAddr,
 }
@@ -82,8 +82,16 @@ impl Lab {
     /// Returns the metrics of the switch.
     #[track_caller]
     pub fn metrics(&mut self) -> Exposition {
-        assert!(self.switch.process.is_running(), "the switch ended: {}", self.switch.process.stderr());
-        let mut stream = TcpStream::connect(self.switch.metrics).expect("a switch that listens");
+        self.switch.metrics()
+    }
+}
+
+impl Switch {
+    /// Returns its metrics.
+    #[track_caller]
+    pub fn metrics(&mut self) -> Exposition {
+        assert!(self.process.is_running(), "the switch ended: {}", self.process.stderr());
+        let mut stream = TcpStream::connect(self.metrics).expect("a switch that listens");
         stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
         write!(stream, "GET /metrics HTTP/1.1\r\nHost: holdfast\r\nConnection: close\r\n\r\n").expect("a request");
         let mut answer = String::new();
@@ -92,13 +100,17 @@ impl Lab {
         assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
         Exposition::parse(body)
     }
-}
 
-impl Switch {
     #[track_caller]
     fn start(pfc: Pfc, directory: &Path, more: &str) -> Self {
+        Self::with(&(configuration(pfc, directory) + more), directory)
+    }
+
+    /// Starts a switch by this configuration, which it finds in `directory`.
+    #[track_caller]
+    pub fn with(configuration: &str, directory: &Path) -> Self {
         let file = directory.join("switch.yaml");
-        std::fs::write(&file, configuration(pfc, directory) + more).expect("a configuration written");
+        std::fs::write(&file, configuration).expect("a configuration written");
         let mut command = mortal(env!("CARGO_BIN_EXE_holdfast"));
         command.arg("run").arg(&file).args(["--metrics", "127.0.0.1:0"]);
         let mut process = Process::spawn(command);

@@ -11,6 +11,7 @@
 
 #[path = "../guests/agent.rs"]
 mod agent;
+mod bond;
 #[path = "../guests/boot.rs"]
 mod boot;
 mod by_order;

@@ -20,6 +20,7 @@ mod hosts_talk;
 mod interface;
 mod iperf;
 mod jumbo;
+mod lag;
 mod leaf_spine;
 mod linux;
 mod lldp;

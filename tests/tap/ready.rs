@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use crate::program::is_root;
 
 /// Programs that the tests run, and their Debian packages.
-const PROGRAMS: [(&str, &str); 10] = [
+const PROGRAMS: [(&str, &str); 11] = [
     ("ip", "iproute2"),
     ("ping", "iputils-ping"),
     ("iperf3", "iperf3"),
@@ -16,6 +16,7 @@ const PROGRAMS: [(&str, &str); 10] = [
     ("ethtool", "ethtool"),
     ("lldpd", "lldpd"),
     ("lldptool", "lldpad"),
+    ("ovs-vswitchd", "openvswitch-switch"),
     ("nsenter", "util-linux"),
 ];
 

@@ -5,6 +5,7 @@ mod cells;
 mod faults;
 mod filter;
 mod flow_control;
+mod lags;
 mod lcores;
 mod lldp;
 mod pages;
@@ -96,6 +97,8 @@ enum What {
     Ecn,
     /// The forwarding database
     Fdb,
+    /// Link aggregation groups: members, partners, and why members are not active
+    Lags,
     /// LLDP: neighbours, and settings of theirs that differ, with commands
     Lldp,
     /// Faults by order: state, frames hit
@@ -242,6 +245,7 @@ fn render(what: What, json: bool, looks: &Looks<'_>) -> String {
         What::Drops => flow_control::drops(looks),
         What::Ecn => flow_control::ecn(looks),
         What::Fdb => ports::fdb(looks),
+        What::Lags => lags::lags(looks),
         What::Lldp => lldp::lldp(looks),
         What::Faults => faults::faults(looks),
         What::Interfaces => routing::interfaces(looks),

@@ -7,6 +7,7 @@ pub(super) mod device;
 pub(crate) mod faults;
 pub(crate) mod hosts;
 pub(super) mod idle;
+pub(super) mod lags;
 pub(super) mod lcores;
 pub(super) mod lldp;
 pub(super) mod maps;

@@ -83,6 +83,8 @@ pub struct Port<'a> {
     pub backlog: Backlog,
     /// Whether the port speaks LLDP, if it is written.
     pub lldp: Option<bool>,
+    /// The name of its link aggregation group, and the index of its first port.
+    pub lag: Option<(String, usize)>,
 }
 
 /// The terms of the headroom formula that all ports have in common.
@@ -219,6 +221,7 @@ fn read_port<'a>(
         lcore: context.lcores.of_port(index, fields.get("lcore")),
         backlog: fields.get("backlog_mark").map_or(Backlog::Default, |item| read_backlog(&item)),
         lldp,
+        lag: None,
         item,
     };
     let written = fields.get("mtu");

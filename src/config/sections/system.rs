@@ -101,11 +101,17 @@ fn read_static(fields: &Fields<'_>, ports: &[Port<'_>]) -> Option<StaticEntry> {
     Some(StaticEntry { vlan, mac, port: u8::try_from(port).ok()? })
 }
 
-/// Index of the port that `item` names.
+/// Index of the port that `item` names; of the first member if it names a link aggregation group.
 pub fn port_by_name(item: &Item<'_>, ports: &[Port<'_>]) -> Option<usize> {
     let name = item.shown();
-    let known: Vec<&str> = ports.iter().map(|port| port.name.as_str()).collect();
-    let index = known.iter().position(|known| *known == name);
+    let names = |port: &Port<'_>| port.lag.as_ref().map_or(port.name.clone(), |(group, _)| group.clone());
+    let mut groups: Vec<String> = ports.iter().map(names).collect();
+    let index = groups.iter().position(|known| *known == name);
+    if let Some((group, _)) = ports.iter().find(|port| port.name == name).and_then(|port| port.lag.as_ref()) {
+        return item.refuse(format!("port `{name}` is a member of `{group}`; write `{group}`"));
+    }
+    groups.dedup();
+    let known: Vec<&str> = groups.iter().map(String::as_str).collect();
     index.or_else(|| item.refuse(format!("there is no port `{name}`; {}", names::suggest(&name, &known))))
 }
 

@@ -181,7 +181,11 @@ impl Kernel {
             | PuntCause::Bfd
             | PuntCause::Lldp
             | PuntCause::Local => true,
-            PuntCause::Resolve | PuntCause::TimeExceeded | PuntCause::Unreachable | PuntCause::TooBig => false,
+            PuntCause::Lacp
+            | PuntCause::Resolve
+            | PuntCause::TimeExceeded
+            | PuntCause::Unreachable
+            | PuntCause::TooBig => false,
         };
         let Some(index) = self.links.iter().position(|link| link.vlan == punted.vlan).filter(|_| is_for_linux) else {
             return;

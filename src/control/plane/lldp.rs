@@ -33,6 +33,11 @@ pub(super) struct LldpThread {
     up: PortSet,
     board: Arc<Board>,
     guard: Guard,
+    /// Statements of the ports without the state of their groups, and the identifier of the group of each port.
+    stated: Vec<Option<Stated>>,
+    groups: Vec<Option<u32>>,
+    /// Members of groups that are active, as the agent states it.
+    aggregated: PortSet,
     ticked: Nanos,
     published: Nanos,
     has_stopped: bool,
@@ -62,10 +67,33 @@ fn system(config: &Config) -> System {
     System { name, description: format!("Holdfast {}", env!("HOLDFAST_VERSION")), management }
 }
 
+/// Identifiers of groups in LLDP begin here, behind those of ports.
+const FIRST_GROUP: u32 = 1000;
+
+/// The identifier of the group of each port.
+fn groups(config: &Config) -> Vec<Option<u32>> {
+    let groups = &config.switch.lags.groups;
+    let group_of = |port| groups.iter().position(|group| group.ports.contains(port));
+    let ports = 0..config.switch.ports.len();
+    ports.map(|port| group_of(port).map(|group| FIRST_GROUP + group as u32)).collect()
+}
+
 /// The name of the machine.
 fn host_name() -> String {
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     if name.trim().is_empty() { NO_NAME.to_owned() } else { name.trim().to_owned() }
+}
+
+/// The statements of ports in `groups`, of which the members `aggregated` are active.
+fn with_groups(stated: &[Option<Stated>], groups: &[Option<u32>], aggregated: PortSet) -> Vec<Option<Stated>> {
+    let mut all = stated.to_vec();
+    for (port, stated) in all.iter_mut().enumerate() {
+        let (Some(stated), Some(group)) = (stated, groups[port]) else { continue };
+        let is_enabled = aggregated.contains(port);
+        let id = if is_enabled { group } else { 0 };
+        stated.pdu.dot1.aggregation = Some(Aggregation { is_capable: true, is_enabled, port: id });
+    }
+    all
 }
 
 fn ports(stated: &[Option<Stated>]) -> PortSet {
@@ -76,7 +104,8 @@ impl LldpThread {
     /// Creates the agent of `config`. All links are down.
     pub fn new(config: &Config) -> Self {
         let Settings { stated, timing, blocks_loops } = settings(config);
-        let (ports, agent) = (ports(&stated), Agent::new(stated, timing));
+        let (ports, groups) = (ports(&stated), groups(config));
+        let agent = Agent::new(with_groups(&stated, &groups, PortSet::EMPTY), timing);
         let board = Arc::new(Board::default());
         board.publish(agent.view(Nanos(1)), Vec::new());
         let guard = Guard::new(config, blocks_loops);
@@ -86,6 +115,9 @@ impl LldpThread {
             up: PortSet::EMPTY,
             board,
             guard,
+            stated,
+            groups,
+            aggregated: PortSet::EMPTY,
             ticked: Nanos(0),
             published: Nanos(0),
             has_stopped: false,
@@ -110,6 +142,19 @@ impl LldpThread {
         self.up = up;
     }
 
+    /// Takes the active members of link aggregation groups, which the ports state.
+    pub fn set_aggregated(&mut self, aggregated: PortSet, now: Nanos) {
+        if self.aggregated != aggregated && !self.has_stopped {
+            self.aggregated = aggregated;
+            self.agent.configure(self.stated_now(), now);
+        }
+    }
+
+    /// The statements of the ports with the present state of their groups.
+    fn stated_now(&self) -> Vec<Option<Stated>> {
+        with_groups(&self.stated, &self.groups, self.aggregated)
+    }
+
     /// Takes a punted frame. Returns false if it is not for the agent.
     pub fn take(&mut self, frame: &PuntFrame, now: Nanos) -> bool {
         let is_ours = frame.cause == PuntCause::Lldp && self.ports.contains(frame.port.into());
@@ -127,7 +172,8 @@ impl LldpThread {
                 self.guard.set_blocks(blocks_loops);
                 self.ports = ports(&stated);
                 self.agent.set_timing(timing);
-                self.agent.configure(stated, now);
+                self.stated = stated;
+                self.agent.configure(self.stated_now(), now);
             }
             self.agent.tick(now);
         }

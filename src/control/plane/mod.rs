@@ -1,14 +1,17 @@
-//! The thread of the control plane: it takes punted frames from the lcores, and sends the frames of the router and of
-//! LLDP by them.
+//! The thread of the control plane: it takes punted frames from the lcores, and sends the frames of the router, of LLDP
+//! and of LACP by them.
 
 mod guard;
+mod lacp;
 mod lldp;
+mod openings;
 mod routing;
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use self::lacp::LacpThread;
 use self::lldp::LldpThread;
 pub(super) use self::lldp::settings as lldp_settings;
 use self::routing::{Routing, TablesEnd};
@@ -17,9 +20,11 @@ use crate::config::Config;
 use crate::dataplane::handoff::exception::{ExceptionLink, ExceptionPort, exception_channel};
 use crate::dataplane::spec::SwitchSpec;
 use crate::dataplane::{Counters, LcoreControl};
+use crate::forward::LagsSpec;
 use crate::lldp::Board;
 use crate::route::{InjectTo, PuntFrame};
 use crate::router::handle::RouterHandle;
+use crate::sets::PortSet;
 use crate::stats::Current;
 use crate::sync::{AtomicBool, Ordering};
 use crate::units::Nanos;
@@ -49,6 +54,8 @@ pub(super) struct Prepared {
     lcores: Lcores,
     routing: Option<Routing>,
     lldp: LldpThread,
+    lacp: Option<LacpThread>,
+    lags: LagsSpec,
 }
 
 /// The shutdown of the thread.
@@ -82,7 +89,8 @@ pub(super) fn prepare(config: &Config, ports: &setup::Ports) -> Result<Option<(P
     };
     let ends = exceptions.into_iter().zip(tables).map(|(exceptions, tables)| LcoreEnd { exceptions, tables });
     let ends = ends.collect();
-    Ok(Some((Prepared { lcores, routing, lldp: LldpThread::new(config) }, ends)))
+    let (lldp, lacp) = (LldpThread::new(config), LacpThread::new(config));
+    Ok(Some((Prepared { lcores, routing, lldp, lacp, lags: config.switch.lags.clone() }, ends)))
 }
 
 impl Prepared {
@@ -96,21 +104,34 @@ impl Prepared {
         self.lldp.board()
     }
 
-    /// Starts the thread, which publishes its state for the observers of `current`.
+    /// The state of LACP; `None` if there are no link aggregation groups.
+    pub fn lacp(&self) -> Option<Arc<crate::lacp::Board>> {
+        self.lacp.as_ref().map(LacpThread::board)
+    }
+
+    /// Starts the thread, which publishes its state for the observers of `current`. The lcores write `counters`.
     ///
     /// # Errors
     /// If the system refuses a thread.
-    pub fn start(mut self, control: &Arc<LcoreControl>, current: &Current) -> std::io::Result<PlaneThread> {
+    pub fn start(
+        mut self,
+        control: &Arc<LcoreControl>,
+        counters: &Arc<Counters>,
+        current: &Current,
+    ) -> std::io::Result<PlaneThread> {
         let shutdown = Arc::new(Shutdown::default());
         if let Some(routing) = &mut self.routing {
             routing.observe(current);
         }
-        let Self { lcores, routing, lldp } = self;
+        let Self { lcores, routing, lldp, lacp, lags } = self;
         let worker = Worker {
             lcores,
             routing,
             lldp,
+            lacp,
+            lags,
             control: control.clone(),
+            counters: counters.clone(),
             shutdown: shutdown.clone(),
             start: Instant::now(),
         };
@@ -193,7 +214,10 @@ struct Worker {
     lcores: Lcores,
     routing: Option<Routing>,
     lldp: LldpThread,
+    lacp: Option<LacpThread>,
+    lags: LagsSpec,
     control: Arc<LcoreControl>,
+    counters: Arc<Counters>,
     shutdown: Arc<Shutdown>,
     start: Instant,
 }
@@ -203,7 +227,7 @@ impl Worker {
         while !self.shutdown.stop.load(Ordering::Relaxed) {
             let moved = self.look();
             match &self.routing {
-                _ if moved > 0 => std::thread::sleep(BUSY),
+                _ if moved > 0 || self.lacp.as_ref().is_some_and(LacpThread::is_opening) => std::thread::sleep(BUSY),
                 Some(routing) => routing.wait(IDLE_ROUTER),
                 None => std::thread::park_timeout(IDLE),
             }
@@ -215,6 +239,17 @@ impl Worker {
         Nanos(1 + self.start.elapsed().as_nanos().min(u128::from(u64::MAX) - 1) as u64)
     }
 
+    /// Passes the links to LACP, or has it leave its groups. Returns the active members.
+    fn follow_members(&mut self, up: PortSet, is_last: bool, now: Nanos) -> PortSet {
+        let Some(lacp) = &mut self.lacp else { return PortSet::EMPTY };
+        lacp.set_links(&self.control, up, now);
+        if is_last {
+            lacp.stop(now);
+        }
+        self.lldp.set_aggregated(lacp.active(), now);
+        lacp.active()
+    }
+
     /// Looks at everything once. Returns the number of frames and requests.
     fn look(&mut self) -> usize {
         let (now, up) = (self.now(), self.control.links());
@@ -223,10 +258,13 @@ impl Worker {
         if is_last {
             self.lldp.stop(now);
         }
-        let mut moved = self.routing.as_mut().map_or(0, |routing| routing.begin(up, now));
-        let Self { lcores, routing, lldp, .. } = self;
+        let active = self.follow_members(up, is_last, now);
+        // A group is one port to the router.
+        let bridge_ports = self.lags.bridge_ports_up(up, active);
+        let mut moved = self.routing.as_mut().map_or(0, |routing| routing.begin(bridge_ports, now));
+        let Self { lcores, routing, lldp, lacp, .. } = self;
         moved += lcores.punted(|frame| {
-            let is_taken = lldp.take(frame, now);
+            let is_taken = lldp.take(frame, now) || lacp.as_mut().is_some_and(|lacp| lacp.take(frame, now));
             if let Some(routing) = routing.as_mut().filter(|_| !is_taken) {
                 routing.take(frame, now);
             }
@@ -237,6 +275,10 @@ impl Worker {
         lldp.tick(now);
         self.control.set_blocked(lldp.blocked());
         moved += lldp.send(lcores);
+        if let Some(lacp) = lacp {
+            lacp.tick(&self.control, &self.counters, now);
+            moved += lacp.send(lcores);
+        }
         self.shutdown.is_announced.store(is_last, Ordering::Relaxed);
         moved
     }

@@ -72,11 +72,14 @@ impl Routing {
             Attachment::Port(port) => Some(usize::from(port)),
             Attachment::Vlan => None,
         });
+        let lags = &config.switch.lags;
+        let members = |port: usize| lags.group_of(port).map_or(PortSet::only(port), |group| group.ports);
+        let routed = ports.fold(PortSet::EMPTY, |all, port| all | members(port));
         let now = Instant::now();
         let routing = Self {
             router,
             kernel,
-            routed: ports.collect(),
+            routed,
             tables,
             handle,
             requests,

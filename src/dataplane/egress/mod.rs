@@ -8,6 +8,7 @@ mod chosen;
 pub(crate) mod congestion;
 pub(crate) mod enqueue;
 pub(crate) mod joint;
+pub(crate) mod lag_drain;
 pub(crate) mod links;
 #[cfg(test)]
 mod max_rate_tests;
@@ -51,6 +52,8 @@ pub(crate) struct Egress<P> {
     pub slab: Slab<P>,
     /// All ports whose queues hold frames, and perhaps some whose queues have just become empty.
     pub waiting: PortSet,
+    /// Ports that keep their frames: members of link aggregation groups that take flows over.
+    pub closed: PortSet,
     /// Random numbers for WRED and ECN marks.
     pub rng: XorShift,
     /// The burst that is being sent, and the descriptor of each of its frames: empty except during a transmission.
@@ -70,6 +73,7 @@ impl<P> Egress<P> {
         Self {
             slab: Slab::new(spec.buffer.total.0 as usize, spec.ports.len() * CLASSES),
             waiting: PortSet::EMPTY,
+            closed: PortSet::EMPTY,
             rng: XorShift::new(seed),
             posted: Burst::new(),
             charges: Descs::new(),

@@ -26,7 +26,7 @@ impl<P: Packet> Pipeline<P> {
             self.watch_all(now);
         }
         let (mut moved, mut more) = (0, PortSet::EMPTY);
-        for port in self.egress.waiting.iter() {
+        for port in (self.egress.waiting - self.egress.closed).iter() {
             if !self.ports[port].discarding.is_empty() {
                 self.run_discards(io, port, DISCARDED);
             }

@@ -111,7 +111,7 @@ impl<P: Packet> Pipeline<P> {
     /// admitted and charged on its own.
     #[cold]
     fn send_copies<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, packet: P, meta: &Meta) {
-        let mut egresses = self.forwarder.flooded_to(port, meta, self.links.up);
+        let mut egresses = self.forwarder.flooded_to(self.lags.bridge_port(port), meta, self.lags.up);
         if self.router.is_some() && egresses.contains(ROUTER_PORT) {
             let (punter, from) = self.punting(port);
             let punted = punter.flooded(from, packet.bytes(), meta);
@@ -122,6 +122,9 @@ impl<P: Packet> Pipeline<P> {
                     Err(reason) => self.drop_frame(io, packet, port, meta.class(), reason),
                 };
             }
+        }
+        if !(egresses & self.lags.heads).is_empty() {
+            egresses = egresses.iter().filter_map(|egress| self.lags.member(egress, &packet, meta)).collect();
         }
         let Some(last) = egresses.highest() else { unreachable!("a flood leaves by some port") };
         for egress in (egresses - PortSet::only(last)).iter() {
@@ -145,9 +148,9 @@ impl<P: Packet> Pipeline<P> {
 
     /// The path of frames of ingress `port` to the control plane.
     fn punting(&mut self, port: usize) -> (&mut Punter, RouteContext<'_>) {
-        let Self { punter, forwarder, links, telemetry, lcore, now, .. } = self;
+        let Self { punter, forwarder, lags, telemetry, lcore, now, .. } = self;
         let counters = &telemetry.counters.lcores[*lcore];
-        (punter, RouteContext { port, up: links.up, forwarder, counters, now: *now })
+        (punter, RouteContext { port, up: lags.up, forwarder, counters, now: *now })
     }
 
     /// Rewrites and sends a frame of ingress `port` by `egress`.

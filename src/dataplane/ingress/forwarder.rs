@@ -90,7 +90,11 @@ fn own_stations(spec: &SwitchSpec) -> Box<[Station]> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct IngressContext<'a> {
     pub port: usize,
-    /// Ports that have a link.
+    /// The port that stands for it in bridging: the head of its link aggregation group, or itself.
+    pub bridge_port: usize,
+    /// Whether the port takes frames: it is no idle member of a group.
+    pub collects: bool,
+    /// Ports that frames can be forwarded to ([`super::lags::Lags::up`]).
     pub up: PortSet,
     /// Counters of this lcore.
     pub counters: &'a LcoreCounters,
@@ -164,7 +168,7 @@ impl Forwarder {
         links.into_iter().map(forwarder).collect()
     }
 
-    /// Begins the look-ups of a burst of `frames` from `port`; `None` while the flow cache is bypassed.
+    /// Begins the look-ups of a burst of `frames` from bridge port `port`; `None` while the flow cache is bypassed.
     #[inline]
     pub fn begin(&mut self, port: usize, frames: usize) -> Option<CacheLookup> {
         self.cache.begin(port, frames, &self.fdb)
@@ -324,12 +328,12 @@ impl Forwarder {
     /// of its VLAN: the short path of [`Forwarder::decide`].
     #[inline(always)]
     pub(super) fn known_egress(&self, from: IngressContext<'_>, meta: &Meta) -> Option<usize> {
-        let others = from.up - PortSet::only(from.port);
-        let (is_up, allowed) = (from.up.contains(from.port), self.vlans.members(meta.vlan()) & others);
+        let others = from.up - PortSet::only(from.bridge_port);
+        let (is_up, allowed) = (from.up.contains(from.bridge_port), self.vlans.members(meta.vlan()) & others);
         // No entry exists for a group address or for VLAN 0.
         let egress = self.fdb.lookup(meta.stations.dst())?;
         let is_known = is_up & allowed.contains(egress)
-            && self.fdb.is_known(meta.stations.src(), self.fdb.just_seen(from.port))
+            && self.fdb.is_known(meta.stations.src(), self.fdb.just_seen(from.bridge_port))
             && !self.own.contains(&meta.stations.src());
         is_known.then_some(egress)
     }
@@ -342,22 +346,26 @@ impl Forwarder {
         if src.is_group() || src.is_zero() {
             return Forwarding::Drop(DropReason::SourceInvalid);
         }
-        // IEEE 802.1AB, in substance: LLDP belongs to a link and to no VLAN. It is neither filtered nor learned from.
-        if dst == MacAddr::LLDP {
+        // IEEE 802.1AB and 802.3 annex 57A, in substance: LLDP and slow protocols, such as LACP, belong to a link and
+        // to no VLAN. They are neither filtered nor learned from.
+        if dst == MacAddr::LLDP || dst == MacAddr::SLOW_PROTOCOLS {
             return Forwarding::Link;
         }
         // IEEE 802.1Q clause 8.6.2: ingress filtering, always enabled here.
         if vlan == 0 {
-            let is_blocked = self.blocked.contains(from.port);
-            return Forwarding::Drop(if is_blocked { DropReason::LoopBlocked } else { DropReason::VlanNotAllowed });
+            return Forwarding::Drop(match () {
+                () if self.blocked.contains(from.port) => DropReason::LoopBlocked,
+                () if !from.collects => DropReason::LagInactive,
+                () => DropReason::VlanNotAllowed,
+            });
         }
         if self.own.contains(&meta.stations.src()) {
             return Forwarding::Drop(DropReason::OwnSource);
         }
         // A port that went down may still have frames in its ring. Their sources are not learned, because they are
         // unreachable.
-        if from.up.contains(from.port) {
-            match self.learn(meta.stations.src(), from.port) {
+        if from.up.contains(from.bridge_port) {
+            match self.learn(meta.stations.src(), from.bridge_port) {
                 Learned::Known | Learned::Refreshed => {}
                 Learned::New => from.counters.fdb_learned.add(1),
                 Learned::Full => from.counters.fdb_full.add(1),
@@ -373,7 +381,7 @@ impl Forwarder {
             return self.flood(from, meta, kind);
         }
         match self.fdb.lookup(meta.stations.dst()) {
-            Some(egress) if egress == from.port => Forwarding::Drop(DropReason::SamePort),
+            Some(egress) if egress == from.bridge_port => Forwarding::Drop(DropReason::SamePort),
             Some(egress) if !from.up.contains(egress) => Forwarding::Drop(DropReason::EgressDown),
             // A static entry may name a port outside of the frame's VLAN.
             Some(egress) if !self.vlans.members(vlan).contains(egress) => {
@@ -399,14 +407,14 @@ impl Forwarder {
                 FloodKind::Broadcast | FloodKind::Multicast => DropReason::LosslessGroup,
             });
         }
-        if self.flooded_to(from.port, meta, from.up).is_empty() {
+        if self.flooded_to(from.bridge_port, meta, from.up).is_empty() {
             return Forwarding::Drop(DropReason::NoMember);
         }
         self.storm.refuse(from.port, kind, from.now).map_or(Forwarding::Flood, Forwarding::Drop)
     }
 
-    /// The ports to which a frame from `port` is flooded: those of its VLAN that are `up`, except `port`. The router
-    /// gets frames to groups, but none to unknown stations, because its own stations are known.
+    /// The ports to which a frame from bridge port `port` is flooded: those of its VLAN in `up`, except `port`. The
+    /// router gets frames to groups, but none to unknown stations, because its own stations are known.
     pub fn flooded_to(&self, port: usize, meta: &Meta, up: PortSet) -> PortSet {
         let router = if meta.stations.dst().mac().is_group() { PortSet::EMPTY } else { self.router };
         self.vlans.members(meta.vlan()) & (up - PortSet::only(port) - router)

@@ -5,7 +5,7 @@ use crate::dataplane::frame::meta::Meta;
 use crate::dataplane::ingress::port_classifier::Classification;
 use crate::dataplane::pipeline::Pipeline;
 use crate::forward::fdb::{Station, StationPair};
-use crate::io::{Packet, Ports};
+use crate::io::{Burst, Packet, Ports};
 use crate::route::punt::INJECT_CLASSES;
 use crate::route::{InjectFrame, InjectTo};
 use crate::sets::{BURST, PortSet};
@@ -36,20 +36,26 @@ impl<P: Packet> Pipeline<P> {
         let dst: [u8; 6] = frame.bytes.first_chunk().copied().unwrap_or_default();
         let dst = crate::wire::MacAddr(dst);
         let egresses = match frame.to {
-            InjectTo::Port(port) | InjectTo::Link(port) => PortSet::only(usize::from(port)),
+            InjectTo::Link(port) => PortSet::only(port.into()) & self.links.up,
+            InjectTo::Port(port) => self.members_of(PortSet::only(port.into())),
             InjectTo::Vlan(vlan) => {
                 let members = self.forwarder.vlans.members(vlan);
                 let known = self.forwarder.fdb.lookup(Station::new(vlan, dst.to_number()));
-                known.map_or(members, |port| members & PortSet::only(port))
+                self.members_of(known.map_or(members, |port| members & PortSet::only(port)))
             }
         };
-        let egresses = egresses & (self.links.up & self.all_ports());
+        let egresses = egresses & self.all_ports();
         if egresses.is_empty() {
             self.telemetry.counters.lcores[self.lcore].inject_drops.add(1);
         }
         for egress in egresses.iter() {
             self.inject_at(io, egress, frame, dst);
         }
+    }
+
+    /// The ports by which frames of the switch itself leave to the bridge ports `ports`.
+    fn members_of(&self, ports: PortSet) -> PortSet {
+        (ports & self.lags.up).iter().filter_map(|port| self.lags.first_member(port)).collect()
     }
 
     /// Enqueues a frame at `egress`. It is charged to the port itself, or to a port of this lcore if another owns it.
@@ -67,6 +73,9 @@ impl<P: Packet> Pipeline<P> {
         };
         counters.injected_frames.add(1);
         let len = frame.bytes.len().min(usize::from(u16::MAX)) as u16;
+        if self.egress.closed.contains(egress) && matches!(frame.to, InjectTo::Link(_)) {
+            return self.inject_past_queues(io, egress, packet);
+        }
         let Classification { desc, class_bits, .. } = self.inject_class(account);
         let desc = FrameDesc::new(len, self.buffer.cell.cells_of(len), account as u8, 0, 0).with(desc);
         let desc = desc.reshaped(len, desc.cells(), crate::wire::Usual::L3_OFFSET);
@@ -76,6 +85,18 @@ impl<P: Packet> Pipeline<P> {
             InjectTo::Link(_) => self.send(io, account, egress, packet, &meta),
             InjectTo::Port(_) | InjectTo::Vlan(_) => self.send_copy(io, account, egress, packet, meta),
         }
+    }
+
+    /// Sends a frame of the link of a closed member: LACP must not wait for the end of its opening.
+    #[cold]
+    fn inject_past_queues<I: Ports<Pkt = P>>(&mut self, io: &mut I, egress: usize, packet: P) {
+        let (now, len) = (self.now, packet.bytes().len() as u32);
+        let mut one = Burst::new();
+        one.push(packet);
+        io.tx(egress, &mut one);
+        // A data unit that finds no room is repeated.
+        io.free(&mut one);
+        self.ports[egress].charge_control(len, now);
     }
 
     /// The class of injected frames at `port`: a lossy one, so that they can neither hold nor be held by PFC's senders.

@@ -7,6 +7,7 @@ mod dispatch;
 pub(crate) mod forwarder;
 mod inject;
 mod known;
+pub(crate) mod lags;
 mod lossless;
 pub(crate) mod next_stage;
 pub(crate) mod parse;

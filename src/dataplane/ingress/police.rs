@@ -8,23 +8,29 @@ use crate::units::Ticks;
 
 /// Frames of a cause that may pass in a row.
 const BURST_FRAMES: u32 = 64;
-/// Frames of LLDP that may pass in a row at a port: two of each neighbour. All ports share the buffers of the lcore.
-const BURST_LLDP: u32 = 16;
+/// Frames of LLDP or LACP that may pass in a row at a port: two of each of eight neighbours. All ports share the
+/// buffers of the lcore.
+const BURST_OF_LINK: u32 = 16;
 
 /// The policers of one lcore.
 #[derive(Debug)]
 pub(crate) struct Policers {
     by_cause: [Policer; PuntCause::COUNT],
-    /// Policers of LLDP, by port.
+    /// Policers of LLDP and of LACP, by port.
     lldp: Box<[Policer; MAX_PORTS]>,
+    lacp: Box<[Policer; MAX_PORTS]>,
 }
 
 impl Policers {
     /// Creates the policers on a clock of `hz` ticks a second.
     pub fn new(hz: u64) -> Self {
         let policer = |cause: usize| Policer::new(PuntCause::TABLE[cause].2, BURST_FRAMES, hz);
-        let lldp = Policer::new(PuntCause::TABLE[PuntCause::Lldp as usize].2, BURST_LLDP, hz);
-        Self { by_cause: std::array::from_fn(policer), lldp: Box::new([lldp; MAX_PORTS]) }
+        let of_link = |cause: PuntCause| {
+            let policer = Policer::new(PuntCause::TABLE[cause as usize].2, BURST_OF_LINK, hz);
+            Box::new([policer; MAX_PORTS])
+        };
+        let (lldp, lacp) = (of_link(PuntCause::Lldp), of_link(PuntCause::Lacp));
+        Self { by_cause: std::array::from_fn(policer), lldp, lacp }
     }
 
     /// Whether a frame of `cause` that `port` received may pass at `now`.
@@ -32,6 +38,7 @@ impl Policers {
     pub fn pass(&mut self, cause: PuntCause, port: usize, now: Ticks) -> bool {
         match cause {
             PuntCause::Lldp => self.lldp[port % MAX_PORTS].passes(now),
+            PuntCause::Lacp => self.lacp[port % MAX_PORTS].passes(now),
             _ => self.by_cause[cause as usize].passes(now),
         }
     }
@@ -58,7 +65,7 @@ mod tests {
     fn flood_of_lldp_at_one_port_leaves_the_others_alone() {
         let mut policers = Policers::new(HZ);
         let passed = (0..1_000_000).filter(|&time| policers.pass(PuntCause::Lldp, 3, Ticks(time * 1000))).count();
-        assert!((20..=20 + BURST_LLDP as usize).contains(&passed), "{passed} in a second");
+        assert!((20..=20 + BURST_OF_LINK as usize).contains(&passed), "{passed} in a second");
         assert!(policers.pass(PuntCause::Lldp, 4, Ticks(HZ)));
     }
 

@@ -5,20 +5,21 @@ use super::police::Policers;
 use crate::dataplane::frame::meta::{Forwarding, Meta};
 use crate::dataplane::handoff::exception::ExceptionPort;
 use crate::dataplane::ingress::forwarder::Forwarder;
+use crate::dataplane::spec::SwitchSpec;
 use crate::dataplane::telemetry::counters::LcoreCounters;
 use crate::dataplane::telemetry::drops::DropReason;
 use crate::route::{Action, PuntCause};
 use crate::sets::PortSet;
 use crate::units::Ticks;
 use crate::wire::ip::{self, Ipv4, Ipv6};
-use crate::wire::parse::{ETHERTYPE_ARP, ETHERTYPE_LLDP, ICMP, ICMPV6, L3, TCP, UDP};
+use crate::wire::parse::{ETHERTYPE_ARP, ETHERTYPE_LLDP, ETHERTYPE_SLOW, ICMP, ICMPV6, L3, TCP, UDP};
 
 /// The surroundings of a burst in the route stage.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RouteContext<'a> {
     /// Ingress port.
     pub port: usize,
-    /// Ports that have a link.
+    /// Ports that frames can be forwarded to ([`super::lags::Lags::up`]).
     pub up: PortSet,
     pub forwarder: &'a Forwarder,
     /// Counters of this lcore.
@@ -63,14 +64,18 @@ impl Exception {
 #[derive(Debug)]
 pub(crate) struct Punter {
     policers: Policers,
+    /// Ports that take slow protocols: members of negotiated groups.
+    negotiating: PortSet,
     /// `None`: no control plane is attached.
     pub port: Option<ExceptionPort>,
 }
 
 impl Punter {
-    /// Creates the way of an lcore whose clock has `hz` ticks a second.
-    pub fn new(hz: u64) -> Self {
-        Self { policers: Policers::new(hz), port: None }
+    /// Creates the way of an lcore of `spec` whose clock has `hz` ticks a second.
+    pub fn new(spec: &SwitchSpec, hz: u64) -> Self {
+        let groups = spec.lags.groups.iter().filter(|group| group.is_negotiated);
+        let negotiating = groups.fold(PortSet::EMPTY, |all, group| all | group.ports);
+        Self { policers: Policers::new(hz), negotiating, port: None }
     }
 
     /// Decides the forwarding of a packet that is not routed, and punts it if it must be.
@@ -113,16 +118,19 @@ impl Punter {
         if self.punt(from, bytes, meta, cause) { Ok(()) } else { Err(DropReason::PuntPoliced) }
     }
 
-    /// Punts a frame that belongs to the link of its port: LLDP.
+    /// Punts a frame that belongs to the link of its port: LLDP or LACP.
     ///
     /// # Errors
     /// The reason why the control plane does not get it: there is none, it is another protocol, or it is policed.
     #[cold]
     pub fn of_link(&mut self, from: RouteContext<'_>, bytes: &[u8], meta: &Meta) -> Result<(), DropReason> {
-        if self.port.is_none() || cause_of(bytes, meta) != Some(PuntCause::Lldp) {
-            return Err(DropReason::LinkLocal);
-        }
-        if self.punt(from, bytes, meta, PuntCause::Lldp) { Ok(()) } else { Err(DropReason::PuntPoliced) }
+        let cause = cause_of(bytes, meta).filter(|cause| match cause {
+            PuntCause::Lldp => true,
+            PuntCause::Lacp => self.negotiating.contains(from.port),
+            _ => false,
+        });
+        let Some(cause) = cause.filter(|_| self.port.is_some()) else { return Err(DropReason::LinkLocal) };
+        if self.punt(from, bytes, meta, cause) { Ok(()) } else { Err(DropReason::PuntPoliced) }
     }
 
     /// Gives the control plane a copy of a frame. Returns false if the frame is beyond the rate of its cause, or every
@@ -171,6 +179,7 @@ fn cause_of(bytes: &[u8], meta: &Meta) -> Option<PuntCause> {
             match ethertype {
                 ETHERTYPE_ARP => Some(PuntCause::Arp),
                 ETHERTYPE_LLDP => Some(PuntCause::Lldp),
+                ETHERTYPE_SLOW => Some(PuntCause::Lacp),
                 _ => None,
             }
         }

@@ -2,6 +2,7 @@
 //! thread.
 
 pub mod idle;
+mod lags;
 pub(crate) mod live_config;
 mod rest;
 mod shutdown;
@@ -14,9 +15,11 @@ use crate::dataplane::handoff::fdb_view::{FdbWindow, Showing};
 use crate::dataplane::handoff::mailbox::Receiver;
 use crate::dataplane::ingress::scratch::Scratch;
 use crate::dataplane::lcore::idle::Resting;
+use crate::dataplane::lcore::lags::LagControl;
 use crate::dataplane::lcore::live_config::LiveConfig;
 use crate::dataplane::lcore::shutdown::Shutdown;
 use crate::dataplane::telemetry::counters::GAP_BUCKETS;
+use crate::forward::LagState;
 use crate::io::Ports;
 use crate::route::RouteTable;
 use crate::sets::{MAX_PORTS, PortSet};
@@ -64,7 +67,9 @@ pub struct LcoreControl {
     /// Number of times that each port's link went down. Every lcore sees each of them, even if the link came up again
     /// meanwhile. Otherwise the forwarding databases would differ for a long time.
     flaps: Box<[AtomicU32]>,
-    /// Incremented when a link or a blocked port has changed.
+    /// The members of link aggregation groups.
+    lags: LagControl,
+    /// Incremented when a link, a blocked port or a member of a group has changed.
     link_changes: AtomicU64,
     /// Incremented to request that watermarks are cleared.
     watermarks: AtomicU64,
@@ -92,6 +97,7 @@ impl LcoreControl {
             links: AtomicU64::new(PortSet::ALL.bits()),
             blocked: AtomicU64::new(0),
             flaps: (0..MAX_PORTS).map(|_| AtomicU32::new(0)).collect(),
+            lags: LagControl::new(lcores),
             link_changes: AtomicU64::new(0),
             watermarks: AtomicU64::new(0),
             stations: (0..lcores).map(|_| FdbWindow::default()).collect(),
@@ -138,6 +144,42 @@ impl LcoreControl {
         if self.blocked.swap(blocked.bits(), Ordering::Relaxed) != blocked.bits() {
             self.link_changes.fetch_add(1, Ordering::Release);
         }
+    }
+
+    /// Sets the state of the members of link aggregation groups. Only one thread at a time may call this.
+    pub fn set_lags(&self, state: LagState) {
+        if self.lags.set(state) {
+            self.link_changes.fetch_add(1, Ordering::Release);
+        }
+    }
+
+    /// Asks the lcores to note the frames that the members `ports` hold now. Returns the number of the request; `None`
+    /// if an lcore has not taken the one before.
+    pub fn request_drain(&self, ports: PortSet) -> Option<u64> {
+        let number = self.lags.request_drain(ports);
+        self.link_changes.fetch_add(1, Ordering::Release);
+        number
+    }
+
+    /// Whether all frames have left `ports` that were noted for request `number`. A negative answer makes the lcores
+    /// look again.
+    pub fn is_drained(&self, number: u64, ports: PortSet) -> bool {
+        let is_drained = self.lags.is_drained(number, ports);
+        if !is_drained {
+            self.link_changes.fetch_add(1, Ordering::Release);
+        }
+        is_drained
+    }
+
+    /// Says that lcore `lcore` has noted the frames of request `number`, and that some wait at the members `pending`.
+    pub(crate) fn answer_drain(&self, lcore: usize, number: u64, pending: PortSet) {
+        self.lags.answer(lcore, number, pending);
+    }
+
+    /// Number of times that the link of `port` went down.
+    #[must_use]
+    pub fn flaps(&self, port: usize) -> u32 {
+        self.flaps[port].load(Ordering::Relaxed)
     }
 
     /// Ports that have a link.
@@ -269,13 +311,25 @@ impl<I: Ports, C: Companion> Work<I, C> {
     fn follow_links(&mut self, links: &mut SeenLinks, now: Ticks) {
         links.changes = self.control.link_changes.load(Ordering::Acquire);
         let up = PortSet::from_bits(self.control.links.load(Ordering::Relaxed));
-        self.pipeline.set_blocked(PortSet::from_bits(self.control.blocked.load(Ordering::Relaxed)));
+        if let Some(state) = self.control.lags.state() {
+            self.pipeline.set_lags(state);
+        }
         for port in self.pipeline.all_ports().iter() {
             let flaps = self.control.flaps[port].load(Ordering::Relaxed);
             if std::mem::replace(&mut links.flaps[port], flaps) != flaps {
                 self.pipeline.set_link(port, false, now);
             }
             self.pipeline.set_link(port, up.contains(port), now);
+        }
+        // Last, because it looks at the members.
+        self.pipeline.set_blocked(PortSet::from_bits(self.control.blocked.load(Ordering::Relaxed)));
+        let asked = self.control.lags.asked();
+        if links.drain != asked.number && self.pipeline.note_members(asked.ports) {
+            links.drain = asked.number;
+        }
+        if links.drain == asked.number {
+            let pending = self.pipeline.undrained_members();
+            self.control.answer_drain(self.pipeline.number(), asked.number, pending);
         }
     }
 
@@ -324,6 +378,8 @@ impl<I: Ports, C: Companion> Work<I, C> {
     /// Sends the queued frames until all lcores are empty. Silent companions send no more, so all frames leave as fast
     /// as the ports allow. Real peers may continue to send, so then the time has a bound.
     fn drain(&mut self, clock: &impl Fn() -> Ticks) {
+        // The control plane opens none from now on.
+        self.pipeline.open_members();
         if let Some(companion) = &mut self.companion {
             companion.fall_silent();
         }
@@ -384,11 +440,13 @@ impl<I: Ports, C: Companion> Work<I, C> {
 struct SeenLinks {
     changes: u64,
     flaps: [u32; MAX_PORTS],
+    /// The last request to note the frames of members.
+    drain: u64,
 }
 
 impl Default for SeenLinks {
     fn default() -> Self {
-        Self { changes: 0, flaps: [0; MAX_PORTS] }
+        Self { changes: 0, flaps: [0; MAX_PORTS], drain: 0 }
     }
 }
 

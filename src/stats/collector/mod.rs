@@ -19,6 +19,7 @@ mod device;
 mod family;
 mod faults;
 mod flows;
+mod lag;
 mod lcore;
 mod lldp;
 mod port;
@@ -85,6 +86,7 @@ fn collect(families: &mut Families, switch_view: &SwitchView, snapshot: &Snapsho
     }
     lldp::lldp(families, switch_view);
     faults::faults(families, switch_view);
+    lag::lag(families, switch_view);
     if let Some(hosts) = &switch_view.hosts {
         flows::flows(families, hosts);
     }

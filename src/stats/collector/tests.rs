@@ -1,6 +1,6 @@
 //! Tests of the exposition with a strict parser.
 
-use super::super::fixture::{neighbours, quiet, routing, run, trouble};
+use super::super::fixture::{bonded, neighbours, quiet, routing, run, trouble};
 use super::*;
 use crate::dataplane::telemetry::counters::Counter;
 use crate::mmu::{HeadroomPolicy, QueueLimit, Threshold};
@@ -347,6 +347,26 @@ fn metrics_of_lldp_are_those_of_their_page_and_of_ports_that_have_it() {
         documented,
         names.filter(|name| name.starts_with("holdfast_lldp_") || name.starts_with("holdfast_port_loop")).collect()
     );
+}
+
+#[test]
+fn metrics_of_groups_are_those_of_their_page() {
+    let series = read(&scrape(bonded()));
+    for (key, value) in [
+        (r#"holdfast_lag_up{lag="bond0"}"#, 0.0),
+        (r#"holdfast_lag_member_active{lag="bond0",port="p1"}"#, 0.0),
+        (r#"holdfast_lacp_sent_frames_total{lag="bond0",port="p1"}"#, 1.0),
+        (r#"holdfast_lacp_sent_frames_total{lag="bond0",port="p2"}"#, 0.0),
+    ] {
+        assert_eq!(series.get(key), Some(&value), "{key}");
+    }
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/metrics.md")).expect("a page");
+    let section = page.split("\n## ").find(|section| section.starts_with("Link aggregation\n")).expect("a section");
+    let rows = section.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
+    let documented: BTreeSet<&str> = rows.collect();
+    let names = series.keys().filter_map(|key| key.split('{').next());
+    let is_of_groups = |name: &&str| name.starts_with("holdfast_lag_") || name.starts_with("holdfast_lacp_");
+    assert_eq!(documented, names.filter(is_of_groups).collect());
 }
 
 #[test]

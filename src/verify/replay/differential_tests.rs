@@ -18,7 +18,7 @@ use super::*;
 use crate::dataplane::pipeline::Pipeline;
 use crate::dataplane::spec::QueueSpec;
 use crate::dataplane::telemetry::counters::Counters;
-use crate::forward::FdbSpec;
+use crate::forward::{FdbSpec, LagsSpec};
 use crate::io::memory::{MemPacket, MemPorts};
 use crate::mmu::{BufferPlan, GroupProfile, QueueLimit, Threshold};
 use crate::pfc::PfcMode;
@@ -369,6 +369,7 @@ pub(super) fn spec(policy: HeadroomPolicy) -> impl Strategy<Value = SwitchSpec> 
             classes: ClassMap { tc_to_group: maps[0], tc_to_queue: maps[1], ..ClassMap::identity() },
             queues: queues.try_into().unwrap(),
             fdb: FdbSpec { capacity: 16, ageing: Nanos(HZ * 1000), entries: vec![] },
+            lags: LagsSpec::default(),
             poll_gap: Nanos(1000),
             lcores: 1,
             floods_lossless: false,

@@ -1,7 +1,7 @@
 use super::*;
 use crate::dataplane::PortSpec;
 use crate::dataplane::spec::QueueSpec;
-use crate::forward::FdbSpec;
+use crate::forward::{FdbSpec, LagsSpec};
 use crate::mmu::{BufferPlan, GroupProfile, HeadroomPolicy, QueueLimit, Threshold};
 use crate::qos::{QueueDiscipline, WredProfile};
 use crate::sets::{CLASSES, ClassSet};
@@ -52,6 +52,7 @@ pub(super) fn switch(lossless: Threshold) -> Replay {
         classes: ClassMap::identity(),
         queues,
         fdb,
+        lags: LagsSpec::default(),
         poll_gap: Nanos(1),
         lcores: 1,
         floods_lossless: false,

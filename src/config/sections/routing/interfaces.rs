@@ -131,6 +131,11 @@ fn claim_macs(drafts: &[Draft<'_>], ports: &[Port<'_>], macs: &mut Unique) {
     }
 }
 
+/// The port that stands for port `index`: the first of its link aggregation group, or itself.
+fn stands_for(index: usize, port: &Port<'_>) -> usize {
+    port.lag.as_ref().map_or(index, |(_, first)| *first)
+}
+
 /// Gives each routed port an internal VLAN: the highest ids that no other port and no interface uses.
 fn take_ports(drafts: &[Draft<'_>], ports: &mut [Port<'_>]) {
     let routed: Vec<(usize, &Draft<'_>)> = drafts
@@ -140,7 +145,7 @@ fn take_ports(drafts: &[Draft<'_>], ports: &mut [Port<'_>]) {
             Place::Vlan(_) => None,
         })
         .collect();
-    let is_routed = |index: &usize| routed.iter().any(|(port, _)| port == index);
+    let is_routed = |index: &usize| routed.iter().any(|(port, _)| *port == stands_for(*index, &ports[*index]));
     let bridged = (0..ports.len()).filter(|index| !is_routed(index)).map(|index| &ports[index].vlan);
     let mut used: BTreeSet<u16> =
         bridged.flat_map(|vlan| vlan.tagged().iter().copied().chain(vlan.untagged())).collect();
@@ -150,8 +155,13 @@ fn take_ports(drafts: &[Draft<'_>], ports: &mut [Port<'_>]) {
     }));
     let mut free = (1..=MAX_VLAN).rev().filter(|vlan| !used.contains(vlan));
     for (port, draft) in routed {
-        let port = &mut ports[port];
-        if port.item.has("vlan") {
+        let members: Vec<&mut Port<'_>> = ports
+            .iter_mut()
+            .enumerate()
+            .filter(|(index, other)| stands_for(*index, other) == port)
+            .map(|(_, port)| port)
+            .collect();
+        for port in members.iter().filter(|port| port.item.has("vlan")) {
             port.item.child("vlan").fail(format!(
                 "port `{}` has an interface and so bridges nothing; remove `vlan`, or write `vlan` instead of `port` \
                  in `routing.interfaces`",
@@ -159,7 +169,7 @@ fn take_ports(drafts: &[Draft<'_>], ports: &mut [Port<'_>]) {
             ));
         }
         match free.next() {
-            Some(vlan) => port.vlan = VlanMode::Routed(vlan),
+            Some(vlan) => members.into_iter().for_each(|port| port.vlan = VlanMode::Routed(vlan)),
             None => draft.item.fail(
                 "the ports carry all VLANs from 1 to 4094, and a routed port needs one inside the switch; remove one \
                  from `ports[].vlan`",
@@ -174,7 +184,8 @@ fn finish(draft: &Draft<'_>, ports: &[Port<'_>]) -> Option<InterfaceSpec> {
         Place::Port(index) => {
             let port = &ports[index];
             let attachment = Attachment::Port(u8::try_from(index).ok()?);
-            (attachment, port.vlan.untagged()?, port.name.clone(), port.mac, PortSet::only(index))
+            let name = port.lag.as_ref().map_or(&port.name, |(group, _)| group);
+            (attachment, port.vlan.untagged()?, name.clone(), port.mac, PortSet::only(index))
         }
         Place::Vlan(vlan) => {
             let members: PortSet = (0..ports.len()).filter(|&index| ports[index].carries(Some(vlan))).collect();

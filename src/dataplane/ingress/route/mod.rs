@@ -103,9 +103,12 @@ impl Router {
         });
         for interface in &routing.interfaces {
             if let Attachment::Port(port) = interface.attachment {
-                router.routed.insert(port.into());
-                router.stations[usize::from(port) % MAX_PORTS] =
-                    Station::new(interface.vlan, interface.mac.to_number());
+                // A group is routed as a whole.
+                let group = spec.lags.group_of(port.into());
+                for port in group.map_or(PortSet::only(port.into()), |group| group.ports).iter() {
+                    router.routed.insert(port);
+                    router.stations[port % MAX_PORTS] = Station::new(interface.vlan, interface.mac.to_number());
+                }
                 for (fitting, ingress) in router.fitting.iter_mut().zip(&spec.ports) {
                     fitting.set(port.into(), interface.mtu >= ingress.mtu);
                 }
@@ -120,10 +123,9 @@ impl Router {
         self.bridged.forget();
     }
 
-    /// Whether `port` bridges nothing.
-    #[inline]
-    pub fn is_routed(&self, port: usize) -> bool {
-        self.routed.contains(port)
+    /// Ports that bridge nothing.
+    pub fn routed(&self) -> PortSet {
+        self.routed
     }
 
     /// The router's station on routed `port`.

@@ -2,7 +2,7 @@
 
 use super::bed::*;
 use crate::dataplane::{DropReason, PortSpec, QueueSpec, SwitchSpec};
-use crate::forward::FdbSpec;
+use crate::forward::{FdbSpec, LagsSpec};
 use crate::mmu::{BufferPlan, GroupProfile, HeadroomPolicy, QueueLimit, Threshold};
 use crate::qos::{ClassMap, QueueDiscipline};
 use crate::sets::{CLASSES, ClassSet, PortSet};
@@ -52,6 +52,7 @@ fn spec(policy: HeadroomPolicy) -> SwitchSpec {
         classes: ClassMap::identity(),
         queues: [queue; CLASSES],
         fdb: FdbSpec { capacity: 64, ageing: Nanos(HZ * 1000), entries: vec![] },
+        lags: LagsSpec::default(),
         poll_gap: Nanos(20_000),
         lcores: 1,
         floods_lossless: false,

@@ -10,7 +10,7 @@ use proptest::test_runner::{Config, TestCaseError, TestRunner};
 
 use super::bed::*;
 use crate::dataplane::{DropReason, PortSpec, QueueSpec, SwitchSpec};
-use crate::forward::FdbSpec;
+use crate::forward::{FdbSpec, LagsSpec};
 use crate::mmu::{BufferPlan, GroupProfile, HeadroomPolicy, PortProfile, QueueLimit, Threshold};
 use crate::mutant::{self, Mutant};
 use crate::pfc::{PfcMode, WatchdogAction, WatchdogSpec};
@@ -92,6 +92,7 @@ fn switch() -> impl Strategy<Value = SwitchSpec> {
                 classes: ClassMap::identity(),
                 queues,
                 fdb: FdbSpec { capacity: 64, ageing: Nanos(HZ * 1000), entries: vec![] },
+                lags: LagsSpec::default(),
                 poll_gap: Nanos(20_000),
                 lcores,
                 floods_lossless: headroom.is_multiple_of(2),

@@ -1,0 +1,122 @@
+//! Lines about events of LLDP and LACP: of each subject at most one a second.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Least time between two lines of a subject.
+const QUIET: Duration = Duration::from_secs(1);
+/// Most lines at a time.
+const MOST_LINES: usize = 32;
+
+/// The events of one subject that are not yet reported.
+#[derive(Debug, Default)]
+struct Waiting {
+    /// Time of the last line.
+    reported: Option<Duration>,
+    /// The last event since then, and the number of events.
+    last: String,
+    count: u64,
+    /// Number of the last event, for the order of the lines.
+    number: u64,
+}
+
+/// The port or group of an event, its name, and the part that it concerns.
+type Subject = (String, (&'static str, Option<&'static str>));
+
+/// An event of a protocol.
+#[derive(Debug, Clone)]
+pub(super) struct ProtocolEvent {
+    /// Its subject.
+    pub subject: Subject,
+    /// The event as a sentence that follows the name of its port or group.
+    pub text: String,
+}
+
+/// The events of a protocol that wait. A peer may cause events at any rate; their subjects are few.
+#[derive(Debug)]
+pub(super) struct ProtocolLines {
+    protocol: &'static str,
+    waiting: BTreeMap<Subject, Waiting>,
+    events: u64,
+}
+
+/// The lines of all protocols.
+#[derive(Debug)]
+pub(super) struct Protocols {
+    pub lldp: ProtocolLines,
+    pub lacp: ProtocolLines,
+}
+
+impl Default for Protocols {
+    fn default() -> Self {
+        Self { lldp: ProtocolLines::new("lldp"), lacp: ProtocolLines::new("lacp") }
+    }
+}
+
+impl ProtocolLines {
+    fn new(protocol: &'static str) -> Self {
+        Self { protocol, waiting: BTreeMap::new(), events: 0 }
+    }
+
+    /// Lines about `events` and earlier ones, without time. `dropped` counts events that were lost.
+    pub fn next(
+        &mut self,
+        (events, dropped): (impl Iterator<Item = ProtocolEvent>, u64),
+        now: Duration,
+    ) -> Vec<String> {
+        for event in events {
+            self.events += 1;
+            let waiting = self.waiting.entry(event.subject).or_default();
+            (waiting.count, waiting.number) = (waiting.count + 1, self.events);
+            waiting.last = event.text;
+        }
+        let is_due = |waiting: &Waiting| waiting.reported.is_none_or(|reported| now >= reported + QUIET);
+        let due = self.waiting.iter_mut().filter(|(_, waiting)| waiting.count > 0 && is_due(waiting));
+        let mut due: Vec<_> = due.collect();
+        due.sort_by_key(|(_, waiting)| waiting.number);
+        let mut lines = Vec::new();
+        for ((name, _), waiting) in due.into_iter().take(MOST_LINES) {
+            let more = match std::mem::take(&mut waiting.count) - 1 {
+                0 => String::new(),
+                more => format!(" (and {more} more)"),
+            };
+            waiting.reported = Some(now);
+            lines.push(format!("{}: {name}: {}{more}", self.protocol, waiting.last));
+        }
+        if dropped > 0 {
+            let protocol = self.protocol;
+            lines.push(format!("{protocol}: {dropped} events were not reported because too many came at once"));
+        }
+        lines
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(port: &str, text: &str) -> ProtocolEvent {
+        ProtocolEvent { subject: (port.to_owned(), ("changed", None)), text: text.to_owned() }
+    }
+
+    fn look(lines: &mut ProtocolLines, events: Vec<ProtocolEvent>, ms: u64) -> Vec<String> {
+        lines.next((events.into_iter(), 0), Duration::from_millis(ms))
+    }
+
+    #[test]
+    fn flood_of_one_port_makes_a_line_a_second_and_hides_no_other_port() {
+        let mut lines = ProtocolLines::new("lldp");
+        let flood = vec![event("p1", "h1 has changed"); 500];
+        assert_eq!(look(&mut lines, flood.clone(), 0), ["lldp: p1: h1 has changed (and 499 more)"]);
+        let second = look(&mut lines, [flood, vec![event("p2", "h1 has appeared")]].concat(), 100);
+        assert_eq!(second, ["lldp: p2: h1 has appeared"]);
+        assert_eq!(look(&mut lines, Vec::new(), 999), [""; 0]);
+        assert_eq!(look(&mut lines, Vec::new(), 1000), ["lldp: p1: h1 has changed (and 499 more)"]);
+    }
+
+    #[test]
+    fn lost_events_are_told() {
+        let lines = ProtocolLines::new("lacp").next((std::iter::empty(), 3), Duration::ZERO);
+        assert_eq!(lines, ["lacp: 3 events were not reported because too many came at once"]);
+    }
+}
