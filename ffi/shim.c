@@ -8,6 +8,20 @@ _Static_assert(HF_MBUF_NB_SEGS == HF_MBUF_REFCNT + 2, "refcnt and nb_segs must b
 _Static_assert(sizeof(((struct rte_mbuf *)0)->refcnt) == 2, "refcnt must have 16 bits");
 _Static_assert(sizeof(((struct rte_mbuf *)0)->nb_segs) == 2, "nb_segs must have 16 bits");
 
+#ifdef HF_STATIC
+/* The providers of libibverbs, which it would otherwise load from files. Declared as its header does for programs. */
+struct verbs_device_ops;
+extern const struct verbs_device_ops verbs_provider_mlx4, verbs_provider_mlx5;
+void ibv_static_providers(void *unused, ...);
+#endif
+
+void hf_before_start(void)
+{
+#ifdef HF_STATIC
+	ibv_static_providers(NULL, &verbs_provider_mlx5, &verbs_provider_mlx4, NULL);
+#endif
+}
+
 static ssize_t log_write(void *cookie, const char *text, size_t length)
 {
 	hf_log_sink sink = *(hf_log_sink *)cookie;

@@ -63,6 +63,9 @@ enum hf_socket {
 	HF_SOCKET_ANY = SOCKET_ID_ANY,
 };
 
+/* To be called before EAL starts. A static program registers what shared libraries would register when loaded. */
+void hf_before_start(void);
+
 /* Takes a message of DPDK's log; the level is one of RTE_LOG_*, the text does not end in a zero byte. */
 typedef void (*hf_log_sink)(int level, const char *text, size_t length);
 

@@ -87,10 +87,13 @@ fn a_directory_that_cannot_be_made_is_named() {
 }
 
 #[test]
-fn version_names_the_form_of_the_packet_path() {
+fn version_names_the_build_and_the_form_of_the_packet_path() {
     let version = holdfast(&["--version"]);
     assert!(version.starts_with(&format!("holdfast {}", env!("CARGO_PKG_VERSION"))), "{version}");
     let form = version.lines().find_map(|line| line.strip_prefix("packet path: "));
     assert_eq!(form, Some(holdfast::isa::Isa::detect().to_string().as_str()), "{version}");
+    for fact in holdfast::build::table().lines() {
+        assert!(version.lines().any(|line| line == fact), "{fact}: {version}");
+    }
     assert_eq!(holdfast(&["-V"]).lines().count(), 1, "one line for scripts");
 }

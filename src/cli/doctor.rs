@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use holdfast::build;
 use holdfast::config;
 use holdfast::doctor::{Finding, Level, Needs, findings, probe};
 use holdfast::stats::table::{Align::Left, Table};
@@ -26,6 +27,11 @@ pub fn doctor(args: &Args) -> Result<(), Failure> {
     let needs = needs.map_err(Failure::usage)?;
     let mut facts = probe(&args.root);
     facts.dpdk = dpdk_version();
+    let linked = build::drivers();
+    if !linked.is_empty() {
+        facts.drivers = linked.into_iter().map(str::to_owned).collect();
+        facts.drivers_are_linked = true;
+    }
     let findings = findings(&facts, needs.as_ref());
     if args.json {
         print_json(&to_json(&findings))?

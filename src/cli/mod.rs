@@ -27,17 +27,18 @@ use std::process::ExitCode;
 use std::sync::LazyLock;
 
 use clap::{Parser, Subcommand};
+use holdfast::build;
 use holdfast::isa::Isa;
 
 /// The version, and the form of the packet path that this processor runs.
 static LONG_VERSION: LazyLock<String> =
-    LazyLock::new(|| format!("{}\npacket path: {}", env!("HOLDFAST_VERSION"), Isa::detect()));
+    LazyLock::new(|| format!("{}\n{}\npacket path: {}", build::VERSION, build::table(), Isa::detect()));
 
 /// A lossless top-of-rack switch in software.
 #[derive(Debug, Parser)]
 #[command(
     name = "holdfast",
-    version = env!("HOLDFAST_VERSION"),
+    version = build::VERSION,
     long_version = LONG_VERSION.as_str(),
     arg_required_else_help = true,
     after_help = "Exit codes: 0 success, 1 failure while running, 2 wrong usage or configuration.\nTry `holdfast run`: \

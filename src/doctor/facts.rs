@@ -27,6 +27,8 @@ pub struct Facts {
     pub process: Process,
     /// Installed drivers of DPDK (`net_tap`); empty if their directory was not found.
     pub drivers: Vec<String>,
+    /// Whether these drivers are part of the program, so that no package adds one.
+    pub drivers_are_linked: bool,
     /// The version of DPDK, if it is built in.
     pub dpdk: Option<String>,
 }

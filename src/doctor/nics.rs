@@ -134,8 +134,16 @@ fn wanted(facts: &Facts, device: &DeviceNeed, nic: &PciNic) -> Vec<Finding> {
         && !facts.drivers.is_empty()
         && !facts.drivers.iter().any(|have| have == driver)
     {
-        let what = format!("DPDK's driver {driver} is not installed");
-        all.push(Finding::bad(&place, what, format!("`apt-get install {package}`")));
+        all.push(match facts.drivers_are_linked {
+            true => {
+                let what = format!("this program was linked without DPDK's driver {driver}");
+                Finding::bad(&place, what, "use a program with shared DPDK")
+            }
+            false => {
+                let what = format!("DPDK's driver {driver} is not installed");
+                Finding::bad(&place, what, format!("`apt-get install {package}`"))
+            }
+        });
     }
     all.push(pfc(device, family, &place));
     all.extend(flow_control(device, family, &place));

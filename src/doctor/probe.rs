@@ -29,6 +29,7 @@ pub fn probe(root: &Path) -> Facts {
         vfio: vfio(root, &process),
         process,
         drivers: drivers(root),
+        drivers_are_linked: false,
         dpdk: None,
     }
 }

@@ -202,6 +202,8 @@ fn start(arguments: Vec<CString>) -> c_int {
     let mut pointers: Vec<*mut c_char> = arguments.into_iter().map(CString::into_raw).collect();
     pointers.push(std::ptr::null_mut());
     let pointers = pointers.leak();
+    // SAFETY: it registers constants of libraries, once, before any of their functions is called.
+    unsafe { dpdk_sys::hf_before_start() };
     // SAFETY: `pointers` holds `count` strings with a zero at their ends and then a null pointer. All of them stay
     // allocated for good and are written by no other code. STARTED lets only one thread get here, once.
     unsafe { dpdk_sys::rte_eal_init(count, pointers.as_mut_ptr()) }

@@ -82,7 +82,8 @@ pub enum Error {
     /// No driver matches this device name.
     #[error(
         "no driver matches `{device}`; write the name of a driver and a number, e.g. net_ring0, net_tap0, net_null0 or \
-         net_af_packet0, and install the driver's package (librte-net-...)"
+         net_af_packet0, and install the driver's package (librte-net-...); a static program \
+         has the drivers that `holdfast --version` lists"
     )]
     UnknownDriver {
         /// The given name.

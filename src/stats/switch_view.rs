@@ -8,6 +8,7 @@ use super::device::{BufferPool, DeviceCounters};
 use super::flow_control::FlowControls;
 use super::health::Health;
 use super::watermarks::Watermarks;
+use crate::build;
 use crate::dataplane::{Counters, PortSpec, SwitchSpec};
 use crate::faults::FaultBoard;
 use crate::headroom::{HeadroomInput, LEFT_BEHIND, SmallPackets};
@@ -128,7 +129,7 @@ impl SwitchView {
             PfcMode::Symmetric | PfcMode::Asymmetric => PfcStanding::Unproven,
         };
         Self {
-            version: env!("HOLDFAST_VERSION"),
+            version: build::VERSION,
             lossless,
             pfc: spec.ports.iter().map(|port| pfc(port.pfc)).collect(),
             witnesses: vec![None; spec.ports.len()],

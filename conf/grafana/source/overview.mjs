@@ -42,7 +42,7 @@ export default dashboard('overview', 'Overview', 'Whether the promise holds: no 
   table('Ports', 'What each is, and whether its PFC can be relied upon.', ['instance', 'port', 'standing', 'lcore'], [['speed', 'bps'], ['standing is'], ['lcore is']], [
     query(`8 * holdfast_port_speed_bytes_per_second{${I}}`), query(`holdfast_pfc_standing{${I}}`), query(`holdfast_port_lcore_info{${I}}`),
   ], { w: 16, h: 7, hide: ['Value #B', 'Value #C'] }),
-  table('Programs and configurations', 'Version, and a hash that any changed setting changes.', ['instance', 'version', 'hash'], [['build'], ['config']], [
+  table('Programs and configurations', 'Version and its day, and a hash that any changed setting changes.', ['instance', 'version', 'date', 'hash'], [['build'], ['config']], [
     query(`holdfast_build_info{${I}}`), query(`holdfast_config_info{${I}}`),
-  ], { w: 8, h: 7, hide: ['Value #A', 'Value #B'] }),
+  ], { w: 8, h: 7, hide: ['Value #A', 'Value #B', 'commit', 'dpdk', 'linkage', 'rustc', 'target', 'features'] }),
 ]);

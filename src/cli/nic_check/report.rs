@@ -73,7 +73,7 @@ pub fn to_text(report: &NicReport) -> String {
 fn machine() -> String {
     let read = |path: &str| std::fs::read_to_string(path).map(|text| text.trim().to_owned());
     let kernel = read("/proc/sys/kernel/osrelease").unwrap_or_else(|_| "unknown".to_owned());
-    format!("holdfast {}, Linux {kernel}", env!("HOLDFAST_VERSION"))
+    format!("holdfast {}, Linux {kernel}", holdfast::build::VERSION)
 }
 
 pub fn to_json(report: &NicReport) -> Value {

@@ -64,7 +64,7 @@ fn system(config: &Config) -> System {
     let interfaces = config.switch.routing.iter().flat_map(|routing| &routing.interfaces);
     let addresses = interfaces.flat_map(|interface| &interface.addresses).map(ipnet::IpNet::addr);
     let management = addresses.filter(|address| !address.is_loopback()).take(MOST_ADDRESSES).collect();
-    System { name, description: format!("Holdfast {}", env!("HOLDFAST_VERSION")), management }
+    System { name, description: format!("Holdfast {}", crate::build::VERSION), management }
 }
 
 /// Identifiers of groups in LLDP begin here, behind those of ports.

@@ -8,7 +8,7 @@ use prometheus::TextEncoder;
 use prometheus::proto::{Bucket, Counter, Gauge, Histogram, LabelPair, Metric, MetricFamily, MetricType};
 
 /// Most labels of a series.
-const MAX_LABELS: usize = 6;
+const MAX_LABELS: usize = 8;
 
 type Labels<'a> = ArrayVec<(&'a str, &'a str), MAX_LABELS>;
 

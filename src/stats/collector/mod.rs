@@ -32,6 +32,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use super::current::Current;
 use super::snapshot::Snapshot;
 use super::switch_view::SwitchView;
+use crate::build;
 use family::Families;
 
 /// Collects all metrics of one switch.
@@ -95,7 +96,17 @@ fn collect(families: &mut Families, switch_view: &SwitchView, snapshot: &Snapsho
 
 /// Version, configuration hash, start time and readiness.
 fn program(families: &mut Families, switch_view: &SwitchView) {
-    families.gauge("holdfast_build_info", "Version of the program.").add(&[("version", switch_view.version)], 1);
+    let build = [
+        ("version", switch_view.version),
+        ("commit", build::COMMIT),
+        ("date", build::DATE),
+        ("dpdk", build::DPDK),
+        ("linkage", build::LINKAGE),
+        ("rustc", build::RUSTC),
+        ("target", build::TARGET),
+        ("features", build::FEATURES),
+    ];
+    families.gauge("holdfast_build_info", "What the program was built from.").add(&build, 1);
     let help = "Hash of the configuration's settings: it changes with any setting, not with the spelling.";
     families.gauge("holdfast_config_info", help).add(&[("hash", &format!("{:016x}", switch_view.config_hash))], 1);
     let seconds = |time: SystemTime| time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();

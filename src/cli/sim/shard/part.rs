@@ -128,7 +128,7 @@ impl Writer {
             Sweep::Scenario(_) => super::random::counted(share.end - share.start, "variant"),
         };
         let held = result.failure().unwrap_or_else(|| "no failure".to_owned());
-        let version = env!("HOLDFAST_VERSION").to_owned();
+        let version = holdfast::build::VERSION.to_owned();
         let file = File { version, shard: index, shards: count, sweep: self.sweep, result };
         let text = serde_json::to_string_pretty(&file);
         let text = text.map_err(|error| Failure::Run(format!("the result cannot be written: {error}")))?;
@@ -175,7 +175,7 @@ fn refused(path: &Path, text: &str, error: &serde_json::Error) -> String {
 
 /// Results of another version are refused: its numbers and tables may differ.
 fn check_version(path: &Path, version: &str) -> Result<(), String> {
-    let own = env!("HOLDFAST_VERSION");
+    let own = holdfast::build::VERSION;
     if version == own {
         return Ok(());
     }
