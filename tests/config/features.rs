@@ -11,7 +11,8 @@ use super::*;
 /// Texts of a cell that names nothing.
 const NOTHING: [&str; 2] = ["none", "none yet"];
 
-fn text(path: &str) -> String {
+/// Reads a file of the repository.
+pub fn text(path: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
@@ -53,7 +54,8 @@ fn configuration(path: &str) -> String {
     })
 }
 
-fn is_unknown(path: &str) -> bool {
+/// Whether the parser knows no key `path`.
+pub fn is_unknown(path: &str) -> bool {
     let errors = config::parse("x.yaml", &configuration(path)).expect_err("no port has all that it must have");
     errors.to_string().contains("unknown key")
 }

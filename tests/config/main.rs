@@ -19,6 +19,7 @@ mod replay;
 mod routing;
 mod storm;
 mod trace;
+mod versions;
 mod warnings;
 
 use std::path::{Path, PathBuf};

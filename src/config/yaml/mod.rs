@@ -9,6 +9,7 @@ pub(super) mod exact;
 pub(crate) mod names;
 pub(super) mod range;
 pub(crate) mod read;
+pub(super) mod renamed;
 pub(crate) mod share;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};

@@ -5,7 +5,7 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use super::{Node, Shape};
+use super::{Node, Shape, renamed};
 use crate::config::error::{ConfigError, ConfigErrors, Subject, Warning};
 
 /// Characters of a wrong value that an error repeats at most.
@@ -120,9 +120,7 @@ impl<'a> Item<'a> {
     pub fn child(&self, key: &str) -> Item<'a> {
         let path = self.child_path(key);
         let node = match &self.node.shape {
-            Shape::Map(entries) => {
-                entries.iter().find(|(name, _)| matches!(&name.shape, Shape::Scalar(text) if text == key))
-            }
+            Shape::Map(entries) => entries.iter().find(|(name, _)| self.is_named(name, key)),
             _ => None,
         };
         Item { node: node.map_or(self.node, |(_, value)| value), path, report: self.report }
@@ -142,10 +140,13 @@ impl<'a> Item<'a> {
 
     /// Whether this is a mapping with a value other than null under `key`.
     pub fn has(&self, key: &str) -> bool {
-        let is = |(name, value): &(Node, Node)| {
-            matches!(&name.shape, Shape::Scalar(text) if text == key) && !matches!(value.shape, Shape::Null)
-        };
+        let is = |(name, value): &(Node, Node)| self.is_named(name, key) && !matches!(value.shape, Shape::Null);
         matches!(&self.node.shape, Shape::Map(entries) if entries.iter().any(is))
+    }
+
+    /// Whether `name`, a key of this mapping, is `key` or an old name of it.
+    fn is_named(&self, name: &Node, key: &str) -> bool {
+        matches!(&name.shape, Shape::Scalar(text) if renamed::name_now(&self.path, text) == key)
     }
 
     /// Whether both are the same place in the file.
@@ -252,6 +253,10 @@ impl<'a> Item<'a> {
             if keys.contains(&name.as_str()) {
                 continue;
             }
+            if let Some(old) = renamed::find(&self.path, &name) {
+                self.note_old_name(key, old, &entries);
+                continue;
+            }
             let near = nearest(&name, keys);
             key.fail(if inner_keys.contains(&name.as_str()) {
                 format!("`{name}` is a key of `{inner}`; write `{inner}: {{{name}: {}}}`", value.shown())
@@ -262,6 +267,16 @@ impl<'a> Item<'a> {
             });
         }
         Some(Fields { owner: self.clone(), entries })
+    }
+
+    /// Warns of a key with its old name, or refuses it beside the new one.
+    fn note_old_name(&self, key: &Item<'a>, renamed: &renamed::Renamed, entries: &[(Item<'a>, Item<'a>)]) {
+        let renamed::Renamed { old, new, until, .. } = renamed;
+        if entries.iter().any(|(other, _)| other.shown() == *new) {
+            key.fail(format!("`{old}` is the old name of `{new}`; keep one of them"));
+        } else {
+            key.warn(format!("`{old}` is called `{new}` now; write that, since version {until} refuses the old name"));
+        }
     }
 
     fn child_path(&self, key: &str) -> String {
@@ -283,7 +298,7 @@ impl<'a> Fields<'a> {
 
     /// The value of `key`. A key without a value counts as absent.
     pub fn get(&self, key: &str) -> Option<Item<'a>> {
-        let (_, value) = self.entries.iter().find(|(name, _)| name.shown() == key)?;
+        let (_, value) = self.entries.iter().find(|(name, _)| self.owner.is_named(name.node, key))?;
         (!value.is_null()).then(|| value.clone())
     }
 

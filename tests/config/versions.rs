@@ -1,0 +1,95 @@
+//! The names that docs/versions.md promises still exist: keys, metrics with labels, resources of the API, commands and
+//! options. `stable.txt` lists them.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use assert_cmd::Command;
+
+use super::features::{is_unknown, text};
+use super::*;
+
+/// The lines of one kind, without that word.
+fn listed(kind: &str) -> Vec<String> {
+    let list = text("tests/config/stable.txt");
+    let lines = list.lines().filter_map(|line| line.strip_prefix(kind)?.strip_prefix(' '));
+    lines.map(str::to_owned).collect()
+}
+
+#[test]
+fn every_line_of_the_list_has_a_known_kind() {
+    let list = text("tests/config/stable.txt");
+    for line in list.lines().filter(|line| !line.starts_with('#')) {
+        let kind = line.split(' ').next().unwrap_or_default();
+        assert!(["key", "metric", "api", "command"].contains(&kind), "{line}");
+    }
+}
+
+#[test]
+fn promised_keys_are_accepted_by_their_name_or_as_aliases() {
+    let keys = listed("key");
+    assert!(keys.len() > 100, "{}", keys.len());
+    for key in keys {
+        assert!(!is_unknown(&key), "`{key}` is gone; give it an entry in src/config/yaml/renamed.rs");
+    }
+}
+
+/// A documented family has its labels in the second cell of its row.
+#[test]
+fn promised_metrics_exist_with_their_labels() {
+    let mut sources = String::new();
+    for entry in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/stats/collector")).expect("a room") {
+        sources += &fs::read_to_string(entry.expect("a file").path()).expect("a source");
+    }
+    let documented = text("docs/metrics.md");
+    let mut labels = BTreeMap::new();
+    for row in documented.lines().filter(|line| line.starts_with("| `holdfast_")) {
+        let cells: Vec<&str> = row.trim_matches('|').split('|').collect();
+        for name in cells[0].split('`').skip(1).step_by(2) {
+            labels.insert(name.to_owned(), cells[1].to_owned());
+        }
+    }
+    let metrics = listed("metric");
+    assert!(metrics.len() > 150, "{}", metrics.len());
+    for metric in metrics {
+        let mut words = metric.split(' ');
+        let name = words.next().unwrap_or_default();
+        assert!(sources.contains(&format!("\"{name}\"")), "{name} is not exported");
+        let cell = labels.get(name).unwrap_or_else(|| panic!("docs/metrics.md has no {name}"));
+        for label in words {
+            assert!(cell.contains(&format!("`{label}`")), "{name} has no label {label}: {cell}");
+        }
+    }
+}
+
+#[test]
+fn promised_resources_of_the_api_are_served_and_documented() {
+    let (server, documented) = (text("src/api/server.rs"), text("docs/api.md"));
+    let resources = listed("api");
+    assert!(resources.len() > 20, "{}", resources.len());
+    for resource in resources {
+        assert!(documented.contains(&format!("### `{resource}`")), "{resource}");
+        let path = resource.split(' ').nth(1).unwrap_or_default();
+        let name = path.trim_start_matches("/v1/");
+        let texts = [format!("\"{path}\""), format!("\"{name}\" =>"), format!("\"{name}\"")];
+        let is_served = texts.iter().any(|text| server.contains(text));
+        assert!(is_served, "{resource} is not served");
+    }
+}
+
+#[test]
+fn promised_commands_and_options_exist() {
+    let mut helps = BTreeMap::new();
+    let commands = listed("command");
+    assert!(commands.len() > 80, "{}", commands.len());
+    for line in commands {
+        let (command, option) = line.split_once(' ').unwrap_or((&line, "--help"));
+        let help = helps.entry(command.to_owned()).or_insert_with(|| {
+            let output = Command::cargo_bin("holdfast").unwrap().args([command, "--help"]).output().unwrap();
+            assert!(output.status.success(), "{command}: {output:?}");
+            String::from_utf8(output.stdout).unwrap()
+        });
+        let words = help.split(|c: char| c.is_whitespace() || c == ',');
+        assert!({ words }.any(|word| word == option), "{command} has no {option}");
+    }
+}
