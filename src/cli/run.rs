@@ -47,6 +47,9 @@ pub struct Args {
     /// $XDG_RUNTIME_DIR/holdfast.sock, or root's /run/holdfast/holdfast.sock]
     #[arg(long, value_name = "PATH|off", env = VARIABLE, hide_env_values = true)]
     socket: Option<Socket>,
+    /// Wait at most this long until the interfaces of af_packet and af_xdp ports exist, e.g. 60s
+    #[arg(long, value_name = "TIME")]
+    wait_for_interfaces: Option<RunTime>,
     /// Print more, including the log of DPDK
     #[arg(long, short)]
     verbose: bool,
@@ -168,6 +171,7 @@ fn start(config: Config, args: Args) -> Result<(), Failure> {
         json: args.json,
         fail_on_loss: args.fail_on_loss,
         verbose: args.verbose,
+        interface_wait: args.wait_for_interfaces.map_or(Duration::ZERO, |time| time.0),
     };
     let again = std::sync::Arc::new(move || args.read());
     holdfast::control::run(config, options, again).map_err(|error| Failure::Run(format!("{error:#}")))
@@ -175,7 +179,7 @@ fn start(config: Config, args: Args) -> Result<(), Failure> {
 
 #[cfg(not(feature = "dpdk"))]
 fn start(_: Config, args: Args) -> Result<(), Failure> {
-    let _ = (args.duration(), args.json, args.fail_on_loss, args.verbose);
+    let _ = (args.duration(), args.json, args.fail_on_loss, args.verbose, args.wait_for_interfaces);
     Err(Failure::usage(
         "this holdfast was built without DPDK and cannot run; build it with `cargo build --release`, which needs \
          libdpdk-dev, and without `--no-default-features`",

@@ -18,6 +18,7 @@ mod error;
 mod faulty;
 mod flow_control;
 mod idle;
+mod interfaces;
 mod kernel;
 pub mod nic_check;
 mod notify;
@@ -76,6 +77,8 @@ pub struct RunOptions {
     pub fail_on_loss: bool,
     /// Whether to print DPDK's log to standard error.
     pub verbose: bool,
+    /// Longest time to wait until the kernel's interfaces of ports exist.
+    pub interface_wait: Duration,
 }
 
 /// The running workers: those of the switch, and that of the hosts if they have an lcore of their own.
@@ -110,6 +113,9 @@ pub fn run(mut config: Config, options: RunOptions, again: Again) -> Result<(), 
     let mut api = Api::listen(&config)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(RunError::Runtime)?;
     let mut signals = Signals::listen(&runtime).map_err(RunError::Runtime)?;
+    if !runtime.block_on(interfaces::wait(&config, options.interface_wait, &mut signals)) {
+        return Ok(());
+    }
     let notifier = notify::Notifier::from_environment()?.map(Arc::new);
     let mut ports = setup::Ports::start(&config, options.verbose)?;
     follow_devices(&mut config, &ports);

@@ -1,14 +1,13 @@
 //! Checks of a device before DPDK tries it, so that errors name their remedy.
 
-use std::ffi::CString;
 use std::fs::OpenOptions;
 use std::io::ErrorKind;
 use std::path::Path;
 
 use dpdk_sys::libc;
 
-use super::Error;
 use super::driver::Driver;
+use super::{Error, interface};
 
 /// Kernel drivers that DPDK's own drivers use beside, rather than in place of, the kernel.
 const BIFURCATED: &[&str] = &["mlx4_core", "mlx5_core", "mana", "gve"];
@@ -30,6 +29,13 @@ pub(super) fn device_name(devargs: &str) -> &str {
 /// Returns the value of `key` in `name,key=value,...`.
 pub(super) fn argument<'a>(devargs: &'a str, key: &str) -> Option<&'a str> {
     devargs.split(',').skip(1).find_map(|pair| pair.split_once('=').filter(|(name, _)| *name == key)).map(|(_, v)| v)
+}
+
+/// Returns the kernel's interface that a device with these arguments sends and receives by, e.g. `eth1` of
+/// `net_af_packet0,iface=eth1`; `None` for devices of other drivers.
+#[must_use]
+pub fn interface_of(devargs: &str) -> Option<&str> {
+    argument(devargs, "iface").filter(|_| Driver::of_device(device_name(devargs)).is_on_interface())
 }
 
 /// Converts `01:00.0` to `0000:01:00.0`, which is DPDK's form, and leaves anything else unchanged.
@@ -108,13 +114,7 @@ fn check_af_packet(device: &str, interface: Option<&str>) -> Result<(), Error> {
             remedy: format!("name one that exists: {device},iface=eth0"),
         });
     };
-    // /sys/class/net is unsuitable: it shows the interfaces of the namespace in which it was mounted, which may be
-    // another.
-    let exists = CString::new(interface).is_ok_and(|name| {
-        // SAFETY: the name is a string with a zero at its end, and is only read.
-        unsafe { libc::if_nametoindex(name.as_ptr()) != 0 }
-    });
-    if !exists {
+    if !interface::exists(interface) {
         return Err(Error::Invalid {
             what: format!("port `{device}` on `{interface}`, which is not a network interface here,"),
             remedy: "choose one from `ip link`".to_owned(),
@@ -209,6 +209,13 @@ mod tests {
         }
         let error = check_vdev("eth_af_packet0,iface=hf-none").unwrap_err();
         assert!(matches!(error, Error::Invalid { .. } | Error::NoPermission { .. }), "{error}");
+    }
+
+    #[test]
+    fn interface_is_that_of_a_port_on_an_existing_one() {
+        assert_eq!(interface_of("net_af_packet0,iface=eth1,qpairs=1"), Some("eth1"));
+        assert_eq!(interface_of("net_af_xdp0,iface=eth2"), Some("eth2"));
+        assert_eq!(interface_of("net_tap0,iface=hf0"), None, "a tap makes its own");
     }
 
     #[test]

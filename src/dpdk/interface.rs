@@ -96,6 +96,15 @@ impl Interface {
     }
 }
 
+/// Whether this network namespace has an interface called `name`.
+#[must_use]
+pub fn exists(name: &str) -> bool {
+    // /sys/class/net is unsuitable: it shows the interfaces of the namespace in which it was mounted, which may be
+    // another.
+    // SAFETY: the name is a string with a zero at its end, and is only read.
+    CString::new(name).is_ok_and(|name| unsafe { libc::if_nametoindex(name.as_ptr()) != 0 })
+}
+
 /// Sets the MTU of interface `name` of this network namespace.
 pub(super) fn set_mtu(name: &str, mtu: u16) -> io::Result<()> {
     // SAFETY: an interface request without a name is all zero.

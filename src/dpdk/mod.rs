@@ -43,11 +43,13 @@ mod steering;
 #[cfg(test)]
 mod tests;
 
+pub use check::interface_of;
 pub use clock::{hz, now};
 pub use eal::{Eal, EalOptions, Memory, version};
 pub use error::Error;
 pub use fib::RteFib;
 pub use idle::{Sleeper, Waiter};
+pub use interface::exists as interface_exists;
 pub use io::EthIo;
 pub use lcore::{Lcore, Worker, allowed_cpus, pin_to};
 pub use mbuf::{HEADROOM, Mbuf};
