@@ -4,7 +4,7 @@ CARGO ?= cargo
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 RUN_ARGS ?=
 
-.PHONY: run build test test-nic test-rdma test-sweep docker-test deb lint perf deps deps-test deps-perf deps-docker deps-guest simulator clean
+.PHONY: run build test test-nic test-rdma test-sweep docker-test deb release release-test lint perf deps deps-test deps-perf deps-docker deps-guest simulator clean
 
 ## Installs what is missing, builds, and runs the incast on in-process ports.
 run: build
@@ -32,13 +32,21 @@ test-sweep: deps
 	$(CARGO) build --no-default-features --bin holdfast
 	tests/sweep/run.sh $${CARGO_TARGET_DIR:-target}/debug/holdfast
 
-## The image, docker/compose.yaml, the recipe for CI and the Debian package, tried: docs/docker.md. Some ten minutes.
+## The image, docker/compose.yaml, the recipe for CI, labs and the Debian package, tried: docs/docker.md. Some ten minutes.
 docker-test: deps deps-docker
 	tests/docker/run.sh
 
 ## A Debian package in target/.
 deb: build deps-test
 	packaging/build-deb $${CARGO_TARGET_DIR:-target}/release/holdfast $${CARGO_TARGET_DIR:-target}
+
+## A release in dist/: the static program, its Debian package, bill of materials and sums: docs/releases.md. One build.
+release: deps deps-test
+	packaging/build-release dist
+
+## The release, built twice and compared, and tried in an empty root directory, as root. Some twenty minutes.
+release-test: deps deps-test
+	tests/release/run.sh
 
 ## The simulator, built by a profile of simulations, for long runs: docs/simulation.md. It takes two builds.
 simulator: deps

@@ -117,6 +117,105 @@ fn debian_package_has_its_dependencies_and_files() {
     }
 }
 
+/// Writes an executable script.
+fn script(path: &Path, text: &str) {
+    fs::create_dir_all(path.parent().expect("a directory")).unwrap();
+    fs::write(path, format!("#!/bin/sh\n{text}\n")).unwrap();
+    fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+}
+
+/// Writes a stand-in for a static program, which only the whole build makes. Returns it, and a PATH whose `strip`
+/// leaves it alone.
+fn static_program(directory: &Path) -> (PathBuf, String) {
+    let (program, real) = (directory.join("holdfast"), env!("CARGO_BIN_EXE_holdfast"));
+    script(&program, &format!("[ $1 != --version ] || {{ echo 'DPDK: 1, static'; exit; }}\nexec {real} \"$@\""));
+    script(&directory.join("bin/strip"), "");
+    (program, format!("{}/bin:{}", directory.display(), std::env::var("PATH").unwrap()))
+}
+
+#[test]
+fn package_of_a_static_program_depends_on_no_library() {
+    if !["dpkg-deb", "dpkg-shlibdeps"].into_iter().all(has) {
+        return;
+    }
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let (program, path) = static_program(directory.path());
+    let mut build = Command::new(repository("packaging/build-deb"));
+    build.env("PATH", path);
+    let package = text(build.arg(&program).arg(directory.path()));
+    let field = |name| text(Command::new("dpkg-deb").args(["-f", package.trim(), name])).trim().to_owned();
+    assert_eq!((field("Depends"), field("Recommends")), ("adduser".to_owned(), String::new()));
+}
+
+/// The program is a stand-in, so that only the files around it are built twice, in two directories.
+#[cfg(feature = "dpdk")]
+#[test]
+fn release_has_the_same_bytes_in_any_directory_and_its_sums_are_right() {
+    if !["dpkg-deb", "dpkg-shlibdeps", "strip", "git"].into_iter().all(has) || !repository(".git").exists() {
+        return;
+    }
+    let stand_in = tempfile::tempdir().expect("a temporary directory");
+    let (program, path) = static_program(stand_in.path());
+    let release = || {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let mut build = Command::new(repository("packaging/build-release"));
+        output(build.env("HOLDFAST_BINARY", &program).env("PATH", &path).arg(directory.path()));
+        let sums = fs::read_to_string(directory.path().join("SHA256SUMS")).expect("sums");
+        (directory, sums)
+    };
+    let (directory, sums) = release();
+    assert_eq!(release().1, sums);
+    output(Command::new("sha256sum").args(["--check", "SHA256SUMS"]).current_dir(directory.path()));
+    let names: Vec<&str> = sums.lines().filter_map(|line| line.split_whitespace().nth(1)).collect();
+    let version = env!("CARGO_PKG_VERSION");
+    let base = format!("holdfast-{version}-linux-x86_64");
+    assert_eq!(names, [format!("{base}.cdx.json"), format!("{base}.tar.gz"), format!("holdfast_{version}_amd64.deb")]);
+
+    let list = text(Command::new("tar").arg("-tzf").arg(directory.path().join(names[1])));
+    for file in ["holdfast", "LICENSE", "man/holdfast-run.1", "conf/tap-tor.sh", "conf/containerlab/holdfast.clab.yml"]
+    {
+        assert!(list.lines().any(|line| line == format!("{base}/{file}")), "{file}: {list}");
+    }
+    let materials = fs::read(directory.path().join(names[0])).expect("a bill of materials");
+    let materials: serde_json::Value = serde_json::from_slice(&materials).expect("JSON");
+    assert_eq!((&materials["bomFormat"], &materials["specVersion"]), (&"CycloneDX".into(), &"1.5".into()));
+    let components = materials["components"].as_array().expect("components");
+    let urls: Vec<&str> = components.iter().filter_map(|component| component["purl"].as_str()).collect();
+    for part in ["pkg:cargo/clap@", "pkg:cargo/tokio@", "pkg:deb/debian/libdpdk-dev@", "pkg:deb/debian/libc6-dev@"] {
+        assert!(urls.iter().any(|url| url.starts_with(part)), "{part}: {urls:?}");
+    }
+    assert!(!urls.iter().any(|url| url.starts_with("pkg:cargo/bindgen@")), "a tool of the build is no part");
+}
+
+/// `make docker-test` measures the size.
+#[test]
+fn image_has_the_static_program_and_its_size_is_checked() {
+    let dockerfile = fs::read_to_string(repository("docker/Dockerfile")).expect("a Dockerfile");
+    let last = dockerfile.lines().rfind(|line| line.starts_with("FROM "));
+    assert_eq!(last, Some("FROM scratch"));
+    assert!(dockerfile.contains("packaging/build-static)"));
+    let parts = fs::read_to_string(repository("tests/docker/parts.sh")).expect("the test of the image");
+    assert!(parts.contains(r#"-lt 100000000 ] || fail "the image has 100 MB or more""#));
+}
+
+/// tests/docker starts the topologies.
+#[test]
+fn lab_topologies_run_a_configuration_and_options_that_exist() {
+    let check =
+        text(Command::new(env!("CARGO_BIN_EXE_holdfast")).arg("check").arg(repository("conf/containerlab/tor.yaml")));
+    assert!(check.contains("conf/containerlab/tor.yaml: valid") && !check.contains("warning"), "{check}");
+    let help = text(Command::new(env!("CARGO_BIN_EXE_holdfast")).args(["run", "--help"]));
+    for file in ["conf/containerlab/holdfast.clab.yml", "conf/netlab/topology.yml"] {
+        let topology = fs::read_to_string(repository(file)).expect(file);
+        let command = topology.lines().find_map(|line| line.trim().strip_prefix("cmd: ")).expect("a command");
+        assert!(command.starts_with("run /etc/holdfast/lab.yaml "), "{file}: {command}");
+        for option in command.split(' ').filter(|word| word.starts_with("--")) {
+            assert!(help.contains(&format!("{option} ")), "{file}: {option}");
+        }
+        assert!(topology.contains("tor.yaml:") && topology.contains("kind: linux"), "{file}");
+    }
+}
+
 /// The unit may neither enter network namespaces nor write there how Linux routes; with the drop-in of docs/linux.md it
 /// may.
 #[test]
