@@ -57,7 +57,8 @@ up() {
         beside "
             nsenter -t $tor -n ip link set dev hf$port netns $(pid "$host")
             ns() { nsenter -t $(pid "$host") -n \"\$@\"; }
-            ns ip link set dev hf$port name eth0 txqueuelen 4096
+            ns ip link set dev hf$port name eth0
+            ns ip link set dev eth0 qlen 4096
             ns ip address add 10.48.0.$((port + 1))/24 dev eth0
             ns ip link set dev lo up
             ns ip link set dev eth0 up"
