@@ -3,14 +3,22 @@
 
 build() {
     local start=$SECONDS
-    docker build --network=host -f docker/Dockerfile -t "$image" . >"$work/build.log" 2>&1 || {
+    docker build --network=host --build-arg "HOLDFAST_COMMIT=$(git describe --tags --always --dirty 2>/dev/null)" \
+        --build-arg "SOURCE_DATE_EPOCH=$(git log -1 --format=%ct 2>/dev/null)" \
+        -f docker/Dockerfile -t "$image" . >"$work/build.log" 2>&1 || {
         tail -30 "$work/build.log"
         fail "the image does not build"
     }
     echo "built in $((SECONDS - start)) s, $(docker image inspect -f '{{.Size}}' "$image" | awk '{ printf "%d MB", $1 / 1e6 }')"
+    image_is_as_promised
+}
+
+# What docs/docker.md says of the image.
+image_is_as_promised() {
+    [ "$(docker image inspect -f '{{.Size}}' "$image")" -lt 100000000 ] || fail "the image has 100 MB or more"
     [ "$(docker image inspect -f '{{.Config.User}}' "$image")" = holdfast ] || fail "the image runs as root"
-    docker run --rm --network none --entrypoint getcap "$image" /usr/bin/holdfast
-    docker run --rm --network none "$image" --version
+    docker run --rm --network none "$image" --version | tee "$work/version"
+    grep -q '^DPDK: .*, static$' "$work/version" || fail "the program needs shared libraries"
     # Permitted is not effective: it starts where none of its capabilities can be had.
     docker run --rm --network none --cap-drop ALL "$image" --version >/dev/null || fail "it does not start without capabilities"
     # Who runs it has its capabilities: it is for one group.
@@ -152,6 +160,7 @@ deb() {
     for tool in dpkg-shlibdeps strip; do
         command -v $tool >/dev/null || { echo "SKIPPED: this machine has no $tool (dpkg-dev, binutils)"; return; }
     done
+    # The package of the static program: it needs nothing of Debian but the user.
     base=$(sed -n 's/^ARG DEBIAN=//p' docker/Dockerfile)
     docker create --name "$name-binary" "$image" >/dev/null
     docker cp "$name-binary:/usr/bin/holdfast" "$work/holdfast" >/dev/null
@@ -239,4 +248,65 @@ prometheus_image() {
     printf 'FROM %s\nCOPY prometheus /bin/prometheus\nRUN mkdir /prometheus && chown 65534 /prometheus\nUSER 65534\n%s\n' \
         "$(sed -n 's/^ARG DEBIAN=//p' docker/Dockerfile)" 'ENTRYPOINT ["/bin/prometheus"]' >"$work/prometheus/Dockerfile"
     docker build -q -t "$public" "$work/prometheus" >/dev/null 2>&1 && echo "Prometheus: a stand-in of Debian's program"
+}
+
+# The hosts of a lab reach each other through the switch, and class 3 loses nothing beside TCP. $1 begins the names of the
+# containers, $2 is the address of the first host without its last number.
+lab_works() {
+    local lab=$1 network=$2 tor=$1-tor host code
+    wait_for 60 healthy "$tor" || { docker logs "$tor"; fail "the switch of the lab does not become healthy"; }
+    docker logs "$tor" >"$work/lab.log" 2>&1
+    grep '^note: waiting for the interfaces ' "$work/lab.log" || fail "the switch did not wait for its interfaces"
+    for host in 2 3 4; do
+        wait_for 20 docker exec "$lab-h1" ping -c 1 -W 1 "$network.$host" || fail "h1 does not reach h$host"
+    done
+    docker exec "$tor" holdfast show ports
+    docker exec -d "$lab-h4" iperf3 -s -p 5201
+    docker exec -d "$lab-h4" iperf3 -s -p 5202
+    sleep 1
+    docker exec -d "$lab-h1" iperf3 -c "$network.4" -p 5201 -t 6
+    docker exec "$lab-h2" iperf3 -c "$network.4" -p 5202 -u -b 100M -l 1400 --dscp 26 -t 5 | tail -4
+    docker exec "$tor" /usr/libexec/holdfast/healthcheck /metrics >"$work/lab.metrics"
+    for code in received:1000 dropped:-1; do
+        awk -v name="holdfast_port_${code%:*}_frames_total{" -v least="${code#*:}" '
+            index($0, name) == 1 && /tc="3"/ { sum += $NF }
+            END { printf "class 3: %d frames %s\n", sum, name; exit !(least < 0 ? sum == 0 : sum > least) }' "$work/lab.metrics" ||
+            fail "class 3 in the lab: see above"
+    done
+}
+
+# The topology files of docs/labs.md. No registry has containerlab here, so tests/docker/lab.py does what it does. netlab is
+# the real one, up to the file that it writes for containerlab.
+labs() {
+    local app=holdfast-test/app python=$work/netlab/bin/python lab=$name-lab file
+    python3 -m venv "$work/netlab" 2>"$work/netlab.log" && "$work/netlab/bin/pip" install -q networklab >>"$work/netlab.log" 2>&1 || {
+        [ "${CI:-}" != true ] || fail "netlab cannot be had: $(tail -1 "$work/netlab.log")"
+        echo "SKIPPED: netlab cannot be had: $(tail -1 "$work/netlab.log")"
+        return
+    }
+    docker build --network=host -t "$app" -f conf/ci/Dockerfile.host conf/ci >"$work/app.log" 2>&1 || fail "no host: $(tail -5 "$work/app.log")"
+    export HOLDFAST_IMAGE=$image HOLDFAST_HOST_IMAGE=$app
+    ip netns add "$name"
+    say "conf/containerlab/holdfast.clab.yml"
+    "$python" tests/docker/lab.py up conf/containerlab/holdfast.clab.yml "$lab" "$name"
+    lab_works "$lab" 10.48.0
+    "$python" tests/docker/lab.py down conf/containerlab/holdfast.clab.yml "$lab"
+
+    say "conf/netlab/topology.yml"
+    mkdir -p "$work/lab"
+    cp -r conf/netlab conf/containerlab "$work/lab/"
+    (cd "$work/lab/netlab" && PATH=$work/netlab/bin:$PATH netlab create topology.yml) | tail -3
+    file=$work/lab/netlab/clab.yml
+    # The images that this machine has.
+    sed -i "s|image: holdfast:latest|image: $image|; s|image: ghcr.io/.*|image: $app|" "$file"
+    "$python" tests/docker/lab.py up "$file" "$lab" "$name"
+    # netlab runs these scripts on the host, in the network namespace of each container.
+    local host pid
+    for host in h1 h2 h3 h4; do
+        pid=$(docker inspect -f '{{.State.Pid}}' "$lab-$host")
+        nsenter -t "$pid" -n sh "$work/lab/netlab/node_files/$host/initial" >"$work/initial.log" 2>&1 || { cat "$work/initial.log"; fail "netlab's script of $host"; }
+    done
+    lab_works "$lab" 10.48.0
+    "$python" tests/docker/lab.py down "$file" "$lab"
+    ip netns delete "$name"
 }

@@ -1,13 +1,14 @@
 #!/bin/bash
-# The image and what is said of it in docs/docker.md and docs/ci.md, tried: built, run, scraped, two containers joined by shared
-# memory, the recipe for CI between containers, docker/compose.yaml, and the Debian package. `make docker-test` calls this; it
-# takes some ten minutes on two CPUs, most of them the build. With arguments only these parts: alone pair recipe deb compose.
+# The image and what is said of it in docs/docker.md, docs/ci.md and docs/labs.md, tried: built, run, scraped, two containers
+# joined by shared memory, the recipe for CI between containers, the labs, docker/compose.yaml, and the Debian package.
+# `make docker-test` calls this; it takes some ten minutes on two CPUs, most of them the build. With arguments only these
+# parts: alone pair recipe labs deb compose.
 #
 # Where no engine can be had it says why and ends with 0; with CI=true that is an error. HOLDFAST_DOCKER_DIR is where the engine
 # keeps its images, so that a second run is quick; without it they go at the end. HOLDFAST_DOCKER_IMAGE is an image to try instead
 # of one that is built.
 #
-# The commands of docs/install.md and docs/deploy.md are run here.
+# The commands of docs/install.md, docs/deploy.md and docs/labs.md are run here.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 here=$PWD/tests/docker
@@ -70,12 +71,18 @@ say "base images"
 "$here/base-images" "$work/base" || fail "the base images could not be had"
 
 say "the image"
-if [ -n "${HOLDFAST_DOCKER_IMAGE:-}" ]; then image=$HOLDFAST_DOCKER_IMAGE; else build; fi
-for part in ${*:-alone pair recipe deb compose}; do
+if [ -n "${HOLDFAST_DOCKER_IMAGE:-}" ]; then
+    image=$HOLDFAST_DOCKER_IMAGE
+    image_is_as_promised
+else
+    build
+fi
+for part in ${*:-alone pair recipe labs deb compose}; do
     case $part in
     alone) say "a switch without any privilege" ;;
     pair) say "a switch and its hosts in two containers" ;;
     recipe) say "the recipe for CI" ;;
+    labs) say "the topology files of containerlab and netlab" ;;
     deb) say "the Debian package" ;;
     compose) say "docker/compose.yaml" ;;
     *) fail "there is no part $part" ;;
