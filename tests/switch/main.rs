@@ -27,5 +27,6 @@ mod refusals;
 mod scraping;
 mod signals;
 mod simulated;
+mod sonic;
 mod unprivileged;
 mod vhost;

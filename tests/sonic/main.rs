@@ -1,0 +1,10 @@
+//! The cases of SONiC's public RoCEv2 test plan, with simulated hosts as generator. `conf/sonic` has a scenario for
+//! each case. The hosts send messages of queue pairs, answer with ACKs, NAKs and CNPs, obey PFC and run DCQCN. The
+//! switch is the pipeline of `holdfast run`.
+//!
+//! The commands of docs/sonic-cases.md are run here. `tests/switch/sonic.rs` has the cases without DCQCN in real time.
+
+mod congestion;
+mod fabric;
+mod quiet;
+mod report;
