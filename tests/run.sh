@@ -98,10 +98,10 @@ tests --doc -- --quiet
 # Left out is what ends before any lcore starts, or goes the same way whichever lcore does it:
 #   switch: refusals, outputs, notify, scraping, unprivileged, quiet
 #   switch: simulated   a comparison with a scenario of one lcore: two that are late at different times fill groups otherwise
-#   tap:    script, pause_received   a script of one's own, and a port's own timers
+#   tap:    script, pause_received, upgrade   a script of one's own, a port's own timers, and starts and ends
 #   behave: maps, mapped, speeds, flooding   the class of a frame, and a port's own timers
 # Two lcores that never sleep need two CPUs.
-once='refusals outputs notify scraping unprivileged quiet_tests simulated script pause_received maps mapped speeds flooding'
+once='refusals outputs notify scraping unprivileged quiet_tests simulated script pause_received upgrade maps mapped speeds flooding'
 if [ "$(nproc)" -lt 2 ]; then
     echo "one CPU: nothing is run with two lcores"
 else

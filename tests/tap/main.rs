@@ -46,3 +46,4 @@ mod routed;
 mod script;
 mod stuck;
 mod survival;
+mod upgrade;
