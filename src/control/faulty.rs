@@ -38,11 +38,7 @@ impl LcorePorts for FaultyIo {
     fn resting(plain: Option<Resting<EthIo>>) -> Option<Resting<Self>> {
         plain.map(|Resting { idle, mut rest }| Resting {
             idle,
-            rest: Box::new(move |io: &Self, until| {
-                if !io.is_busy() {
-                    rest(io.plain(), until);
-                }
-            }),
+            rest: Box::new(move |io: &Self, until| rest(io.plain(), until)),
         })
     }
 

@@ -106,6 +106,9 @@ struct Inner {
     classes: Vec<ClassReader>,
     senders: Vec<Sender<FaultTable>>,
     next_id: u64,
+    /// Slot to look at first for the next fault. A slot rests for as long as possible: an lcore that has not taken a
+    /// change yet counts in the slots of removed faults.
+    next_slot: usize,
     /// Lines about faults that were removed.
     lines: Vec<String>,
 }
@@ -149,6 +152,7 @@ impl FaultBoard {
                 classes: ClassReader::all(switch),
                 senders,
                 next_id: 1,
+                next_slot: 0,
                 lines: Vec::new(),
             }),
             counters: Arc::new(FaultCounters::new(switch.ports.len(), lcores)),
@@ -229,7 +233,6 @@ impl FaultBoard {
         if !inner.is_idle() {
             return Err(Refused::Busy);
         }
-        inner.classes = ClassReader::all(switch);
         if let Some(faults) = faults {
             let is_kept = |listed: &Listed| !listed.is_configured && state(&listed.entry, now) != FaultState::Over;
             let present = inner.listed.iter().filter(|listed| is_kept(listed)).count();
@@ -240,6 +243,7 @@ impl FaultBoard {
             self.make_room(&mut inner, faults.len(), now);
             self.list(&mut inner, faults, true, now);
         }
+        inner.classes = ClassReader::all(switch);
         inner.publish();
         Ok(())
     }
@@ -312,7 +316,9 @@ impl FaultBoard {
         let mut ids = Vec::new();
         for &fault in faults.iter().take(room) {
             let is_free = |slot: &usize| !inner.listed.iter().any(|listed| usize::from(listed.entry.slot) == *slot);
-            let Some(slot) = (0..MOST_FAULTS).find(is_free) else { break };
+            let slots = (0..MOST_FAULTS).map(|index| (inner.next_slot + index) % MOST_FAULTS);
+            let Some(slot) = slots.into_iter().find(is_free) else { break };
+            inner.next_slot = slot + 1;
             let entry = self.entry(fault, (inner.next_id, slot), now);
             let base = (self.counters.of_slot(slot), self.counters.passed_of_slot(slot));
             ids.push(entry.id);

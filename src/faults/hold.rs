@@ -7,14 +7,15 @@ use std::collections::BinaryHeap;
 
 use super::counters::PFC_ROW;
 use super::{HELD_FRAMES, HELD_PFC_FRAMES};
-use crate::sets::BURST;
+use crate::sets::{BURST, CLASSES};
 use crate::units::Ticks;
 
-/// Frames of each port that wait beside the delayed ones: those that a device refused, and copies.
-pub const SPARE_FRAMES: usize = 4 * BURST;
+/// Frames of each port that wait beside the delayed ones: a burst and its copies of each receive queue that did not fit
+/// the burst of the switch, and sent ones that a device refused.
+pub const SPARE_FRAMES: usize = (CLASSES + 4) * BURST;
 const DELAYED: usize = HELD_FRAMES + HELD_PFC_FRAMES;
-/// Tickets at most, with those of frames that left early.
-const MOST_TICKETS: usize = 2 * DELAYED;
+/// Tickets of data frames at most, with those of frames that left early.
+const MOST_TICKETS: usize = 2 * HELD_FRAMES;
 /// Marks the end of a list.
 const NONE: u16 = u16::MAX;
 
@@ -80,7 +81,7 @@ impl<P> Hold<P> {
             slots: (1..=slots).map(slot).collect(),
             free: 0,
             lanes: vec![Lane { first: NONE, last: NONE, len: 0 }; lanes].into(),
-            due: BinaryHeap::with_capacity(MOST_TICKETS),
+            due: BinaryHeap::with_capacity(MOST_TICKETS + HELD_PFC_FRAMES),
             next_number: 1,
             delayed: 0,
             delayed_pfc: 0,
@@ -106,14 +107,16 @@ impl<P> Hold<P> {
         self.lanes[lane].len.into()
     }
 
-    /// Holds `frame` of `lane` until `due`.
+    /// Holds `frame` of `lane` until `due`. Data frames leave room for PFC frames, which never leave early.
     ///
     /// # Errors
     /// The frame, if too many are delayed.
     pub fn delay(&mut self, frame: P, (lane, row): (usize, usize), due: Ticks) -> Result<Ticket, P> {
         let is_pfc = row == PFC_ROW;
-        let is_full = if is_pfc { self.delayed_pfc >= HELD_PFC_FRAMES } else { self.delayed >= HELD_FRAMES };
-        if is_full || self.len() >= DELAYED || self.due.len() >= MOST_TICKETS {
+        let (data, tickets) = (self.delayed + self.ready, self.due.len() - self.delayed_pfc);
+        let is_full =
+            if is_pfc { self.delayed_pfc >= HELD_PFC_FRAMES } else { data >= HELD_FRAMES || tickets >= MOST_TICKETS };
+        if is_full {
             return Err(frame);
         }
         let slot = self.take_slot(frame, row)?;
@@ -126,10 +129,16 @@ impl<P> Hold<P> {
         Ok(ticket)
     }
 
+    /// Whether the frame of `ticket` is still delayed.
+    #[must_use]
+    pub fn is_waiting(&self, ticket: Ticket) -> bool {
+        let slot = &self.slots[usize::from(ticket.slot)];
+        slot.is_delayed && slot.number == ticket.number
+    }
+
     /// Makes the delayed frame of `ticket` due in `lane`, if it still waits.
     pub fn hasten(&mut self, ticket: Ticket, lane: usize) {
-        let slot = &self.slots[usize::from(ticket.slot)];
-        if slot.is_delayed && slot.number == ticket.number {
+        if self.is_waiting(ticket) {
             self.make_ready(ticket.slot, lane);
         }
     }

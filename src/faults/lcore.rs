@@ -89,11 +89,12 @@ impl LcoreFaults {
                 None => (Rule::new(Draws::new(self.seed, entry.id, self.lcore)), Storm::default()),
             };
             self.orders.push(Order { entry, rule, storm });
-            for toward in [Toward::Switch, Toward::Host].into_iter().filter(|&toward| entry.fault.acts(toward)) {
-                self.of_port[toward as usize][entry.fault.port] |= 1 << index;
-            }
             if matches!(entry.fault.kind, FaultKind::Storm { .. }) {
                 self.stormy.insert(entry.fault.port);
+                continue;
+            }
+            for toward in [Toward::Switch, Toward::Host].into_iter().filter(|&toward| entry.fault.acts(toward)) {
+                self.of_port[toward as usize][entry.fault.port] |= 1 << index;
             }
         }
         for order in self.before.iter().filter(|order| order.storm.is_on) {
@@ -111,34 +112,58 @@ impl LcoreFaults {
         self.of_port[toward as usize][port] != 0
     }
 
-    /// Whether there is any order.
-    pub fn is_armed(&self) -> bool {
-        !self.orders.is_empty()
+    /// Ends all orders.
+    #[cold]
+    pub fn end(&mut self) {
+        self.apply(&FaultTable::default());
     }
 
-    /// The priorities to stop and to resume now at `port`, by storms.
-    pub fn storms(&mut self, port: usize, now: Ticks) -> (ClassSet, ClassSet) {
+    /// Whether a storm acts between `now` and `until`, or has still to send XON.
+    pub fn is_stormy(&self, now: Ticks, until: Ticks) -> bool {
+        let is_storm = |order: &Order| {
+            let is_due = order.storm.is_on || order.entry.from < until && now < order.entry.until;
+            matches!(order.entry.fault.kind, FaultKind::Storm { .. }) && is_due
+        };
+        self.xon.iter().any(|xon| !xon.is_empty()) || self.orders.iter().any(is_storm)
+    }
+
+    /// The priorities to stop and to resume now at `port`, by storms; `None` if no storm is there. The caller sends a
+    /// frame for them and then calls [`LcoreFaults::commit_storms`].
+    pub fn storms(&self, port: usize, now: Ticks) -> Option<(ClassSet, ClassSet)> {
         if !self.stormy.contains(port) {
-            return (ClassSet::EMPTY, ClassSet::EMPTY);
+            return None;
         }
-        let mut xon = std::mem::take(&mut self.xon[port]);
-        let (mut xoff, mut is_left) = (ClassSet::EMPTY, false);
-        for order in self.orders.iter_mut().filter(|order| order.entry.fault.port == port) {
+        let (mut xoff, mut xon, mut active) = (ClassSet::EMPTY, self.xon[port], ClassSet::EMPTY);
+        for order in self.orders.iter().filter(|order| order.entry.fault.port == port) {
             let FaultKind::Storm { priorities } = order.entry.fault.kind else { continue };
+            if order.entry.is_active(now) {
+                active |= priorities;
+                xoff |= if order.storm.is_due(now) { priorities } else { ClassSet::EMPTY };
+            } else if order.storm.is_on {
+                xon |= priorities;
+            }
+        }
+        // Another storm still stops them, and sends XON at its own end.
+        Some((xoff, xon - active))
+    }
+
+    /// Records that the host has got the frame of [`LcoreFaults::storms`].
+    pub fn commit_storms(&mut self, port: usize, now: Ticks) {
+        self.xon[port] = ClassSet::EMPTY;
+        let mut is_left = false;
+        for order in self.orders.iter_mut().filter(|order| order.entry.fault.port == port) {
+            let FaultKind::Storm { .. } = order.entry.fault.kind else { continue };
             is_left = true;
             if !order.entry.is_active(now) {
-                if std::mem::take(&mut order.storm.is_on) {
-                    xon |= priorities;
-                }
-            } else if order.storm.is_due(&order.entry, now) {
-                xoff |= priorities;
+                order.storm.is_on = false;
+            } else if order.storm.is_due(now) {
+                order.storm.sent(&order.entry, now);
                 count(self.counters.lcore(self.lcore), &order.entry, Toward::Switch, PFC_ROW);
             }
         }
         if !is_left {
             self.stormy.remove(port);
         }
-        (xoff, xon)
     }
 
     /// Decides on `packet` at `port`, which travels `toward` an end, and changes its bytes if a fault does.
@@ -152,10 +177,8 @@ impl LcoreFaults {
             let order = &mut self.orders[left.trailing_zeros() as usize];
             left &= left - 1;
             let (entry, fault) = (order.entry, order.entry.fault);
-            let is_selected = entry.is_active(now)
-                && !matches!(fault.kind, FaultKind::Storm { .. })
-                && view.is_of(&fault)
-                && (fault.kind != FaultKind::Mark || view.is_ect());
+            let is_selected =
+                entry.is_active(now) && view.is_of(&fault) && (fault.kind != FaultKind::Mark || view.is_ect());
             if !is_selected || !order.rule.hits(fault.share, fault.burst) {
                 continue;
             }
@@ -172,15 +195,14 @@ impl LcoreFaults {
                     (fate.due, fate.behind) = (Some((due, entry.slot)), behind);
                     continue;
                 }
-                // A delay holds the frame already.
-                FaultKind::Reorder { .. } => continue,
+                // A delay holds the frame already, and storms concern no frame of the wire.
+                FaultKind::Reorder { .. } | FaultKind::Storm { .. } => continue,
                 FaultKind::Duplicate => {
                     fate.copied_by = Some(entry.slot);
                     continue;
                 }
                 FaultKind::Corrupt => view.corrupt(packet.bytes_mut(), order.rule.draws.draw()),
                 FaultKind::Mark => view.mark(packet.bytes_mut()),
-                FaultKind::Storm { .. } => {}
             }
             count(counters, &entry, toward, row);
             if fate.is_lost {

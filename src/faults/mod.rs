@@ -3,8 +3,8 @@
 //! A fault acts on the wire between a port and the switch: on received frames before the pipeline, on sent frames after
 //! it. So ledger, headroom and watchdog see the effects of a bad cable or peer.
 //!
-//! [`spec`] is the data of a fault, [`rule`] decides which frames it hits, [`hold`] keeps delayed frames, and [`ports`]
-//! is the wrapper of an lcore's ports. [`board`] is the list of the control thread, which sends each change to the
+//! [`spec`] is the data of a fault, and [`rule`] decides which frames it hits. [`hold`] keeps delayed frames, and
+//! [`ports`] is the wrapper of an lcore's ports. [`board`] is the list of the control thread, which sends each change to the
 //! lcores as a [`table::FaultTable`]. A switch whose configuration has no `faults:` runs without the wrapper.
 //!
 //! # Example

@@ -18,8 +18,10 @@ use crate::units::Ticks;
 
 /// Receive lanes of a port: one for each queue.
 const QUEUES: usize = CLASSES;
-/// Most bursts that one call takes from a device, if faults lose or hold their frames.
-const MOST_BURSTS: usize = 8;
+/// Most bursts that one call takes from a device, if faults lose or hold their frames: a ring of 4,096 frames.
+const MOST_BURSTS: usize = 128;
+/// Vector drivers round the number of frames asked for down to a multiple of this.
+const VECTOR: usize = 8;
 
 /// The ports `I` with faults. `C` reads the clock of the lcore.
 ///
@@ -35,6 +37,8 @@ pub struct Faulty<I: Ports, C> {
     hold: Hold<I::Pkt>,
     /// Frames that wait for later ones, by lane.
     behind: Box<[Behind]>,
+    /// Whether the faults have ended with the switch.
+    is_over: bool,
     /// Scratch memory of a call.
     received: Burst<I::Pkt>,
     sending: Burst<I::Pkt>,
@@ -61,6 +65,7 @@ impl<I: Ports, C: Fn() -> Ticks> Faulty<I, C> {
             faults: Box::new(LcoreFaults::new(counters, lcore, seed, table)),
             hold: Hold::new(ports, lanes),
             behind: vec![Behind::default(); lanes].into(),
+            is_over: false,
             received: Burst::new(),
             sending: Burst::new(),
             rows: ArrayVec::new(),
@@ -78,27 +83,15 @@ impl<I: Ports, C: Fn() -> Ticks> Faulty<I, C> {
         &mut self.io
     }
 
-    /// Whether the lcore must not rest: a frame is held, or a fault may act.
-    #[must_use]
-    pub fn is_busy(&self) -> bool {
-        !self.hold.is_empty() || self.faults.is_armed()
-    }
-
-    /// Ends the faults: sends the held frames that were sent by the switch, and frees those that it has not received,
-    /// which are lost. Returns the ports.
+    /// Frees the frames that are still held, which are lost. Returns the ports.
     #[must_use]
     pub fn end(mut self) -> I {
         let mut frames = Burst::new();
         while let Some(ended) = self.hold.take_any() {
-            let (port, is_sent) = self.port_of(ended.lane);
+            let (port, _) = self.port_of(ended.lane);
+            self.faults.count_ended(port, ended.row);
             frames.push(ended.frame);
-            if is_sent {
-                self.io.tx(port, &mut frames);
-            }
-            if !frames.is_empty() {
-                self.faults.count_ended(port, ended.row);
-                self.io.free(&mut frames);
-            }
+            self.io.free(&mut frames);
         }
         self.faults.set_held(0);
         self.io
@@ -121,31 +114,36 @@ impl<I: Ports, C: Fn() -> Ticks> Faulty<I, C> {
     /// Takes new orders, and makes the frames due whose time has come. Returns the time.
     fn step(&mut self) -> Ticks {
         let now = (self.clock)();
-        let faults = &mut self.faults;
-        self.tables.receive(|table| faults.apply(table));
-        self.hold.step(now);
+        let (faults, is_over) = (&mut self.faults, self.is_over);
+        self.tables.receive(|table| {
+            if !is_over {
+                faults.apply(table);
+            }
+        });
+        self.hold.step(if is_over { Ticks(u64::MAX) } else { now });
         now
     }
 
     /// Receives from `queue` of `port`, or from all its queues if `is_only`.
     fn receive(&mut self, (port, queue): (usize, usize), is_only: bool, most: usize, out: &mut Burst<I::Pkt>) {
         let now = self.step();
-        let most = most.saturating_add(out.len()).min(out.capacity());
+        let (before, asked) = (out.len(), most.min(BURST));
+        let most = most.saturating_add(before).min(out.capacity());
         self.add_storms(port, (most, now), out);
         let lane = Self::receive_lane(port, queue);
         self.deliver(lane, most, out);
-        if out.len() >= most || self.hold.ready(lane) > 0 {
+        if out.len() >= most {
             return;
         }
-        if !self.faults.concerns(port, Toward::Switch) {
-            return self.receive_plain((port, queue), is_only, most - out.len(), out);
+        if out.len() == before && !self.faults.concerns(port, Toward::Switch) {
+            return self.receive_plain((port, queue), is_only, asked, out);
         }
         let mut received = std::mem::take(&mut self.received);
-        // A burst that lost frames would look as if the ring were empty.
+        // A burst that is not full tells the switch that the ring is empty. So each call to the device asks for as many
+        // frames as the switch did, and frames that do not fit wait in the lane.
         for _ in 0..MOST_BURSTS {
-            let room = most - out.len();
-            self.receive_plain((port, queue), is_only, room, &mut received);
-            let is_last = received.len() < room;
+            self.receive_plain((port, queue), is_only, asked, &mut received);
+            let is_last = received.len() < (asked - asked % VECTOR).max(1);
             for packet in received.drain(..) {
                 self.take(packet, (port, lane), (most, now), out);
             }
@@ -169,9 +167,13 @@ impl<I: Ports, C: Fn() -> Ticks> Faulty<I, C> {
         if out.len() >= most {
             return;
         }
-        let (xoff, xon) = self.faults.storms(port, now);
-        if !(xoff | xon).is_empty() {
-            out.extend(self.io.make(&storm::frame(xoff, xon)));
+        let Some((xoff, xon)) = self.faults.storms(port, now) else { return };
+        if (xoff | xon).is_empty() {
+            return self.faults.commit_storms(port, now);
+        }
+        if let Some(frame) = self.io.make(&storm::frame(xoff, xon)) {
+            self.faults.commit_storms(port, now);
+            out.push(frame);
         }
     }
 
@@ -226,6 +228,10 @@ impl<I: Ports, C: Fn() -> Ticks> Faulty<I, C> {
     fn try_hold(&mut self, packet: I::Pkt, fate: &Fate, (lane, toward): (usize, Toward)) -> Option<I::Pkt> {
         let Some((due, slot)) = fate.due else { return Some(packet) };
         let (row, is_behind) = (usize::from(fate.row), fate.behind > 0);
+        if is_behind && self.behind[lane].is_full() {
+            // Frames whose time is over have left.
+            self.behind[lane].retain(|ticket| self.hold.is_waiting(ticket));
+        }
         let held = if is_behind && self.behind[lane].is_full() {
             Err(packet)
         } else {
@@ -264,45 +270,56 @@ impl<I: Ports, C: Fn() -> Ticks> Faulty<I, C> {
             let copy = self.copy(&packet, &fate, Toward::Host);
             for packet in [Some(packet), copy].into_iter().flatten() {
                 if let Some(packet) = self.try_hold(packet, &fate, (lane, Toward::Host)) {
-                    let refused = self.hold.ready(lane);
                     self.post(packet, port, fate.row.into());
+                    // Frames in the lane are those that the device refused: later ones stay behind them.
+                    let has_refused = self.hold.ready(lane) > 0;
                     self.pass(lane);
-                    self.post_due(port, refused);
+                    if !has_refused {
+                        self.post_due(port);
+                    }
                 }
             }
         }
         self.send_posted(port);
     }
 
-    /// Adds the frames that have become due to the burst, unless the device had `refused` frames before.
-    fn post_due(&mut self, port: usize, refused: usize) {
+    /// Moves the frames that have become due to the burst, until the device refuses some.
+    fn post_due(&mut self, port: usize) {
         let lane = self.send_lane(port);
-        let due = if refused > 0 { 0 } else { self.hold.ready(lane) };
-        for _ in 0..due {
+        while self.hold.ready(lane) > 0 {
+            if self.sending.is_full() && !self.send_posted(port) {
+                return;
+            }
             if let Some((packet, row)) = self.hold.pop(lane) {
-                self.post(packet, port, row);
+                self.sending.push(packet);
+                self.rows.push(row as u8);
             }
         }
     }
 
-    /// Adds a frame to the burst for the device of `port`.
+    /// Adds a frame to the burst for the device of `port`, or to the frames of its lane if the device has refused them.
     fn post(&mut self, packet: I::Pkt, port: usize, row: usize) {
+        let lane = self.send_lane(port);
         if self.sending.is_full() {
             self.send_posted(port);
         }
-        self.sending.push(packet);
-        self.rows.push(row as u8);
+        if self.hold.ready(lane) == 0 {
+            self.sending.push(packet);
+            self.rows.push(row as u8);
+        } else if let Err(packet) = self.hold.append(packet, lane, row) {
+            self.lose_for_room(packet, port, row);
+        }
     }
 
-    /// Gives the burst to the device. Frames that it refuses wait in front of those of the lane, and all of them wait
-    /// behind frames that it has refused before.
-    fn send_posted(&mut self, port: usize) {
-        let lane = self.send_lane(port);
-        let is_free = self.hold.ready(lane) == 0;
-        if is_free && !self.sending.is_empty() {
+    /// Gives the burst to the device. Frames that it refuses wait in front of those of the lane. Returns whether it has
+    /// taken all.
+    fn send_posted(&mut self, port: usize) -> bool {
+        if !self.sending.is_empty() {
             self.io.tx(port, &mut self.sending);
         }
-        if is_free { self.keep_refused(port) } else { self.keep_behind(port) }
+        let is_taken = self.sending.is_empty();
+        self.keep_refused(port);
+        is_taken
     }
 
     /// Sends the frames of `port` that are due. Returns whether the device has taken all of them.
@@ -313,12 +330,9 @@ impl<I: Ports, C: Fn() -> Ticks> Faulty<I, C> {
                 self.sending.push(packet);
                 self.rows.push(row as u8);
             }
-            self.io.tx(port, &mut self.sending);
-            if !self.sending.is_empty() {
-                self.keep_refused(port);
+            if !self.send_posted(port) {
                 return false;
             }
-            self.rows.clear();
         }
         true
     }
@@ -332,17 +346,6 @@ impl<I: Ports, C: Fn() -> Ticks> Faulty<I, C> {
             }
         }
         self.rows.clear();
-    }
-
-    /// Puts the frames of the burst behind those that wait.
-    fn keep_behind(&mut self, port: usize) {
-        let lane = self.send_lane(port);
-        let (sending, rows) = (std::mem::take(&mut self.sending), std::mem::take(&mut self.rows));
-        for (packet, row) in sending.into_iter().zip(rows) {
-            if let Err(packet) = self.hold.append(packet, lane, row.into()) {
-                self.lose_for_room(packet, port, row.into());
-            }
-        }
     }
 
     /// Loses a frame for which no room is left. The room suffices for what devices refuse and faults copy.
@@ -426,5 +429,20 @@ impl<I: Ports, C: Fn() -> Ticks> Ports for Faulty<I, C> {
 
     fn filled(&self) -> PortSet {
         PortSet::ALL
+    }
+
+    /// Held frames and storms need polls. Other faults wait for frames.
+    fn is_busy(&self, until: Ticks) -> bool {
+        !self.hold.is_empty() || self.faults.is_stormy((self.clock)(), until)
+    }
+
+    /// Ends the faults: storms send XON, and held frames are due.
+    fn settle(&mut self) -> bool {
+        if !self.is_over {
+            self.is_over = true;
+            self.faults.end();
+        }
+        self.step();
+        self.hold.is_empty()
     }
 }

@@ -17,6 +17,11 @@ impl Behind {
         self.0.is_full()
     }
 
+    /// Removes the frames that do not wait any more.
+    pub fn retain(&mut self, is_waiting: impl Fn(Ticket) -> bool) {
+        self.0.retain(|(ticket, _)| is_waiting(*ticket));
+    }
+
     /// Lets the frame of `ticket` wait for `count` later frames.
     pub fn push(&mut self, ticket: Ticket, count: u16) {
         let _ = self.0.try_push((ticket, count));

@@ -256,10 +256,10 @@ impl Fault {
     pub fn text(&self, port: &str) -> String {
         let mut parts = vec![format!("{}: {port}", self.kind.verb().word())];
         match self.kind {
-            FaultKind::Delay { by } => parts.push(format!("by: {by}")),
+            FaultKind::Delay { by } => parts.push(format!("by: {}", exact(by))),
             FaultKind::Reorder { behind } => parts.push(format!("behind: {behind}")),
             FaultKind::Storm { priorities } => parts.push(format!("priorities: {}", numbers(priorities))),
-            FaultKind::Late { response } => parts.push(format!("response: {response}")),
+            FaultKind::Late { response } => parts.push(format!("response: {}", exact(response))),
             _ => {}
         }
         if self.kind == FaultKind::Lose {
@@ -283,10 +283,17 @@ impl Fault {
         if !self.flow.is_any() {
             parts.push(format!("flow: {{{}}}", self.flow));
         }
-        parts.push(format!("at: {}", self.at));
-        parts.extend(self.time.map(|time| format!("for: {time}")));
+        parts.push(format!("at: {}", exact(self.at)));
+        parts.extend(self.time.map(|time| format!("for: {}", exact(time))));
         format!("{{{}}}", parts.join(", "))
     }
+}
+
+/// `time` without rounding, in the largest unit that divides it.
+fn exact(time: Nanos) -> String {
+    let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
+    let (size, unit) = units.into_iter().find(|(size, _)| time.0 > 0 && time.0 % size == 0).unwrap_or((1, "ns"));
+    format!("{}{unit}", time.0 / size)
 }
 
 fn numbers(classes: ClassSet) -> String {

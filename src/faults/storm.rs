@@ -25,11 +25,12 @@ pub(super) struct Storm {
 
 impl Storm {
     /// Whether XOFF is due at `now`.
-    pub fn is_due(&mut self, entry: &Entry, now: Ticks) -> bool {
-        let is_due = !self.is_on || now >= self.next;
-        if is_due {
-            (self.is_on, self.next) = (true, Ticks(now.0.saturating_add(entry.ticks)));
-        }
-        is_due
+    pub fn is_due(&self, now: Ticks) -> bool {
+        !self.is_on || now >= self.next
+    }
+
+    /// Records that XOFF was sent at `now`.
+    pub fn sent(&mut self, entry: &Entry, now: Ticks) {
+        (self.is_on, self.next) = (true, Ticks(now.0.saturating_add(entry.ticks)));
     }
 }

@@ -17,6 +17,11 @@ use crate::sync::{AtomicU64, Ordering};
 use crate::units::{Nanos, Ticks};
 use crate::wire::mac_control::{self, MacControl};
 
+/// Frames of one kind at the end of a random run.
+fn sum(rows: [u64; ROWS]) -> usize {
+    rows.iter().sum::<u64>() as usize
+}
+
 /// Ticks a second: one a nanosecond.
 const HZ: u64 = 1_000_000_000;
 const SWITCH: &str = "
@@ -146,27 +151,52 @@ proptest! {
         }
     }
 
-    /// Any faults and any traffic: each buffer is returned, and each frame is delivered, lost or held.
+    /// Any faults and any traffic: each buffer is returned, and each frame and copy is delivered, lost or held. Without
+    /// delays frames keep their order.
     #[test]
     fn any_faults_return_each_buffer(
         picks in prop::collection::vec(0_usize..RANDOM.len(), 1..6),
-        steps in prop::collection::vec((0_u8..6, 1_u16..60), 1..40),
+        steps in prop::collection::vec((0_u8..6, 1_u16..65), 1..40),
+        receive_multiple in prop::sample::select(vec![1_usize, 4, 8]),
     ) {
         let list: Vec<&str> = picks.iter().map(|&pick| RANDOM[pick]).collect();
         let mut bed = Bed::new(&format!("[{}]", list.join(", ")));
+        bed.mem().receive_multiple = receive_multiple;
+        let (mut received, mut sent, mut put) = (Vec::new(), Vec::new(), 0);
         for (step, count) in steps {
-            let frames = bed.frames(count);
             match step {
-                0 => drop(bed.receive(&frames)),
-                1 => drop(bed.send(&frames)),
-                2 => bed.mem().set_room(0, Some(usize::from(count % 7))),
+                0 => {
+                    let frames = bed.frames(count);
+                    put += frames.len();
+                    received.extend(bed.receive(&frames));
+                }
+                1 => {
+                    let frames = bed.frames(count);
+                    let (left, refused) = bed.send(&frames);
+                    put += frames.len() - refused;
+                    sent.extend(left);
+                }
+                2 => bed.mem().set_room(0, Some(usize::from(count))),
                 3 => bed.mem().set_room(0, None),
                 4 => bed.pass(Nanos(u64::from(count) * 100_000)),
                 _ => drop(bed.board.remove(Some(u64::from(count % 4)))),
             }
             bed.io.free(&mut Burst::new());
+            sent.extend(bed.mem().sent_all(0));
         }
+        received.retain(|frame| mac_control::parse(frame).is_none());
+        let (counters, held) = (bed.board.counters().clone(), bed.board.counters().held() as usize);
         bed.end();
+        let hits = |verb| Toward::TABLE.iter().map(|&(_, toward)| sum(counters.of_port(0, verb, toward))).sum::<usize>();
+        let (lost, copies) = (hits(FaultVerb::Lose), hits(FaultVerb::Duplicate));
+        prop_assert!(sum(counters.ended_of_port(0)) >= held);
+        prop_assert_eq!(received.len() + sent.len() + lost + sum(counters.ended_of_port(0)), put + copies);
+        if !list.iter().any(|fault| ["{delay", "{reorder", "{corrupt"].iter().any(|kind| fault.starts_with(kind))) {
+            for frames in [received, sent] {
+                let numbers = numbers(&frames);
+                prop_assert!(numbers.is_sorted(), "{:?}", numbers);
+            }
+        }
     }
 }
 
@@ -418,6 +448,170 @@ fn frames_that_a_device_refuses_keep_their_order_and_stop_the_switch() {
     bed.mem().set_room(0, None);
     let (rest, refused) = bed.send(&more);
     assert_eq!((numbers(&rest), refused), (vec![7, 8, 9, 10, 11, 12], 0));
+    bed.end();
+}
+
+#[test]
+fn copies_keep_their_order_at_a_device_that_refuses_frames() {
+    let mut bed = Bed::new("[{duplicate: p1, toward: host}]");
+    for room in [0, 3, 60, 63, 64, 100] {
+        bed.mem().set_room(0, Some(room));
+        let frames = bed.frames(64);
+        let (mut sent, refused) = bed.send(&frames);
+        assert_eq!(refused, 0);
+        bed.mem().set_room(0, None);
+        bed.io.free(&mut Burst::new());
+        sent.extend(bed.mem().sent_all(0));
+        let expected: Vec<u16> = numbers(&frames).into_iter().flat_map(|number| [number; 2]).collect();
+        assert_eq!(numbers(&sent), expected, "room for {room}");
+    }
+    bed.end();
+}
+
+#[test]
+fn burst_is_full_while_the_ring_has_more() {
+    let lists = [
+        "[{lose: p1, one_in: 3}]",
+        "[{lose: p1, chance: 99%}]",
+        "[{delay: p1, by: 1ms, one_in: 2}]",
+        "[{duplicate: p1, one_in: 5}]",
+        "[{reorder: p1, one_in: 7}]",
+        "[{storm: p1}]",
+    ];
+    for list in lists {
+        let mut bed = Bed::new(list);
+        bed.mem().receive_multiple = 8;
+        bed.frames(4000).iter().for_each(|frame| bed.mem().inject(0, frame));
+        loop {
+            let mut burst = Burst::new();
+            bed.io.rx(0, 32, &mut burst);
+            let is_full = burst.len() == 32;
+            bed.io.free(&mut burst);
+            if !is_full {
+                break;
+            }
+        }
+        assert_eq!(bed.mem().backlog(0, ClassSet::ALL), Some(0), "{list}");
+        bed.end();
+    }
+}
+
+#[test]
+fn faults_end_with_the_switch_and_held_frames_arrive() {
+    let mut bed = Bed::new("[{delay: p1, by: 1s}, {storm: p1}]");
+    let frames = bed.frames(3);
+    assert_eq!(pauses(&bed.receive(&frames)), [(ClassSet::only(3), u16::MAX)]);
+    assert_eq!(bed.send(&frames).0.len(), 0);
+    assert!(!bed.io.settle());
+    let received = bed.poll();
+    assert_eq!(pauses(&received[..1]), [(ClassSet::only(3), 0)]);
+    assert_eq!(&received[1..], frames);
+    assert_eq!(bed.mem().sent_all(0), frames);
+    bed.board.add(&[Fault::new(0, FaultKind::Lose)]).unwrap();
+    assert_eq!(bed.receive(&frames), frames, "no fault begins any more");
+    assert!(bed.io.settle());
+    assert_eq!(bed.board.counters().ended_of_port(0), [0; ROWS]);
+    bed.end();
+}
+
+#[test]
+fn storms_with_a_common_priority_end_with_one_xon() {
+    let (both, three) = (ClassSet::from_bits(0x18), ClassSet::only(3));
+    let mut bed = Bed::new("[{storm: p1, priorities: 3, for: 2ms}, {storm: p1, priorities: [3, 4], for: 4ms}]");
+    assert_eq!(pauses(&bed.poll()), [(both, u16::MAX)]);
+    bed.pass(Nanos(2_000_000));
+    assert_eq!(pauses(&bed.poll()), [(both, u16::MAX)], "no XON of the first one");
+    bed.pass(Nanos(2_000_000));
+    bed.mem().spare_buffers = 0;
+    assert_eq!(bed.poll().len(), 0);
+    bed.mem().spare_buffers = usize::MAX;
+    assert_eq!(pauses(&bed.poll()), [(both, 0)], "XON waits for a buffer");
+    assert_eq!(bed.poll().len(), 0);
+    bed.mem().spare_buffers = 0;
+    let id = bed.board.add(&[Fault::new(0, FaultKind::Storm { priorities: three })]).unwrap()[0];
+    assert_eq!(bed.poll().len(), 0);
+    assert_eq!(bed.board.faults().last().map(|fault| (fault.id, fault.hits[PFC_ROW])), Some((id, 0)));
+    bed.mem().spare_buffers = usize::MAX;
+    assert_eq!(pauses(&bed.poll()), [(three, u16::MAX)]);
+    bed.end();
+}
+
+#[test]
+fn only_held_frames_and_storms_keep_an_lcore_busy() {
+    let mut bed = Bed::new("[{lose: p1}, {storm: p1, at: 1ms, for: 1ms}, {delay: p2, by: 1ms}]");
+    let after = |bed: &Bed, nanos| Ticks(bed.time.load(Ordering::Relaxed) + nanos);
+    bed.poll();
+    assert!(!bed.io.is_busy(after(&bed, 900_000)));
+    assert!(bed.io.is_busy(after(&bed, 1_100_000)), "the storm begins before the end of the rest");
+    bed.pass(Nanos(1_000_000));
+    assert_eq!(bed.poll().len(), 1);
+    bed.pass(Nanos(1_000_000));
+    assert!(bed.io.is_busy(after(&bed, 1)), "XON is due");
+    assert_eq!(bed.poll().len(), 1);
+    assert!(!bed.io.is_busy(after(&bed, 1_000_000)), "it is over");
+    let frames = bed.frames(1);
+    bed.mem().inject(1, &frames[0]);
+    bed.io.rx(1, 32, &mut Burst::new());
+    assert!(bed.io.is_busy(after(&bed, 1)), "a frame is held");
+    bed.end();
+}
+
+#[test]
+fn reordered_frames_that_left_by_their_time_make_room() {
+    let mut bed = Bed::new("[{reorder: p1, behind: 64, toward: switch}]");
+    for _ in 0..3 {
+        let frames = bed.frames(8);
+        assert_eq!(bed.receive(&frames).len(), 0);
+        bed.pass(REORDER_WAIT);
+        assert_eq!(bed.poll(), frames);
+    }
+    assert_eq!((bed.counts(), bed.board.faults()[0].passed), (vec![24], 0));
+    bed.end();
+}
+
+#[test]
+fn frames_that_leave_early_keep_room_for_pfc() {
+    let mut hold = Hold::new(1, 2);
+    for _ in 0..3 * HELD_FRAMES {
+        if let Ok(ticket) = hold.delay(1, (0, 0), Ticks(10)) {
+            hold.hasten(ticket, 0);
+            hold.pop(0);
+        }
+    }
+    for _ in 0..HELD_PFC_FRAMES {
+        hold.delay(1, (0, PFC_ROW), Ticks(10)).unwrap();
+    }
+    assert_eq!(hold.delay(1, (0, PFC_ROW), Ticks(10)), Err(1));
+}
+
+#[test]
+fn refused_reload_changes_nothing_and_a_new_fault_has_a_slot_of_its_own() {
+    let mut bed = Bed::new("[{lose: p1}]");
+    let table = bed.board.table();
+    let other = config::parse("test", &SWITCH.replace("speed: 10G}]", "speed: 10G, trust: port}]")).unwrap();
+    let many = [Fault::new(0, FaultKind::Mark); MOST_FAULTS + 1];
+    assert_eq!(bed.board.reconfigure(&other.switch, Some(&many)), Err(Refused::TooMany { present: 0 }));
+    assert_eq!(bed.board.table(), table);
+    bed.board.reconfigure(&other.switch, Some(&many[..1])).unwrap();
+    assert_ne!(bed.board.table().classes, table.classes);
+    // The lcore counts for the old fault until it polls.
+    let slots = [table, bed.board.table()].map(|table| table.entries[0].slot);
+    assert_ne!(slots[0], slots[1]);
+    bed.poll();
+    bed.end();
+}
+
+#[test]
+fn corruption_spares_the_padding() {
+    let mut bed = Bed::new("[{corrupt: p1, toward: switch}]");
+    let mut frame = udp(0, 0, 9, 0);
+    let end = frame.len();
+    frame.resize(1000, 0);
+    for _ in 0..50 {
+        let received = bed.receive(std::slice::from_ref(&frame));
+        assert_eq!(received[0][end..], frame[end..]);
+        assert_ne!(received[0][..end], frame[..end]);
+    }
     bed.end();
 }
 

@@ -16,6 +16,15 @@ const UDP: u8 = 17;
 const TCP: u8 = 6;
 const ETHERNET_LEN: usize = 14;
 const IPV6_LEN: usize = 40;
+/// Places of the total length of IPv4 and of the payload length of IPv6.
+const IPV4_LENGTH_AT: usize = 2;
+const IPV6_LENGTH_AT: usize = 4;
+
+/// The 16-bit length at byte `at` of `packet`.
+fn length_at(packet: &[u8], at: usize) -> usize {
+    let bytes = packet.get(at..).and_then(|bytes| bytes.first_chunk::<2>());
+    bytes.map_or(0, |&bytes| usize::from(u16::from_be_bytes(bytes)))
+}
 
 /// An IP address of either family as a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,6 +59,8 @@ pub(super) struct FrameView {
     queue_pair: Option<u32>,
     /// First byte behind the headers that were read.
     payload_at: usize,
+    /// End of the IP packet, or of the frame if it has none. Padding follows.
+    end: usize,
 }
 
 impl FrameView {
@@ -68,6 +79,7 @@ impl FrameView {
             ports: None,
             queue_pair: None,
             payload_at: ETHERNET_LEN,
+            end: frame.len(),
         };
         let Ok(headers) = parse(frame) else { return view };
         view.class = classes.class(headers.dscp(), headers.pcp());
@@ -89,6 +101,7 @@ impl FrameView {
                 let Some(ip) = Ipv4::read(packet) else { return };
                 self.addresses = Some((Address::V4(ip.src), Address::V4(ip.dst)));
                 self.protocol = ip.protocol;
+                self.end_at(frame.len(), length_at(packet, IPV4_LENGTH_AT));
                 usize::from(ip.header_len)
             }
             L3::V6 => {
@@ -96,6 +109,7 @@ impl FrameView {
                 let number = u128::from_be_bytes;
                 self.addresses = Some((Address::V6(number(ip.src)), Address::V6(number(ip.dst))));
                 self.protocol = ip.next_header;
+                self.end_at(frame.len(), IPV6_LEN + length_at(packet, IPV6_LENGTH_AT));
                 IPV6_LEN
             }
             L3::Other => return,
@@ -112,6 +126,11 @@ impl FrameView {
             let number = frame.get(at + UDP_LEN + QUEUE_PAIR_AT..).and_then(|bytes| bytes.first_chunk::<3>());
             self.queue_pair = number.map(|&[high, middle, low]| u32::from_be_bytes([0, high, middle, low]));
         }
+    }
+
+    /// Sets the end of an IP packet of `len` bytes in a frame of `frame_len` bytes.
+    fn end_at(&mut self, frame_len: usize, len: usize) {
+        self.end = (self.l3_offset + len).min(frame_len);
     }
 
     /// Whether `fault` selects the frame.
@@ -146,9 +165,10 @@ impl FrameView {
         ecn::mark_ce(frame, self.l3, self.l3_offset);
     }
 
-    /// Inverts one bit, which `random` chooses, behind the headers. Without a payload it is one of the last byte.
+    /// Inverts one bit, which `random` chooses, behind the headers and before the padding. Without a payload it is one of
+    /// the last byte.
     pub fn corrupt(&self, frame: &mut [u8], random: u64) {
-        let Some(last) = frame.len().checked_sub(1) else { return };
+        let Some(last) = self.end.min(frame.len()).checked_sub(1) else { return };
         let first = self.payload_at.min(last);
         let at = first + ((u128::from(random) * (last - first + 1) as u128) >> u64::BITS) as usize;
         frame[at] ^= 1 << (random & 7);

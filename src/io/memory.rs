@@ -97,6 +97,8 @@ pub struct MemPorts {
     pub spare_buffers: usize,
     /// Copies made for flooding.
     pub copies: u64,
+    /// Each receive call rounds the number of frames asked for down to a multiple of this, like a vector driver.
+    pub receive_multiple: usize,
 }
 
 #[derive(Debug, Default)]
@@ -120,6 +122,7 @@ impl MemPorts {
             held: Arc::default(),
             spare_buffers: usize::MAX,
             copies: 0,
+            receive_multiple: 1,
         }
     }
 
@@ -190,6 +193,7 @@ impl Ports for MemPorts {
     }
 
     fn rx_queue(&mut self, port: usize, queue: usize, most: usize, out: &mut Burst<MemPacket>) {
+        let most = most - most % self.receive_multiple;
         let wire = &mut self.wires[port].to_switch[queue];
         let count = wire.len().min(most).min(out.remaining_capacity());
         self.held.fetch_add(count, Ordering::Relaxed);

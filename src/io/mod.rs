@@ -128,6 +128,14 @@ impl<I: Ports> Ports for &mut I {
     fn build(&mut self, frame: &[u8]) -> Option<I::Pkt> {
         (**self).build(frame)
     }
+
+    fn is_busy(&self, until: Ticks) -> bool {
+        (**self).is_busy(until)
+    }
+
+    fn settle(&mut self) -> bool {
+        (**self).settle()
+    }
 }
 
 /// Implements [`Ports::shed`]. Implementations that override the method call this function.
@@ -226,5 +234,17 @@ pub trait Ports {
     /// to the shared buffer like a received one.
     fn build(&mut self, frame: &[u8]) -> Option<Self::Pkt> {
         self.make(frame)
+    }
+
+    /// Whether the ports themselves need polls before `until`, so that the lcore must not rest. Only faults by order do.
+    fn is_busy(&self, until: Ticks) -> bool {
+        let _ = until;
+        false
+    }
+
+    /// Ends all faults by order, because the switch drains and will end. Returns whether no frame is held by them. The
+    /// switch repeats the call after each poll.
+    fn settle(&mut self) -> bool {
+        true
     }
 }

@@ -86,7 +86,7 @@ fn random_requests_are_read_or_refused() {
         changes.into_iter().for_each(|(at, byte)| bytes[at] = byte);
         String::from_utf8_lossy(&bytes).into_owned()
     });
-    let orders = "\\{(lose|delay|mark|storm|late|reorder): p[12](, (by|response|for|at): [0-9]{1,3}(us|ms))?(, (one_in|behind|class|chance): [0-9]{1,2}%?)?\\}";
+    let orders = "\\{(lose|delay|mark|storm|late|reorder): p[12](, (by|response|for|at): [0-9]{1,3}(\\.[0-9]{1,4})?(us|ms))?(, (one_in|behind|class|chance): [0-9]{1,2}%?)?\\}";
     let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(cases()));
     let read = |text: String| {
         if let Ok(faults) = read_request(&text, &switch) {

@@ -342,7 +342,7 @@ impl<I: Ports, C: Companion> Work<I, C> {
         }
         let until = idle.until(now);
         let is_silent = self.companion.as_ref().is_none_or(|companion| companion.is_silent_until(now, until));
-        if !is_silent || !self.pipeline.may_rest(&mut self.io, now) {
+        if !is_silent || self.io.is_busy(until) || !self.pipeline.may_rest(&mut self.io, now) {
             return idle.busy();
         }
         let start = clock();
@@ -400,7 +400,9 @@ impl<I: Ports, C: Companion> Work<I, C> {
             let still = now.since(moved_at);
             // Even if nothing is queued, frames may be on their way from a companion or from another lcore.
             let at_once = !has_companion && self.control.stations.len() == 1;
-            let is_quiet = self.pipeline.held_frames() == 0 && (at_once || still > self.hz / QUIET_PARTS);
+            // The faults end first, so that virtual hosts and peers receive the frames that faults hold.
+            let is_settled = self.io.settle();
+            let is_quiet = is_settled && self.pipeline.held_frames() == 0 && (at_once || still > self.hz / QUIET_PARTS);
             let all_quiet = self.control.shutdown.set_quiet(self.pipeline.number(), is_quiet);
             // An lcore that has nothing to move waits for the others, which may still move frames.
             let is_stuck = still > stall && !is_quiet;
