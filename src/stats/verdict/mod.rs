@@ -25,7 +25,7 @@ pub enum VerdictOutcome {
     Kept,
     /// No loss was seen, but some cannot be seen: [`Verdict::unseen`] or [`Verdict::maybe_starved`] is not empty.
     KeptAsSeen,
-    /// No frame was lost, but lossless classes starved behind lossy ones: [`Verdict::starved`].
+    /// No frame was lost except by order, but lossless classes starved behind lossy ones: [`Verdict::starved`].
     Starved,
     /// Frames of a lossless class were lost.
     Broken,
@@ -144,7 +144,7 @@ pub struct TrustedDevice {
 pub struct Verdict {
     /// The outcome.
     pub outcome: VerdictOutcome,
-    /// Causes of the outcome `broken`, and of `broken_by_order` if faults had consequences; empty otherwise.
+    /// Causes of the outcome `broken`. With other outcomes, losses that follow from faults by order.
     pub causes: Vec<BrokenBy>,
     /// Frames of lossless classes, and PFC frames, that faults by order hit.
     pub by_order: Vec<Ordered>,
@@ -216,8 +216,8 @@ impl Verdict {
         let by_order = ordered::ordered(switch_view);
         let is_kept = causes.is_empty() || ordered::explains((switch_view, snapshot), &by_order, &causes);
         let outcome = match (is_kept, unseen.is_empty() && maybe_starved.is_empty()) {
-            (true, _) if !by_order.is_empty() => VerdictOutcome::BrokenByOrder,
             (true, _) if !starved.is_empty() => VerdictOutcome::Starved,
+            (true, _) if !by_order.is_empty() => VerdictOutcome::BrokenByOrder,
             (true, true) => VerdictOutcome::Kept,
             (true, false) => VerdictOutcome::KeptAsSeen,
             (false, _) => VerdictOutcome::Broken,

@@ -6,9 +6,16 @@ use super::super::format::frames;
 use super::super::snapshot::Snapshot;
 use super::super::switch_view::SwitchView;
 use super::BrokenBy;
-use crate::dataplane::DropReason;
+use crate::dataplane::{DropReason, SwitchSpec};
+use crate::faults::board::Hit;
+use crate::faults::table::ClassReader;
 use crate::faults::{FaultVerb, Toward};
-use crate::sets::CLASSES;
+use crate::qos::Trust;
+use crate::sets::{CLASSES, PortSet};
+
+/// Frames of the smallest size, with preamble and gap, that arrive in the longest pause of a PFC frame. A sender that
+/// misses one PFC frame sends no more than these.
+const FRAMES_OF_PFC: u64 = 65_535 * 512 / (84 * 8);
 
 /// Frames that faults of one kind hit at a port.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -23,14 +30,22 @@ pub struct Ordered {
     pub class: Option<usize>,
     /// Number of frames.
     pub frames: u64,
+    /// Whether the switch forwarded the frames in this class. The marks of a sent frame do not tell if its class came
+    /// from another map, from a port, or from a mark that was rewritten.
+    #[serde(skip)]
+    is_certain: bool,
 }
 
-/// The frames of lossless classes, and the PFC frames, that faults hit.
+/// The frames of lossless classes, and the PFC frames, that faults hit. Frames of an uncertain class count as lossless.
 pub(super) fn ordered(switch_view: &SwitchView) -> Vec<Ordered> {
     let Some(board) = &switch_view.faults else { return Vec::new() };
+    let certain = certain_ports(&switch_view.spec);
+    let is_certain =
+        |hit: &Hit| hit.class.is_none() || hit.toward == Some(Toward::Switch) || certain.contains(hit.port);
     let hits = board.hits().into_iter();
-    let hits = hits.filter(|hit| hit.class.is_none_or(|class| switch_view.is_lossless(class)));
+    let hits = hits.filter(|hit| hit.class.is_none_or(|class| switch_view.is_lossless(class)) || !is_certain(hit));
     hits.map(|hit| Ordered {
+        is_certain: is_certain(&hit),
         port: switch_view.port_name(hit.port).to_owned(),
         fault: hit.verb.word(),
         toward: hit.toward.map(Toward::word),
@@ -38,6 +53,16 @@ pub(super) fn ordered(switch_view: &SwitchView) -> Vec<Ordered> {
         frames: hit.frames,
     })
     .collect()
+}
+
+/// Ports whose sent frames have the class by their marks: all ports go by the same map of DSCPs, and the port rewrites
+/// none.
+fn certain_ports(spec: &SwitchSpec) -> PortSet {
+    let readers = ClassReader::all(spec);
+    let is_common = readers.windows(2).all(|pair| pair[0] == pair[1]);
+    let by_dscp = spec.ports.iter().all(|port| port.trust == Trust::Dscp);
+    let keeps = |port: &usize| spec.ports[*port].rewrite.dscp == [None; CLASSES];
+    (0..spec.ports.len()).filter(|port| is_common && by_dscp && keeps(port)).collect()
 }
 
 /// One phrase for each kind of fault and port.
@@ -70,16 +95,17 @@ pub(super) fn explains(
         stormy.map(|(port, _)| port).all(|port| is_any(by_order, switch_view.port_name(port), is_pause));
     let is_explained = |cause: &BrokenBy| match cause {
         BrokenBy::Watchdog { .. } => are_storms_ordered,
-        BrokenBy::Dropped { port, reason, .. } => is_headroom(reason) && is_any(by_order, port, exceeds_headroom),
+        BrokenBy::Dropped { class, port, reason, .. } => {
+            is_headroom(reason) && headroom_drops(causes, *class, port) <= most_headroom_drops(by_order, *class, port)
+        }
         // Judged below, class by class.
         BrokenBy::Missing { .. } | BrokenBy::Corrupt { .. } => true,
         _ => false,
     };
-    let is_class_explained = |class: usize| {
-        let lost = |fault: &str| {
-            let hits = by_order.iter().filter(|hit| hit.class == Some(class) && hit.fault == fault);
-            hits.map(|hit| hit.frames).sum::<u64>()
-        };
+    // Frames of an uncertain class explain the excess of any class.
+    let (mut excess_missing, mut excess_corrupt) = (0, 0);
+    for class in 0..CLASSES {
+        let hits = |verb| hit_frames(by_order, verb, |hit| hit.is_certain && hit.class == Some(class));
         let (mut missing, mut dropped, mut corrupt) = (0, 0, 0);
         for cause in causes {
             match cause {
@@ -93,13 +119,54 @@ pub(super) fn explains(
                 _ => {}
             }
         }
-        let damaged = lost(FaultVerb::Corrupt.word());
-        // A fault may duplicate a damaged frame.
-        let most_corrupt = if damaged > 0 { damaged + lost(FaultVerb::Duplicate.word()) } else { 0 };
         // A damaged frame may be missing at its host, if the wrong bit is in its marks.
-        missing <= lost(FaultVerb::Lose.word()) + dropped + damaged && corrupt <= most_corrupt
-    };
-    switch_view.faults.is_some() && causes.iter().all(is_explained) && (0..CLASSES).all(is_class_explained)
+        let most_missing = hits(FaultVerb::Lose) + dropped + hits(FaultVerb::Corrupt);
+        excess_missing += u64::saturating_sub(missing, most_missing);
+        excess_corrupt += u64::saturating_sub(corrupt, most_corrupt(hits));
+    }
+    let uncertain = |verb| hit_frames(by_order, verb, |hit| !hit.is_certain);
+    switch_view.faults.is_some()
+        && causes.iter().all(is_explained)
+        && excess_missing <= uncertain(FaultVerb::Lose) + uncertain(FaultVerb::Corrupt)
+        && excess_corrupt <= most_corrupt(uncertain)
+}
+
+/// Damaged frames that hosts may receive if faults have the effects `hits`: a fault may duplicate a damaged frame.
+fn most_corrupt(hits: impl Fn(FaultVerb) -> u64) -> u64 {
+    let damaged = hits(FaultVerb::Corrupt);
+    if damaged > 0 { damaged + hits(FaultVerb::Duplicate) } else { 0 }
+}
+
+fn hit_frames(by_order: &[Ordered], verb: FaultVerb, is_it: impl Fn(&Ordered) -> bool) -> u64 {
+    by_order.iter().filter(|hit| hit.fault == verb.word() && is_it(hit)).map(|hit| hit.frames).sum()
+}
+
+/// Frames of `class` that `port` dropped for want of headroom.
+fn headroom_drops(causes: &[BrokenBy], class: usize, port: &str) -> u64 {
+    let frames = causes.iter().map(|cause| match cause {
+        BrokenBy::Dropped { class: of, port: at, reason, frames } if *of == class && at == port => {
+            if is_headroom(reason) { *frames } else { 0 }
+        }
+        _ => 0,
+    });
+    frames.sum()
+}
+
+/// Frames of `class` at most that exceed the headroom of `port` because of faults. The headroom formula assumes that PFC
+/// arrives in time, and that no more frames are on the wire than fit its length.
+fn most_headroom_drops(by_order: &[Ordered], class: usize, port: &str) -> u64 {
+    let at_port = by_order.iter().filter(|hit| hit.port == port);
+    let frames = at_port.map(|hit| {
+        let adds = [FaultVerb::Delay, FaultVerb::Duplicate, FaultVerb::Reorder].map(FaultVerb::word);
+        match (hit.toward, hit.class) {
+            (Some(toward), None) if toward == Toward::Host.word() => hit.frames.saturating_mul(FRAMES_OF_PFC),
+            (Some(toward), Some(of)) if toward == Toward::Switch.word() && of == class && adds.contains(&hit.fault) => {
+                hit.frames
+            }
+            _ => 0,
+        }
+    });
+    frames.fold(0, u64::saturating_add)
 }
 
 fn is_any(by_order: &[Ordered], port: &str, is_it: fn(&Ordered) -> bool) -> bool {
@@ -109,17 +176,6 @@ fn is_any(by_order: &[Ordered], port: &str, is_it: fn(&Ordered) -> bool) -> bool
 /// Whether the fault can make the watchdog of its port discard frames: a pause that does not end.
 fn is_pause(hit: &Ordered) -> bool {
     hit.class.is_none() && hit.toward == Some(Toward::Switch.word())
-}
-
-/// Whether the fault can make frames exceed the headroom of its port, which assumes that PFC arrives in time and that
-/// no more frames are on the wire than fit its length.
-fn exceeds_headroom(hit: &Ordered) -> bool {
-    let adds = [FaultVerb::Delay, FaultVerb::Duplicate, FaultVerb::Reorder].map(FaultVerb::word).contains(&hit.fault);
-    match hit.toward {
-        Some(toward) if toward == Toward::Host.word() => hit.class.is_none(),
-        Some(_) => hit.class.is_some() && adds,
-        None => false,
-    }
 }
 
 fn is_headroom(reason: &str) -> bool {

@@ -320,3 +320,60 @@ fn watchdog_is_explained_by_storms_at_each_port_where_it_found_one() {
     switch_view.counters.ports[0].watchdog_storms[3].add(1);
     assert_eq!(verdict(&switch_view).outcome, VerdictOutcome::Broken, "nobody ordered this one");
 }
+
+#[test]
+fn faults_explain_headroom_drops_of_their_class_up_to_their_number() {
+    let drops = |switch_view: &SwitchView, class: usize, frames| {
+        switch_view.counters.ports[0].drops[class][DropReason::HeadroomFull as usize].add(frames);
+    };
+    for verb in [FaultVerb::Duplicate, FaultVerb::Delay, FaultVerb::Reorder] {
+        let switch_view = ordered(&[(0, verb, Toward::Switch, 3, 4), (0, verb, Toward::Switch, 0, 100)]);
+        drops(&switch_view, 3, 4);
+        assert_eq!(verdict(&switch_view).outcome, VerdictOutcome::BrokenByOrder);
+        drops(&switch_view, 3, 1);
+        assert_eq!(verdict(&switch_view).outcome, VerdictOutcome::Broken, "one more than the faults added");
+    }
+    let mut switch_view = ordered(&[(0, FaultVerb::Duplicate, Toward::Switch, 3, 4)]);
+    switch_view.lossless.insert(4);
+    drops(&switch_view, 4, 1);
+    assert_eq!(verdict(&switch_view).outcome, VerdictOutcome::Broken, "another class");
+    // 65,535 quanta of 512 bits are 49,931 frames of 84 bytes.
+    let switch_view = ordered(&[(0, FaultVerb::Ignore, Toward::Host, PFC_ROW, 2)]);
+    drops(&switch_view, 3, 2 * 49_931);
+    assert_eq!(verdict(&switch_view).outcome, VerdictOutcome::BrokenByOrder);
+    drops(&switch_view, 3, 1);
+    assert_eq!(verdict(&switch_view).outcome, VerdictOutcome::Broken);
+}
+
+#[test]
+fn frames_toward_hosts_explain_any_class_where_marks_do_not_tell_theirs() {
+    let missing = |switch_view: &SwitchView| {
+        let flow = &switch_view.hosts.as_ref().unwrap().flows[0];
+        flow.sent_frames.add(5);
+    };
+    // Class 0 by the marks at the port that sends.
+    let mut switch_view = ordered(&[(1, FaultVerb::Lose, Toward::Host, 0, 5)]);
+    missing(&switch_view);
+    assert_eq!(verdict(&switch_view).outcome, VerdictOutcome::Broken, "marks tell that they are lossy");
+    switch_view.spec.ports[0].trust = crate::qos::Trust::Port;
+    assert_eq!(verdict(&switch_view).outcome, VerdictOutcome::BrokenByOrder);
+    missing(&switch_view);
+    assert_eq!(verdict(&switch_view).outcome, VerdictOutcome::Broken, "more than the faults hit");
+    let mut switch_view = ordered(&[(1, FaultVerb::Lose, Toward::Host, 0, 5)]);
+    missing(&switch_view);
+    switch_view.spec.ports[1].rewrite.dscp[3] = Some(0);
+    assert_eq!(verdict(&switch_view).outcome, VerdictOutcome::BrokenByOrder);
+    let mut switch_view = ordered(&[(1, FaultVerb::Lose, Toward::Switch, 0, 5)]);
+    switch_view.spec.ports[1].trust = crate::qos::Trust::Port;
+    assert_eq!(verdict(&switch_view).outcome, VerdictOutcome::Kept, "received frames have the class of their port");
+}
+
+#[test]
+fn starved_class_shows_beside_faults() {
+    let mut switch_view = ordered(&[(0, FaultVerb::Lose, Toward::Switch, 3, 2)]);
+    switch_view.hosts = None;
+    receive(&switch_view, 9_900_000_000, &[(0, 1000), (3, 1)]);
+    assert_outcome(&switch_view, VerdictOutcome::Starved, "a fault does not starve");
+    let text = verdict(&switch_view).to_string();
+    assert!(text.starts_with("lossless: STARVED\nbesides, by order: 2 frames lost at p1\nstarved: "), "{text}");
+}

@@ -40,14 +40,14 @@ impl fmt::Display for Verdict {
             VerdictOutcome::Broken => write!(f, "lossless: BROKEN: {}", self.broken().join("; "))?,
             VerdictOutcome::BrokenByOrder => {
                 write!(f, "lossless: BROKEN BY ORDER: {}", ordered::phrases(&self.by_order).join("; "))?;
-                let follow = self.broken();
-                if !follow.is_empty() {
-                    write!(f, "\nby order too, as consequences: {}", follow.join("; "))?;
-                }
             }
         }
-        if self.outcome == VerdictOutcome::Broken && !self.by_order.is_empty() {
+        let is_beside = matches!(self.outcome, VerdictOutcome::Broken | VerdictOutcome::Starved);
+        if is_beside && !self.by_order.is_empty() {
             write!(f, "\nbesides, by order: {}", ordered::phrases(&self.by_order).join("; "))?;
+        }
+        if self.outcome != VerdictOutcome::Broken && !self.causes.is_empty() {
+            write!(f, "\nby order too, as consequences: {}", self.broken().join("; "))?;
         }
         for cause in &self.causes {
             match cause {
