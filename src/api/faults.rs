@@ -45,8 +45,7 @@ pub(super) async fn add(served: &Served, request: Request) -> Response {
             return error(StatusCode::BAD_REQUEST, &errors.to_string(), "correct the request; no fault was added");
         }
     };
-    wait(&board).await;
-    match board.add(&faults) {
+    match when_idle(&board, |board| board.add(&faults)).await {
         Ok(ids) => json(StatusCode::OK, &Part { at_ns: served.at_ns(), name: "added", part: Added { ids } }),
         Err(refused) => refuse(refused),
     }
@@ -66,8 +65,7 @@ pub(super) async fn remove(served: &Served, id: Option<&str>) -> Response {
             return error(StatusCode::BAD_REQUEST, "the path does not end with a number", remedy);
         }
     };
-    wait(&board).await;
-    match board.remove(id) {
+    match when_idle(&board, |board| board.remove(id)).await {
         Ok(count) => json(StatusCode::OK, &Part { at_ns: served.at_ns(), name: "removed", part: count }),
         Err(refused) => refuse(refused),
     }
@@ -86,11 +84,15 @@ fn board(served: &Served) -> Result<Arc<FaultBoard>, Box<Response>> {
     Ok(board)
 }
 
-/// Waits until all lcores have taken the change before, for a limited time.
-async fn wait(board: &FaultBoard) {
+/// Applies `change` once all lcores have taken the change before, for which it waits a limited time. Another request may
+/// come first, so it tries again.
+async fn when_idle<T>(board: &FaultBoard, change: impl Fn(&FaultBoard) -> Result<T, Refused>) -> Result<T, Refused> {
     let end = Instant::now() + TAKE_TIME;
-    while !board.is_idle() && Instant::now() < end {
-        tokio::time::sleep(LOOK_TIME).await;
+    loop {
+        match change(board) {
+            Err(Refused::Busy) if Instant::now() < end => tokio::time::sleep(LOOK_TIME).await,
+            result => return result,
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use axum::Router;
-use axum::extract::{Path, Request, State as Shared};
+use axum::extract::{Request, State as Shared};
 use axum::http::{StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{delete, get, post};
@@ -207,8 +207,9 @@ pub fn router(served: Arc<Served>) -> Router {
             )
             .route(
                 "/v1/faults/{id}",
-                delete(|Shared(served): Shared<Arc<Served>>, Path(id): Path<String>| async move {
-                    faults::remove(&served, Some(&id)).await
+                // `Path` would refuse names that are not UTF-8 without JSON.
+                delete(|Shared(served): Shared<Arc<Served>>, uri: Uri| async move {
+                    faults::remove(&served, uri.path().rsplit('/').next()).await
                 }),
             )
             .route("/v1/watermarks/clear", post(|Shared(served): Shared<Arc<Served>>| async move { clear(&served) }));

@@ -9,8 +9,10 @@ use tokio::time::Instant;
 use super::plane;
 use crate::api::model::{Difference, Reload, ReloadOutcome};
 use crate::config::{Config, ConfigErrors, settings};
-use crate::dataplane::LiveConfig;
 use crate::dataplane::handoff::mailbox::Sender;
+use crate::dataplane::{LiveConfig, SwitchSpec};
+use crate::faults::board::Refused;
+use crate::faults::{Fault, FaultBoard};
 use crate::router::RouterHandle;
 use crate::stats::Current;
 
@@ -148,10 +150,13 @@ impl Reloader {
             return;
         }
         let faults = wanted.faults.as_ref().filter(|faults| Some(*faults) != self.running.faults.as_ref());
-        if let Some(board) = &self.current.get().faults
-            && let Err(refused) = board.reconfigure(&wanted.switch, faults.map(|faults| &faults.list[..]))
+        if let Some(board) = self.current.get().faults.clone()
+            && let Err(refused) = reconfigure(&board, &wanted.switch, faults.map(|faults| &faults.list[..])).await
         {
-            answer.outcome = ReloadOutcome::Busy;
+            answer.outcome = match refused {
+                Refused::Busy => ReloadOutcome::Busy,
+                Refused::TooMany { .. } | Refused::Unknown(_) => ReloadOutcome::Invalid,
+            };
             answer.errors.push(format!("faults: {refused}; {}", refused.remedy()));
             return;
         }
@@ -178,5 +183,17 @@ impl Reloader {
         self.current.tuned(wanted.switch.clone(), settings::fingerprint(&wanted));
         self.running = wanted;
         answer.outcome = ReloadOutcome::Applied;
+    }
+}
+
+/// Replaces the faults of the configuration. A request of the API may have changed faults just before, so it tries again
+/// for a limited time.
+async fn reconfigure(board: &FaultBoard, switch: &SwitchSpec, faults: Option<&[Fault]>) -> Result<(), Refused> {
+    let end = Instant::now() + TAKE_TIME;
+    loop {
+        match board.reconfigure(switch, faults) {
+            Err(Refused::Busy) if Instant::now() < end => tokio::time::sleep(LOOK_TIME).await,
+            result => return result,
+        }
     }
 }
