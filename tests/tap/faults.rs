@@ -93,6 +93,22 @@ impl Lab {
     }
 }
 
+/// The words of the commands of docs/faults.md. A word in apostrophes may have spaces.
+fn documented() -> Vec<Vec<&'static str>> {
+    let page = include_str!("../../docs/faults.md");
+    let marker = "<!-- commands: run by tests/tap/faults.rs -->\n```sh\n";
+    let block = page.split_once(marker).and_then(|(_, rest)| rest.split_once("```")).expect("commands").0;
+    let words = |line: &'static str| {
+        let parts = line.split('\'').enumerate();
+        let words = parts.flat_map(|(index, part)| match index % 2 {
+            0 => part.split_whitespace().collect::<Vec<_>>(),
+            _ => vec![part],
+        });
+        words.skip(1).collect()
+    };
+    block.lines().map(words).collect()
+}
+
 /// A counter of the kernel of `host`, from a file with lines of names and of values.
 #[track_caller]
 fn kernel(host: &Host, file: &str, group: &str, name: &str) -> u64 {
@@ -127,6 +143,12 @@ fn real_hosts_meet_the_faults_that_are_ordered() {
         return;
     }
     let mut lab = Lab::start(CONFIG);
+    let said: Vec<String> = documented().iter().map(|words| lab.holdfast(words)).collect();
+    assert_eq!(
+        (said[0].as_str(), &said[2..]),
+        ("1\n", &["1 fault is removed\n".to_owned(), "0 faults are removed\n".to_owned()][..])
+    );
+    assert!(said[1].contains("{lose: hf1, what: any, toward: host, one_in: 5, at: 0ns}"), "{}", said[1]);
     // Counted loss: one in five of the requests.
     lab.order("{lose: hf1, one_in: 5, toward: host, flow: {protocol: icmp}}");
     let said = lab.ping(&["-q", "-c", "20"]);
@@ -169,7 +191,7 @@ fn real_hosts_meet_the_faults_that_are_ordered() {
     lab.clear();
 
     let stderr = lab.rig.switch().stderr();
-    assert!(stderr.contains(" fault 1 begins: {lose: hf1") && stderr.contains("; frames hit: 4\n"), "{stderr}");
+    assert!(stderr.contains(" fault 2 begins: {lose: hf1") && stderr.contains("; frames hit: 4\n"), "{stderr}");
     let report = lab.rig.stop();
     assert_eq!(report["verdict"]["by_order"], serde_json::json!([]), "all frames were lossy");
 }
@@ -180,13 +202,14 @@ fn storm_by_order_is_found_by_the_watchdog_and_is_broken_by_order() {
         return;
     }
     let mut lab = Lab::start(CONFIG);
-    lab.order("{storm: hf1, for: 3s}");
+    lab.order("{storm: hf1}");
     // DSCP 26 is lossless: these requests wait in the stopped queue until the watchdog drops them.
     let said = lab.ping(&["-q", "-c", "20", "-Q", "104", "-w", "2"]);
     assert!(said.contains(" 0 received"), "{said}");
     // The lossy class goes on.
     lab.rig.hosts[0].reach(&lab.rig.hosts[1].ipv4(), 3);
     wait_for("storm that is found", PATIENCE, || lab.rig.switch().stderr().contains(" watchdog: hf1 ").then_some(()));
+    lab.clear();
     wait_for("end of the fault", PATIENCE, || lab.rig.switch().stderr().contains("fault 1 ends").then_some(()));
     wait_for("lossless frames", PATIENCE, || {
         lab.ping(&["-q", "-c", "1", "-Q", "104"]).contains(" 1 received").then_some(())
