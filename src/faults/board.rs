@@ -181,12 +181,6 @@ impl FaultBoard {
         self.lock().table()
     }
 
-    /// Whether all lcores have taken the last change, so that the next one is possible.
-    #[must_use]
-    pub fn is_idle(&self) -> bool {
-        self.lock().is_idle()
-    }
-
     /// Adds `faults`, all or none, and returns their numbers. Faults whose time is over make room.
     ///
     /// # Errors

@@ -12,7 +12,7 @@ use crate::units::Ticks;
 
 /// Frames of each port that wait beside the delayed ones: a burst and its copies of each receive queue that did not fit
 /// the burst of the switch, and sent ones that a device refused.
-pub const SPARE_FRAMES: usize = (CLASSES + 4) * BURST;
+pub const SPARE_FRAMES: usize = (CLASSES + 2) * BURST;
 const DELAYED: usize = HELD_FRAMES + HELD_PFC_FRAMES;
 /// Tickets of data frames at most, with those of frames that left early.
 const MOST_TICKETS: usize = 2 * HELD_FRAMES;

@@ -88,8 +88,7 @@ impl<I: Ports, C: Fn() -> Ticks> Faulty<I, C> {
     pub fn end(mut self) -> I {
         let mut frames = Burst::new();
         while let Some(ended) = self.hold.take_any() {
-            let (port, _) = self.port_of(ended.lane);
-            self.faults.count_ended(port, ended.row);
+            self.faults.count_ended(self.port_of(ended.lane), ended.row);
             frames.push(ended.frame);
             self.io.free(&mut frames);
         }
@@ -105,10 +104,8 @@ impl<I: Ports, C: Fn() -> Ticks> Faulty<I, C> {
         self.ports * QUEUES + port
     }
 
-    /// The port of a lane, and whether its frames are sent by the switch.
-    fn port_of(&self, lane: usize) -> (usize, bool) {
-        let received = self.ports * QUEUES;
-        if lane < received { (lane / QUEUES, false) } else { (lane - received, true) }
+    fn port_of(&self, lane: usize) -> usize {
+        lane.checked_sub(self.ports * QUEUES).unwrap_or(lane / QUEUES)
     }
 
     /// Takes new orders, and makes the frames due whose time has come. Returns the time.
