@@ -84,8 +84,8 @@ fn board(served: &Served) -> Result<Arc<FaultBoard>, Box<Response>> {
     Ok(board)
 }
 
-/// Applies `change` once all lcores have taken the change before, for which it waits a limited time. Another request may
-/// come first, so it tries again.
+/// Applies `change` once all lcores have taken the change before. Another request may come first, so it tries again,
+/// for a limited time.
 async fn when_idle<T>(board: &FaultBoard, change: impl Fn(&FaultBoard) -> Result<T, Refused>) -> Result<T, Refused> {
     let end = Instant::now() + TAKE_TIME;
     loop {

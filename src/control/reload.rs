@@ -186,8 +186,8 @@ impl Reloader {
     }
 }
 
-/// Replaces the faults of the configuration. A request of the API may have changed faults just before, so it tries again
-/// for a limited time.
+/// Replaces the faults of the configuration. A request of the API may have changed faults just before, so it tries
+/// again for a limited time.
 async fn reconfigure(board: &FaultBoard, switch: &SwitchSpec, faults: Option<&[Fault]>) -> Result<(), Refused> {
     let end = Instant::now() + TAKE_TIME;
     loop {

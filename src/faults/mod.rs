@@ -4,8 +4,8 @@
 //! it. So ledger, headroom and watchdog see the effects of a bad cable or peer.
 //!
 //! [`spec`] is the data of a fault, and [`rule`] decides which frames it hits. [`hold`] keeps delayed frames, and
-//! [`ports`] is the wrapper of an lcore's ports. [`board`] is the list of the control thread, which sends each change to the
-//! lcores as a [`table::FaultTable`]. A switch whose configuration has no `faults:` runs without the wrapper.
+//! [`ports`] is the wrapper of an lcore's ports. [`board`] is the list of the control thread, which sends each change
+//! to the lcores as a [`table::FaultTable`]. A switch whose configuration has no `faults:` runs without the wrapper.
 //!
 //! # Example
 //!

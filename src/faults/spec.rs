@@ -292,7 +292,8 @@ impl Fault {
 /// `time` without rounding, in the largest unit that divides it.
 fn exact(time: Nanos) -> String {
     let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
-    let (size, unit) = units.into_iter().find(|(size, _)| time.0 > 0 && time.0 % size == 0).unwrap_or((1, "ns"));
+    let (size, unit) =
+        units.into_iter().find(|(size, _)| time.0 > 0 && time.0.is_multiple_of(*size)).unwrap_or((1, "ns"));
     format!("{}{unit}", time.0 / size)
 }
 

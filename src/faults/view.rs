@@ -165,8 +165,8 @@ impl FrameView {
         ecn::mark_ce(frame, self.l3, self.l3_offset);
     }
 
-    /// Inverts one bit, which `random` chooses, behind the headers and before the padding. Without a payload it is one of
-    /// the last byte.
+    /// Inverts one bit, which `random` chooses, behind the headers and before the padding. Without a payload it is one
+    /// of the last byte.
     pub fn corrupt(&self, frame: &mut [u8], random: u64) {
         let Some(last) = self.end.min(frame.len()).checked_sub(1) else { return };
         let first = self.payload_at.min(last);

@@ -236,7 +236,8 @@ pub trait Ports {
         self.make(frame)
     }
 
-    /// Whether the ports themselves need polls before `until`, so that the lcore must not rest. Only faults by order do.
+    /// Whether the ports themselves need polls before `until`, so that the lcore must not rest. Only faults by order
+    /// do.
     fn is_busy(&self, until: Ticks) -> bool {
         let _ = until;
         false

@@ -144,15 +144,17 @@ fn hit_frames(by_order: &[Ordered], verb: FaultVerb, is_it: impl Fn(&Ordered) ->
 /// Frames of `class` that `port` dropped for want of headroom.
 fn headroom_drops(causes: &[BrokenBy], class: usize, port: &str) -> u64 {
     let frames = causes.iter().map(|cause| match cause {
-        BrokenBy::Dropped { class: of, port: at, reason, frames } if *of == class && at == port => {
-            if is_headroom(reason) { *frames } else { 0 }
+        BrokenBy::Dropped { class: of, port: at, reason, frames }
+            if *of == class && at == port && is_headroom(reason) =>
+        {
+            *frames
         }
         _ => 0,
     });
     frames.sum()
 }
 
-/// Frames of `class` at most that exceed the headroom of `port` because of faults. The headroom formula assumes that PFC
+/// Most frames of `class` that exceed the headroom of `port` because of faults. The headroom formula assumes that PFC
 /// arrives in time, and that no more frames are on the wire than fit its length.
 fn most_headroom_drops(by_order: &[Ordered], class: usize, port: &str) -> u64 {
     let at_port = by_order.iter().filter(|hit| hit.port == port);
