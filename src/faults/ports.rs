@@ -440,6 +440,11 @@ impl<I: Ports, C: Fn() -> Ticks> Ports for Faulty<I, C> {
             self.faults.end();
         }
         self.step();
+        // A poll without frames need not call `free`.
+        for port in 0..self.ports {
+            self.flush(port);
+        }
+        self.faults.set_held(self.hold.len());
         self.hold.is_empty()
     }
 }

@@ -115,7 +115,7 @@ fn clients_that_order_at_the_same_time_wait_for_each_other() {
 
 #[test]
 fn faults_end_before_the_switch_and_hosts_miss_no_frame() {
-    let faults = "faults: [{delay: p5, by: 300ms, toward: host}, {storm: p1, priorities: [3]}]";
+    let faults = "faults: [{delay: p5, by: 2ms, toward: host}, {storm: p1, priorities: [3]}]";
     let switch = Switch::configured(&configuration(faults));
     wait_for("held frames", PATIENCE, || {
         switch.faults()[0]["lossless_frames"].as_u64().filter(|frames| *frames > 4000)
