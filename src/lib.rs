@@ -7,6 +7,7 @@
 #![deny(unsafe_code)]
 
 pub mod api;
+pub mod board;
 pub mod build;
 pub mod config;
 #[cfg(feature = "dpdk")]

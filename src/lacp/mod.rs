@@ -29,7 +29,6 @@
 //! ```
 
 pub mod agent;
-pub mod board;
 mod member;
 pub mod select;
 #[cfg(test)]
@@ -37,6 +36,8 @@ mod tests;
 pub mod view;
 
 pub use agent::{Agent, Event, EventKind, GroupSettings, Negotiation, Outgoing, Settings};
-pub use board::Board;
 pub use member::MemberCounts;
 pub use view::{AgentView, GroupView, MemberView, Obstacle, PartnerView};
+
+/// The meeting point of the agent's thread with others.
+pub type Board = crate::board::Board<AgentView, Event>;

@@ -13,7 +13,7 @@ build() {
     image_is_as_promised
 }
 
-# What docs/docker.md says of the image.
+# The image, as docs/docker.md describes it.
 image_is_as_promised() {
     [ "$(docker image inspect -f '{{.Size}}' "$image")" -lt 100000000 ] || fail "the image has 100 MB or more"
     [ "$(docker image inspect -f '{{.Config.User}}' "$image")" = holdfast ] || fail "the image runs as root"
