@@ -27,6 +27,7 @@ pub mod lacp;
 #[allow(unsafe_code)]
 pub mod linux;
 pub mod lldp;
+pub mod mirror;
 pub mod mmu;
 mod mutant;
 pub mod netlink;

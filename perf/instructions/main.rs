@@ -29,6 +29,7 @@ type Case = (&'static str, fn() -> u64);
 const CASES: &[Case] = &[
     ("pipeline, 1 flow", pipelines::one_flow),
     ("pipeline, 1024 flows", pipelines::flows_1k),
+    ("pipeline, 1024 flows, sampled", pipelines::sampled),
     ("pipeline, 65536 flows", pipelines::flows_64k),
     ("pipeline, TCP", pipelines::tcp),
     ("pipeline, IPv6", pipelines::ipv6),
@@ -36,6 +37,7 @@ const CASES: &[Case] = &[
     ("pipeline, retagged", pipelines::retagged),
     ("pipeline, incast with PFC", pipelines::incast),
     ("pipeline, flood that is shed", pipelines::flood),
+    ("pipeline, flood that is shed and reported", pipelines::reported_flood),
     ("pipeline, two lcores, all crossing", pipelines::crossing),
     ("pipeline, two lcores, all crossing rings", pipelines::crossing_rings),
     ("pipeline, idle poll", pipelines::idle_poll),

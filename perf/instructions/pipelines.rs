@@ -4,6 +4,8 @@ use holdfast::dataplane::Scratch;
 use std::sync::Arc;
 
 use holdfast::config;
+use holdfast::dataplane::handoff::exception::exception_channel;
+use holdfast::dataplane::mirror::MirrorSession;
 use holdfast::dataplane::{Counters, Pipeline, SwitchSpec};
 use holdfast::forward::VlanMode;
 use holdfast::qos::Trust;
@@ -125,6 +127,18 @@ pub fn flows_1k() -> u64 {
     uncongested(1024)
 }
 
+/// One frame in a thousand is sampled, for a thread that takes no copy: there are buffers for all of them.
+pub fn sampled() -> u64 {
+    let mut spec = spec(1024);
+    spec.mirror.sessions.push(MirrorSession { sample: 1000, ..MirrorSession::default() });
+    let mut bench = Bench::new(&spec, Traffic { flows: 1024, ..Traffic::default() });
+    let (channel, _link) = exception_channel(2048);
+    bench.parts[0].attach_mirror(channel);
+    let sent = bench.run();
+    assert!(bench.counters.lcores[0].copies[2].get() > sent / 2000, "frames are sampled");
+    sent
+}
+
 pub fn flows_64k() -> u64 {
     uncongested(65_536)
 }
@@ -159,9 +173,21 @@ pub fn retagged() -> u64 {
 
 /// A flood of lossy frames, almost all shed. The count is per received frame, not per sent frame.
 pub fn flood() -> u64 {
+    flooded(&[])
+}
+
+/// The flood with sFlow's report of drops.
+pub fn reported_flood() -> u64 {
+    flooded(&[MirrorSession { dropped: true, rate: 100, ..MirrorSession::default() }])
+}
+
+fn flooded(sessions: &[MirrorSession]) -> u64 {
     let mut spec = spec(1024);
+    spec.mirror.sessions.extend(sessions.iter().copied());
     spec.ports.iter_mut().for_each(|port| port.backlog_mark = Some(32));
     let mut bench = Bench::new(&spec, Traffic { is_lossy: true, ..Traffic::default() });
+    let (channel, _link) = exception_channel(2048);
+    bench.parts[0].attach_mirror(channel);
     bench.polls(WARM_UP);
     let received = |bench: &Bench| bench.counters.ports.iter().map(|port| port.rx_frames[0].get()).sum::<u64>();
     let before = received(&bench);

@@ -21,8 +21,8 @@ use super::events::EventLog;
 use super::faults;
 use super::fdb::{FdbReader, Silent, Source};
 use super::model::{
-    Advice, Buffers, Class, Dropped, Ecn, Faults, Flow, Group, Host, Lag, Lcore, LldpPort, Look, Pfc, Port, Queue,
-    ReloadOutcome, RunningConfig, Version, Watchdog, Why,
+    Advice, Buffers, Class, Dropped, Ecn, Faults, Flow, Group, Host, Lag, Lcore, LldpPort, Look, Mirrors, Pfc, Port,
+    Queue, ReloadOutcome, RunningConfig, Version, Watchdog, Why,
 };
 use super::reloads::Reloads;
 use super::routing;
@@ -155,6 +155,7 @@ const VIEWS: &[Resource] = views! {
     "lags" => |_, look| Lag::all(look);
     "lldp" => |_, look| LldpPort::all(look);
     "faults" => |_, look| Faults::of(look);
+    "mirrors" => |_, look| Mirrors::of(look);
     "hosts" => |_, look| Host::all(look);
     "flows" => |_, look| Flow::all(look);
     "why" => |_, look| Why::all(look);

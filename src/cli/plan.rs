@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 
-use holdfast::config::{Config, LacpConfig, PortDevice, policy_name, words};
+use holdfast::config::{Config, LacpConfig, PortDevice, mirror_words, policy_name, words};
 use holdfast::dataplane::{PortSpec, SwitchSpec};
 use holdfast::forward::LagSpec;
 use holdfast::headroom::SmallPackets;
@@ -40,6 +40,7 @@ fn write_plan(config: &Config, out: &mut impl Write) -> fmt::Result {
         .chain(&roce(switch))
         .chain(&max_rates(switch))
         .chain(&lags(config))
+        .chain(&mirror_words::lines(config))
         .chain(&words::mechanisms(switch))
         .try_for_each(|line| writeln!(out, "{line}"))?;
     summary(config).iter().try_for_each(|line| writeln!(out, "{line}"))?;

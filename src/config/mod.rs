@@ -17,6 +17,7 @@
 
 pub mod checks;
 pub(crate) mod error;
+pub mod mirror_words;
 pub mod model;
 pub(crate) mod overrides;
 mod restart_only;
@@ -44,8 +45,8 @@ use self::sections::classes::Class;
 use self::sections::ports::{Common, Context, Port};
 use self::sections::preset::Preset;
 use self::sections::{
-    api, buffer, classes, faults, hosts, lags, lcores, lldp, maps, max_rate, ports, queue_policy, routing, storm,
-    stuck, system, watchdog,
+    api, buffer, classes, faults, hosts, lags, lcores, lldp, maps, max_rate, mirrors, ports, queue_policy, routing,
+    sflow, storm, stuck, system, watchdog,
 };
 use self::yaml::count;
 use self::yaml::names::Unique;
@@ -77,6 +78,8 @@ const KEYS: &[&str] = &[
     "faults",
     "lags",
     "lag_hash",
+    "mirrors",
+    "sflow",
     "hosts",
     "routing",
 ];
@@ -154,6 +157,8 @@ pub(crate) fn build(root: &Item<'_>, overrides: &Overrides) -> Option<Config> {
     let ports = top.required("ports", "ports: [{name: p1, device: ring, speed: 10G}]");
     let mut ports = ports::read(ports, &mut macs, &context);
     let lags = lags::read(top.get("lags"), top.get("lag_hash"), &mut ports, overrides);
+    let mirrors = mirrors::read(top.get("mirrors"), &mut ports);
+    let sflow = sflow::read(top.get("sflow"), &ports);
     let routing = routing::read(top.get("routing"), &mut ports, &mut macs);
     let eal = system::read_eal(top.get("eal"));
     let metrics = system::read_metrics(top.get("metrics"));
@@ -167,6 +172,7 @@ pub(crate) fn build(root: &Item<'_>, overrides: &Overrides) -> Option<Config> {
     maps.check(&classes);
     maps.check_ports(&ports, &classes);
     ports::check_classes(&ports, &classes);
+    mirrors.check(top.get("mirrors"), &classes);
     max_rate::check(&ports, &classes, &maps, lcores.config.poll_gap);
     queue_policy::check(buffer.queue_policy.as_ref(), &ports, &classes);
     if routing.is_some() {
@@ -194,6 +200,7 @@ pub(crate) fn build(root: &Item<'_>, overrides: &Overrides) -> Option<Config> {
     ports::warn_of_lapses(&ports, &guarded, &common);
     let summary = summary::read(&buffer, &plan, &ports, &classes, &maps, &common);
 
+    let (mirror, targets) = mirrors::assemble(mirrors, sflow, overrides.simulated);
     let (routing, router_defaults) = routing.map(|routing| (routing.spec, routing.defaults)).unzip();
     let devices = ports.iter().map(|port| port.device.clone()).collect();
     let abm = buffer.queue_policy.as_ref().map(|(_, spec)| *spec);
@@ -217,6 +224,7 @@ pub(crate) fn build(root: &Item<'_>, overrides: &Overrides) -> Option<Config> {
         telemetry_queues: (0..CLASSES).filter(|&class| classes[class].settings.telemetry).collect(),
         congestion_points: std::array::from_fn(|class| classes[class].settings.qcn),
         routing,
+        mirror,
     };
     let (source, lcores) = (report.source().to_owned(), lcores.config);
     Some(Config {
@@ -231,6 +239,7 @@ pub(crate) fn build(root: &Item<'_>, overrides: &Overrides) -> Option<Config> {
         api,
         lldp: lldp.config,
         faults,
+        mirror: targets,
         lacp: lags.lacp,
         has_lag_seed: lags.has_seed,
         hosts,

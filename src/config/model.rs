@@ -9,6 +9,7 @@ use crate::dataplane::SwitchSpec;
 use crate::faults::Fault;
 use crate::headroom::SmallPackets;
 use crate::hosts::HostSpec;
+use crate::mirror::MirrorConfig;
 use crate::route::{Attachment, RoutingSpec};
 use crate::units::{Bytes, Length, Nanos};
 
@@ -37,6 +38,8 @@ pub struct Config {
     pub lldp: LldpConfig,
     /// Faults by order; `None`: there are none, and the API can order none.
     pub faults: Option<FaultsConfig>,
+    /// Destinations of the sessions of [`SwitchSpec::mirror`], and the agent of sFlow.
+    pub mirror: MirrorConfig,
     /// LACP of each link aggregation group, in the order of [`SwitchSpec::lags`]; `None`: the group is static.
     pub lacp: Vec<Option<LacpConfig>>,
     /// Whether the configuration sets the seed of the hash of link aggregation groups.

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use super::mirror_words;
 use super::model::{Config, PortDevice};
 use super::restart_only;
 use super::routing_settings;
@@ -189,6 +190,7 @@ fn of_program(config: &Config, list: &mut List) {
     list.live("lldp.name", config.lldp.name.as_deref().unwrap_or("host name"));
     list.live("lldp.interval", format!("{}s", config.lldp.interval_s));
     of_faults(config, list);
+    of_mirrors(config, list);
     list.fixed("eal.memory", restart_only::memory(config.eal.memory));
     list.fixed("eal.args", config.eal.args.join(" "));
     let lcores = &config.lcores;
@@ -215,6 +217,16 @@ fn of_faults(config: &Config, list: &mut List) {
     for (index, fault) in faults.list.iter().enumerate() {
         let port = config.switch.ports.get(fault.port).map_or("none", |port| port.name.as_str());
         list.live(format!("faults.list[{index}]"), fault.text(port));
+    }
+}
+
+/// Adds each mirror and the agent of sFlow on one line, as the configuration writes them. Their ports need a restart.
+fn of_mirrors(config: &Config, list: &mut List) {
+    let outputs = config.switch.mirror.outputs.iter().map(|port| config.switch.ports[port].name.as_str());
+    let outputs: Vec<&str> = outputs.collect();
+    list.fixed("ports of mirrors", if outputs.is_empty() { "none".to_owned() } else { outputs.join(", ") });
+    for (key, text, exact) in mirror_words::settings(config) {
+        list.put(true, key, text, exact);
     }
 }
 

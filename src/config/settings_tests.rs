@@ -392,3 +392,79 @@ fn fingerprint_of_a_router_does_not_depend_on_the_address_of_a_nic() {
     config.follow_ports();
     assert_eq!(fingerprint(&config), base);
 }
+
+const MONITORED: &str = "
+  - {name: mon, device: net_null2, speed: 10G}
+  - {name: mon2, device: net_null3, speed: 10G}
+mirrors:
+  - {name: losses, copy: dropped, to: {file: /d, size: 64MiB}}
+  - {name: taps, sample: 1000, ports: a, to: {port: mon}}
+sflow: {collectors: [10.0.0.9], agent: 10.0.0.1}
+";
+
+#[test]
+fn mirrors_and_sflow_change_live_and_their_ports_by_a_restart() {
+    let base = config(MONITORED);
+    let cases: [(&str, &str, &[&str]); 7] = [
+        (
+            "copy: dropped",
+            "copy: [marked, dropped], reasons: wred, classes: [3, 4]",
+            &[
+                "live mirrors.losses: {copy: [dropped], bytes: 128, rate: 1000, to: {file: /d, size: 64MiB, files: 2}} -> \
+               {copy: [dropped, marked], reasons: [wred], classes: [3, 4], bytes: 128, rate: 1000, to: {file: /d, size: \
+               64MiB, files: 2}}",
+            ],
+        ),
+        (
+            "64MiB",
+            "67108865B",
+            &[
+                "live mirrors.losses: {copy: [dropped], bytes: 128, rate: 1000, to: {file: /d, size: 67108864B, files: 2}} \
+               -> {copy: [dropped], bytes: 128, rate: 1000, to: {file: /d, size: 67108865B, files: 2}}",
+            ],
+        ),
+        (
+            "ports: a",
+            "ports: b, bytes: 64",
+            &[
+                "live mirrors.taps: {sample: 1000, ports: [a], bytes: 1518, rate: 1000, to: {port: mon, trailer: true}} -> \
+               {sample: 1000, ports: [b], bytes: 64, rate: 1000, to: {port: mon, trailer: true}}",
+            ],
+        ),
+        (
+            "  - {name: losses, copy: dropped, to: {file: /d, size: 64MiB}}\n",
+            "",
+            &[
+                "live mirrors.losses: {copy: [dropped], bytes: 128, rate: 1000, to: {file: /d, size: 64MiB, files: 2}} -> \
+               none",
+            ],
+        ),
+        (
+            "agent: 10.0.0.1",
+            "agent: 10.0.0.1, marks: 5, poll: off",
+            &[
+                "live sflow: {collectors: [10.0.0.9:6343], agent: 10.0.0.1, sample: 10000, poll: 20s, drops: 100, marks: \
+               off, bytes: 128} -> {collectors: [10.0.0.9:6343], agent: 10.0.0.1, sample: 10000, poll: off, drops: \
+               100, marks: 5, bytes: 128}",
+            ],
+        ),
+        (
+            "{collectors: [10.0.0.9], agent: 10.0.0.1}",
+            "off",
+            &[
+                "live sflow: {collectors: [10.0.0.9:6343], agent: 10.0.0.1, sample: 10000, poll: 20s, drops: 100, marks: \
+               off, bytes: 128} -> off",
+            ],
+        ),
+        ("port: mon}", "port: mon2}", &["restart ports of mirrors: mon -> mon2"]),
+    ];
+    for (from, to, expected) in cases {
+        let found = lines(&base, &config(&MONITORED.replacen(from, to, 1)));
+        if to == "port: mon2}" {
+            assert!(found.contains(&expected[0].to_owned()), "{found:?}");
+        } else {
+            assert_eq!(found, expected, "{to}");
+        }
+    }
+    assert_eq!(lines(&base, &base), [""; 0]);
+}

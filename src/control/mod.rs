@@ -20,6 +20,7 @@ mod flow_control;
 mod idle;
 mod interfaces;
 mod kernel;
+mod mirror;
 pub mod nic_check;
 mod notify;
 mod plane;
@@ -46,6 +47,7 @@ pub use reload::Again;
 use self::api::Api;
 use self::devices::Devices;
 use self::faulty::{EndedLcore, LcorePorts};
+use self::mirror::MirrorThread;
 use self::plane::{LcoreEnd, PlaneThread};
 use self::protocol_lines::Protocols;
 use self::reload::Reloader;
@@ -54,7 +56,9 @@ use self::start::HeldHosts;
 use self::watch::Watch;
 use crate::api::Reloads;
 use crate::config::{Config, settings};
+use crate::dataplane::handoff::exception::ExceptionPort;
 use crate::dataplane::handoff::mailbox::{Receiver, mailbox};
+use crate::dataplane::mirror::CopyFrame;
 use crate::dataplane::{Counters, LcoreControl, LiveConfig, Pipeline, Work, run_companion};
 use crate::dpdk::{self, EthIo, EthPort, Worker};
 use crate::hosts::{Hosts, HostsOn};
@@ -125,14 +129,12 @@ pub fn run(mut config: Config, options: RunOptions, again: Again) -> Result<(), 
     let hosts = hosts(&config, hz);
     let (plane, ends) = plane::prepare(&config, &ports)?.unzip();
     let faults = faulty::prepare(&config, hz);
+    let (mirror, copies) = mirror::prepare(&config, &plane::system_name(&config));
     let mut switch_view = describe(&config, &ports, &counters);
-    observe(&mut switch_view, plane.as_ref(), &hosts, faults.as_ref());
+    observe(&mut switch_view, (plane.as_ref(), &mirror), &hosts, faults.as_ref());
     let (devices, up, warnings) = Devices::start(&ports.ports, &switch_view);
     warnings.iter().for_each(|line| warn(line));
-    let is_up = up == PortSet::first(switch_view.spec.ports.len());
-    // A switch at the far end sees its link up one look later, and until then it drops frames for it.
-    let is_far = ports.ports.iter().any(dpdk::EthPort::has_far_end);
-    let gate = hosts.first().filter(|_| !is_up || is_far).map(Hosts::close_gate);
+    let gate = hosts.first().filter(|_| hosts_must_wait(&ports, up)).map(Hosts::close_gate);
     let current = Current::new(switch_view);
     control.set_links(up);
     if let Some(listener) = listener {
@@ -143,14 +145,14 @@ pub fn run(mut config: Config, options: RunOptions, again: Again) -> Result<(), 
     api.serve(&runtime, &config, (&current, handle.clone()), &control, hz, reloads).map_err(RunError::Runtime)?;
 
     let (senders, receivers) = (0..config.switch.lcores).map(|_| mailbox()).unzip();
-    let parts = Parts { counters: &counters, control: &control, hz, receivers, ends: ends.unwrap_or_default() };
+    let parts = Parts { counters: &counters, control: &control, hz, receivers, ends: ends.unwrap_or_default(), copies };
     let workers = launch((&mut ports, &devices), &config, parts, hosts, faults)?;
-    let plane = plane.map(|plane| plane.start(&control, &counters, &current)).transpose().map_err(RunError::Runtime)?;
+    let threads = Threads::start((plane, mirror), &control, &counters, &current, hz).map_err(RunError::Runtime)?;
     if let Some(notifier) = &notifier {
         runtime.spawn(notifier.clone().run(counters.clone()));
     }
     let start = Instant::now();
-    let reloader = Reloader::new(config, again, senders, hz, current.clone()).with_router(handle);
+    let reloader = Reloader::new(config, again, senders, hz, current.clone()).with(handle, threads.mirror.handle());
     let watch = Watch {
         current: &current,
         ports: &ports,
@@ -171,10 +173,16 @@ pub fn run(mut config: Config, options: RunOptions, again: Again) -> Result<(), 
         notifier.stopping();
     }
     api.end(&runtime);
-    end((workers, plane), &control, &counters)?;
+    end((workers, threads), &control, &counters)?;
     let switch_view = current.get();
     devices::refresh(&ports.ports, &switch_view);
     finish(ports, &Report::new(&switch_view, elapsed), &options)
+}
+
+/// Whether virtual hosts must not send yet, when the ports `up` have a link. A switch at the far end sees its link up
+/// one look later, and until then it drops frames for it.
+fn hosts_must_wait(ports: &setup::Ports, up: PortSet) -> bool {
+    up != PortSet::first(ports.ports.len()) || ports.ports.iter().any(dpdk::EthPort::has_far_end)
 }
 
 /// Prints a warning. `eprintln` would panic where standard error cannot be written.
@@ -216,6 +224,7 @@ fn use_tx_queues(config: &mut Config, ports: &setup::Ports) {
 fn describe(config: &Config, ports: &setup::Ports, counters: &Arc<Counters>) -> SwitchView {
     let mut switch_view = SwitchView::new(config.switch.clone(), counters.clone());
     switch_view.config_hash = settings::fingerprint(config);
+    switch_view.mirror_config = config.mirror.clone();
     for index in 0..config.switch.ports.len() {
         (switch_view.pfc[index], switch_view.witnesses[index]) = setup::Ports::pfc_standing(config, index);
         switch_view.blind[index] = ports.blind_driver(index);
@@ -234,12 +243,13 @@ fn describe(config: &Config, ports: &setup::Ports, counters: &Arc<Counters>) -> 
 /// Adds the states that parts of the switch publish themselves.
 fn observe(
     switch_view: &mut SwitchView,
-    plane: Option<&plane::Prepared>,
+    (plane, mirror): (Option<&plane::Prepared>, &mirror::Prepared),
     hosts: &[Hosts],
     faults: Option<&faulty::Prepared>,
 ) {
     switch_view.lldp = plane.map(plane::Prepared::lldp);
     switch_view.lacp = plane.and_then(plane::Prepared::lacp);
+    switch_view.mirror = Some(mirror.board());
     switch_view.hosts = hosts.first().map(Hosts::counters);
     switch_view.faults = faults.map(|faults| faults.board.clone());
 }
@@ -255,10 +265,30 @@ fn control(config: &Config, hz: u64) -> LcoreControl {
     control
 }
 
-/// Ends the lcores and the control plane. All of them end before an error of one is returned: a port must not be
+/// The threads beside the lcores.
+struct Threads {
+    plane: Option<PlaneThread>,
+    mirror: MirrorThread,
+}
+
+impl Threads {
+    /// Starts the threads.
+    fn start(
+        (plane, mirror): (Option<plane::Prepared>, mirror::Prepared),
+        control: &Arc<LcoreControl>,
+        counters: &Arc<Counters>,
+        current: &Current,
+        hz: u64,
+    ) -> std::io::Result<Self> {
+        let plane = plane.map(|plane| plane.start(control, counters, current)).transpose()?;
+        Ok(Self { plane, mirror: mirror.start(control, counters, dpdk::now, hz)? })
+    }
+}
+
+/// Ends the lcores and the threads beside them. All of them end before an error of one is returned: a port must not be
 /// stopped under an lcore.
 fn end(
-    (workers, plane): (Running, Option<PlaneThread>),
+    (workers, Threads { plane, mirror }): (Running, Threads),
     control: &LcoreControl,
     counters: &Counters,
 ) -> Result<(), RunError> {
@@ -273,6 +303,8 @@ fn end(
     if let Some(plane) = plane {
         plane.end();
     }
+    // It exports the copies of the drain.
+    mirror.end();
     let works = ended.into_iter().collect::<Result<Vec<_>, _>>()?;
     hosts_end?;
     let refused: u64 = works.iter().map(|work| work.io.refused()).sum();
@@ -299,6 +331,7 @@ struct Parts<'a> {
     hz: u64,
     receivers: Vec<Receiver<LiveConfig>>,
     ends: Vec<LcoreEnd>,
+    copies: Vec<ExceptionPort<CopyFrame>>,
 }
 
 /// Starts every part of the switch on its own lcore. Parts of the hosts run beside it, unless they have their own lcore
@@ -322,7 +355,7 @@ fn launch(
 fn launch_on<I: LcorePorts>(
     (ports, devices): (&setup::Ports, &Devices),
     config: &Config,
-    Parts { counters, control, hz, receivers, ends }: Parts<'_>,
+    Parts { counters, control, hz, receivers, ends, copies }: Parts<'_>,
     companions: Vec<HostsOn<EthIo>>,
     io: Vec<I>,
 ) -> Result<Running, RunError> {
@@ -348,13 +381,14 @@ fn launch_on<I: LcorePorts>(
         running.hosts = Some(ports.eal.launch(*lcore, move || run_companion(companion, &control, dpdk::now))?);
     }
     let parts = pipelines.into_iter().zip(io).zip(rests).zip(receivers).zip(lcores);
-    let mut ends = ends.into_iter();
+    let (mut ends, mut copies) = (ends.into_iter(), copies.into_iter());
     for ((((mut pipeline, io), resting), receiver), lcore) in parts {
         let companion = companions.next();
         let route_tables = ends.next().and_then(|end| {
             pipeline.attach_exceptions(end.exceptions);
             end.tables
         });
+        copies.next().into_iter().for_each(|channel| pipeline.attach_mirror(channel));
         let work = Work {
             pipeline,
             scratch: Box::default(),

@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
+use super::mirror::MirrorHandle;
 use super::plane;
 use crate::api::model::{Difference, Reload, ReloadOutcome};
 use crate::config::{Config, ConfigErrors, settings};
@@ -36,6 +37,8 @@ pub(super) struct Reloader {
     current: Arc<Current>,
     /// The router's thread, if the switch routes.
     router: Option<RouterHandle>,
+    /// The thread of mirrors.
+    mirror: Option<MirrorHandle>,
 }
 
 impl Reloader {
@@ -47,12 +50,12 @@ impl Reloader {
         hz: u64,
         current: Arc<Current>,
     ) -> Self {
-        Self { running, again, senders, hz, current, router: None }
+        Self { running, again, senders, hz, current, router: None, mirror: None }
     }
 
-    /// Applies routing settings to `router` too.
-    pub fn with_router(mut self, router: Option<RouterHandle>) -> Self {
-        self.router = router;
+    /// Applies settings of routing and of mirrors to these threads too.
+    pub fn with(mut self, router: Option<RouterHandle>, mirror: MirrorHandle) -> Self {
+        (self.router, self.mirror) = (router, Some(mirror));
         self
     }
 
@@ -160,6 +163,10 @@ impl Reloader {
             answer.errors.push(format!("faults: {refused}; {}", refused.remedy()));
             return;
         }
+        // Before the lcores, whose copies name their sessions.
+        if let Some(mirror) = &self.mirror {
+            mirror.configure(&plane::system_name(&wanted), &wanted.mirror, &wanted.switch.mirror);
+        }
         for sender in &mut self.senders {
             let is_given = sender.send(Box::new(live_config.clone())).is_ok();
             debug_assert!(is_given, "the lcore has taken all earlier settings");
@@ -180,7 +187,7 @@ impl Reloader {
         if let Some(board) = &self.current.get().lldp {
             board.configure(plane::lldp_settings(&wanted));
         }
-        self.current.tuned(wanted.switch.clone(), settings::fingerprint(&wanted));
+        self.current.tuned_mirroring(wanted.switch.clone(), wanted.mirror.clone(), settings::fingerprint(&wanted));
         self.running = wanted;
         answer.outcome = ReloadOutcome::Applied;
     }

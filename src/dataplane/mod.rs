@@ -30,6 +30,7 @@ pub mod handoff;
 pub(crate) mod ingress;
 pub mod lcore;
 mod lifecycle;
+pub mod mirror;
 pub(crate) mod pipeline;
 mod poll;
 pub(crate) mod port;

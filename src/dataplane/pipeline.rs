@@ -24,6 +24,7 @@ use crate::dataplane::ingress::punt::Punter;
 use crate::dataplane::ingress::rewrite::Rewriter;
 use crate::dataplane::ingress::route::Router;
 use crate::dataplane::ingress::shed::Shedder;
+use crate::dataplane::mirror::lcore::Mirror;
 use crate::dataplane::telemetry::counters::Counters;
 use crate::forward::fdb::{Learned, Station};
 use crate::io::{Burst, Packet};
@@ -48,13 +49,16 @@ pub struct Pipeline<P> {
     pub(crate) links: Links,
     /// Link aggregation groups.
     pub(crate) lags: Lags,
-    /// Ports whose bursts take another path: routed ports, and idle members of groups.
+    /// Ports whose bursts take another path: routed and idle ones ([`Lags::idle`]).
     pub(crate) detours: PortSet,
     pub(crate) lag_drain: LagDrain,
     pub(crate) forwarder: Forwarder,
     /// `None`: the switch only bridges.
     pub(crate) router: Option<Box<Router>>,
     pub(crate) punter: Punter,
+    pub(crate) mirror: Mirror,
+    /// Ports whose received frames are sampled.
+    pub(crate) sampled: PortSet,
     pub(crate) rewriter: Rewriter,
     pub(crate) buffer: Buffer,
     /// The admission rule of the queues.
@@ -139,6 +143,8 @@ impl<P: Packet> Pipeline<P> {
                     forwarder,
                     router,
                     punter: Punter::new(spec, hz),
+                    mirror: Mirror::new(&spec.mirror, counters.clone(), lcore, (hz, !seed)),
+                    sampled: PortSet::EMPTY,
                     rewriter: Rewriter::new(spec),
                     buffer,
                     queue_rule: QueueAdmission::new(spec.queues.map(|queue| queue.admission())),

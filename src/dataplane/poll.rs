@@ -153,7 +153,7 @@ impl<P: Packet> Pipeline<P> {
         }
         self.count(port, burst, metas, &arrived, now);
         let counters = &self.telemetry.counters.lcores[self.lcore];
-        let from = IngressContext { port, bridge_port, collects: true, up: self.lags.up, counters, now };
+        let from = IngressContext { port, bridge_port, refusal: None, up: self.lags.up, counters, now };
         let mut egresses = self.forwarder.forward(from, metas, (burst.len(), arrived.data), (lookup, &mut lanes));
         // A switch that only bridges may have a device at the router's number.
         if egresses.ports.contains(ROUTER_PORT) && self.router.is_some() {
@@ -200,7 +200,7 @@ impl<P: Packet> Pipeline<P> {
         ParseContext { number, port: &ports[number], forwarder, cell: buffer.cell, isa: *isa }
     }
 
-    /// Does the work of [`Pipeline::process`] for a routed port and for an idle member of a link aggregation group.
+    /// Does the work of [`Pipeline::process`] for routed and for idle ports.
     #[inline(never)]
     fn process_detour<I: Ports<Pkt = P>>(
         &mut self,
@@ -221,8 +221,8 @@ impl<P: Packet> Pipeline<P> {
         self.send_on(io, port, (burst, metas, &lanes), (&arrived, egresses));
     }
 
-    /// Does the work of [`Pipeline::process`] for an idle member of a link aggregation group: only frames of its link
-    /// and MAC control frames are taken. All others are in no VLAN.
+    /// Does the work of [`Pipeline::process`] for an idle member of a link aggregation group, and for an output of
+    /// mirrors: only frames of its link and MAC control frames are taken. All others are in no VLAN.
     #[cold]
     fn process_idle<I: Ports<Pkt = P>>(
         &mut self,
@@ -239,7 +239,8 @@ impl<P: Packet> Pipeline<P> {
             metas[index].stations = metas[index].stations.in_vlan(0);
         }
         let (counters, bridge_port) = (&self.telemetry.counters.lcores[self.lcore], self.lags.bridge_port(port));
-        let from = IngressContext { port, bridge_port, collects: false, up: self.lags.up, counters, now };
+        let refusal = self.lags.refusal(port);
+        let from = IngressContext { port, bridge_port, refusal: Some(refusal), up: self.lags.up, counters, now };
         let egresses = self.forwarder.forward_uncached(from, metas, arrived.data);
         self.send_on(io, port, (burst, metas, &lanes), (&arrived, egresses));
     }
@@ -248,6 +249,9 @@ impl<P: Packet> Pipeline<P> {
     #[inline]
     fn count(&mut self, port: usize, burst: &Burst<P>, metas: &mut [Meta; BURST], arrived: &Arrived, now: Ticks) {
         arrived.count(&self.telemetry.counters.ports[port]);
+        if self.sampled.contains(port) {
+            self.stage_samples(port, burst, metas);
+        }
         if self.ports[port].rx_queues.is_managed() {
             self.ports[port].rx_queues.learn(arrived.data, metas);
         }
@@ -267,6 +271,9 @@ impl<P: Packet> Pipeline<P> {
         (burst, metas, lanes): (&mut Burst<P>, &mut [Meta; BURST], &BurstLanes),
         (arrived, egresses): (&Arrived, Egresses),
     ) {
+        if !self.mirror.staged.is_empty() {
+            self.finish_samples(metas);
+        }
         let demand = self.rewriter.rewrite(&self.ports[port], burst, metas, arrived, egresses);
         self.dispatch(io, port, burst, (metas, lanes), &demand);
         self.telemetry.gauges_dirty.insert(port);
@@ -301,7 +308,7 @@ impl<P: Packet> Pipeline<P> {
             router.route_usual((punter, from), burst, (metas, &mut lanes.egresses))
         } else {
             let bridge_port = lags.bridge_port(port);
-            let from = IngressContext { port, bridge_port, collects: true, up: lags.up, counters, now };
+            let from = IngressContext { port, bridge_port, refusal: None, up: lags.up, counters, now };
             let forwarded = router.forward(forwarder, from, metas, arrived.data);
             if !forwarded.ports.contains(ROUTER_PORT) {
                 return (arrived, forwarded);
@@ -473,5 +480,14 @@ impl<P: Packet> Pipeline<P> {
     pub(crate) fn log_drop(&mut self, at: usize, frame: RefusedFrame, reason: DropReason) {
         let Self { ports, own, buffer, queue_rule, telemetry, .. } = self;
         telemetry.log_drop(Standing { ports, own: *own, buffer, rule: queue_rule }, at, frame, reason);
+    }
+
+    /// Logs that `frame` with these `bytes` was refused for `reason`, and copies it.
+    #[cold]
+    pub(crate) fn note_refused(&mut self, at: usize, bytes: &[u8], frame: RefusedFrame, reason: DropReason) {
+        self.log_drop(at, frame, reason);
+        if self.mirror.wants_dropped(reason) {
+            self.copy_refused(bytes, frame, reason);
+        }
     }
 }

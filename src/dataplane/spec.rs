@@ -1,5 +1,6 @@
 //! The specification of a switch: the validated plan from which a [`super::Pipeline`] is built.
 
+use crate::dataplane::mirror::MirrorSpec;
 use crate::forward::{FdbSpec, LagsSpec, StaticEntry, VlanMode};
 use crate::mmu::{AbmSpec, BufferPlan, GroupProfile, HpccRules, PortProfile, QueueLimit, QueueProfile, QueueReserves};
 use crate::pfc::{PfcMode, WatchdogSpec};
@@ -162,6 +163,8 @@ pub struct SwitchSpec {
     pub congestion_points: [Option<CongestionPointSpec>; CLASSES],
     /// The router; `None`: the switch only bridges.
     pub routing: Option<RoutingSpec>,
+    /// Frames that are copied.
+    pub mirror: MirrorSpec,
 }
 
 impl SwitchSpec {

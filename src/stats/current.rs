@@ -4,6 +4,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use super::switch_view::SwitchView;
 use crate::dataplane::SwitchSpec;
+use crate::mirror::MirrorConfig;
 
 /// The current [`SwitchView`]. Observers read it for each snapshot; only the control thread replaces it.
 #[derive(Debug)]
@@ -24,7 +25,13 @@ impl Current {
 
     /// Replaces the switch view by one with the settings of `spec` and the hash of its configuration.
     pub fn tuned(&self, spec: SwitchSpec, config_hash: u64) {
-        let tuned = self.get().tuned(spec, config_hash);
+        let mirrors = self.get().mirror_config.clone();
+        self.tuned_mirroring(spec, mirrors, config_hash);
+    }
+
+    /// Replaces the switch view as [`Current::tuned`] does, with the destinations of the mirrors of `spec`.
+    pub fn tuned_mirroring(&self, spec: SwitchSpec, mirrors: MirrorConfig, config_hash: u64) {
+        let tuned = self.get().tuned(spec, config_hash).mirroring(mirrors);
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(tuned);
     }
 }
@@ -46,5 +53,15 @@ mod tests {
         before.counters.ports[0].rx_frames[3].add(7);
         assert_eq!(after.counters.ports[0].rx_frames[3].get(), 7);
         assert_eq!(after.spec.ports[0].port_class, 5);
+    }
+    #[test]
+    fn destinations_of_mirrors_change_with_their_sessions_alone() {
+        let current = Current::new(super::super::fixture::mirroring());
+        let before = current.get();
+        current.tuned(before.spec.clone(), 1);
+        assert_eq!(current.get().mirror_config, before.mirror_config);
+        current.tuned_mirroring(quiet().spec, MirrorConfig::default(), 2);
+        let after = current.get();
+        assert_eq!((after.mirror_config.targets.len(), after.spec.mirror.sessions.len()), (0, 0));
     }
 }

@@ -11,6 +11,7 @@ use crate::forward::{FdbSpec, LagsSpec};
 use crate::hosts::{FlowKind, FlowPattern, FlowSpec, FlowTarget, HostSpec, Hosts};
 use crate::lacp;
 use crate::lldp::{self, Agent, Board, System, Timing};
+use crate::mirror::{self, CollectorView, MirrorView, SessionView, SflowView};
 use crate::mmu::{BufferPlan, GroupProfile, HeadroomPolicy, QueueLimit, Threshold};
 use crate::pfc::{PfcMode, WatchdogAction, WatchdogSpec};
 use crate::qos::{ClassMap, QueueDiscipline};
@@ -81,6 +82,7 @@ pub fn slow(rate: BitRate) -> SwitchView {
         telemetry_queues: ClassSet::EMPTY,
         congestion_points: [None; CLASSES],
         routing: None,
+        mirror: crate::dataplane::mirror::MirrorSpec::default(),
         ports: vec![port(0), port(1)],
         buffer: BufferPlan {
             cell: Bytes(200),
@@ -163,6 +165,31 @@ pub fn bonded() -> SwitchView {
     let board = lacp::Board::default();
     board.publish(agent.view(PortSet::EMPTY), agent.take_events());
     switch_view.lacp = Some(Arc::new(board));
+    switch_view
+}
+
+/// The switch before any traffic, with a mirror of drops whose file is full, and with sFlow of samples.
+pub fn mirroring() -> SwitchView {
+    let mut switch_view = quiet();
+    let text = "ports: [{name: p1, device: net_null0, speed: 10G}, {name: p2, device: net_null1, speed: 10G}]\n\
+                mirrors: [{name: losses, copy: dropped, reasons: [threshold], ports: [p1], classes: [3], \
+                to: {file: /d}}]\n\
+                sflow: {collectors: [10.0.0.9], agent: 10.0.0.1, drops: off}\n";
+    let config = crate::config::parse("test", text).unwrap_or_else(|errors| panic!("{errors}"));
+    switch_view.spec.mirror = config.switch.mirror;
+    switch_view.mirror_config = config.mirror;
+    let lcore = &switch_view.counters.lcores[0];
+    lcore.copies[0].add(9);
+    lcore.copies_policed[2].add(4);
+    lcore.copies_full[0].add(2);
+    let error = Some("`/d`: no space is left in `/`; make room, or write a smaller `size` or fewer `files`".to_owned());
+    let losses =
+        SessionView { name: "losses".to_owned(), copies: 5, bytes: 640, lost: 4, error, ..SessionView::default() };
+    let collector = CollectorView { address: "10.0.0.9:6343".to_owned(), datagrams: 7, errors: 1, error: None };
+    let sflow = SflowView { datagrams: 8, send_errors: 1, collectors: vec![collector], ..SflowView::default() };
+    let board = mirror::Board::default();
+    board.publish(MirrorView { sessions: vec![losses], stale: 3, sflow: Some(sflow) }, Vec::new());
+    switch_view.mirror = Some(Arc::new(board));
     switch_view
 }
 

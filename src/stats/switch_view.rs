@@ -15,6 +15,7 @@ use crate::headroom::{HeadroomInput, LEFT_BEHIND, SmallPackets};
 use crate::hosts::HostCounters;
 use crate::lacp;
 use crate::lldp::Board;
+use crate::mirror::{self, MirrorConfig};
 use crate::pfc::PfcMode;
 use crate::qos::only_class;
 use crate::router::Published;
@@ -96,6 +97,10 @@ pub struct SwitchView {
     pub faults: Option<Arc<FaultBoard>>,
     /// State of link aggregation groups; `None` if there are none.
     pub lacp: Option<Arc<lacp::Board>>,
+    /// Names and destinations of the sessions of [`SwitchSpec::mirror`], and the agent of sFlow.
+    pub mirror_config: MirrorConfig,
+    /// State of the exporters of copies; `None` if nothing exports any.
+    pub mirror: Option<Arc<mirror::Board>>,
     /// Counters of the virtual hosts, if there are any.
     pub hosts: Option<Arc<HostCounters>>,
     /// A number that changes with any setting of the configuration ([`crate::config::settings::fingerprint`]); zero
@@ -146,6 +151,8 @@ impl SwitchView {
             lldp: None,
             faults: None,
             lacp: None,
+            mirror_config: MirrorConfig::default(),
+            mirror: None,
             hosts: None,
             config_hash: 0,
             spec,
@@ -157,6 +164,12 @@ impl SwitchView {
     #[must_use]
     pub fn tuned(&self, spec: SwitchSpec, config_hash: u64) -> Self {
         Self { spec, config_hash, ..self.clone() }
+    }
+
+    /// Returns this switch with other names and destinations of the sessions of its mirrors.
+    #[must_use]
+    pub fn mirroring(self, mirror_config: MirrorConfig) -> Self {
+        Self { mirror_config, ..self }
     }
 
     /// Whether traffic class `class` is configured as lossless.

@@ -21,8 +21,20 @@ fn resources(switch: &Switch) -> Vec<String> {
 fn each_resource_has_only_its_own_key_and_time_and_is_part_of_state() {
     let switch = Switch::start(&[]);
     let state = switch.get("state");
-    let own =
-        ["events", "lags", "lldp", "faults", "config", "fdb", "interfaces", "neighbours", "routes", "why", "reload"];
+    let own = [
+        "events",
+        "lags",
+        "lldp",
+        "faults",
+        "mirrors",
+        "config",
+        "fdb",
+        "interfaces",
+        "neighbours",
+        "routes",
+        "why",
+        "reload",
+    ];
     let names = resources(&switch);
     for name in &names {
         let answer = switch.get(name);

@@ -250,7 +250,7 @@ fn wrong_client_arguments_are_refused_with_valid_choices() {
         (
             &["show"][..],
             "error: `holdfast show` needs an argument; write one of ports, pfc, buffers, groups, queues, drops, ecn, \
-             fdb, lags, lldp, faults, interfaces, neighbours, routes, watchdog, ",
+             fdb, lags, lldp, faults, mirrors, interfaces, neighbours, routes, watchdog, ",
         ),
         (&["show", "--json"], "e.g. `holdfast show ports`\n"),
         (

@@ -100,6 +100,7 @@ fn feature_table_metrics_exist_in_exporter_and_documentation() {
         "lag",
         "lcore",
         "lldp",
+        "mirror",
         "mod",
         "port",
         "routing",

@@ -21,6 +21,12 @@ const PIECES: &[&str] = &[
     "metrics",
     "faults",
     "allowed",
+    "mirrors",
+    "sflow",
+    "copy",
+    "dropped",
+    "file",
+    "collectors",
     "lose",
     "one_in",
     "flow",
@@ -129,11 +135,16 @@ ports:
   - {name: p1, device: net_tap0, speed: 10G, maps: {pcp: {0: 1}}, rewrite: [dscp, pcp], vlan: {tagged: [7]}, lcore: 1}
   - {name: p2, device: net_tap1, speed: 10G, pfc: asymmetric, pfc_proven: true, backlog_mark: 64, watchdog: off, stuck_after: off, trust: pcp, vlan: 9}
   - {name: p3, device: net_tap2, speed: 100M, pfc: off, max_rate: {4: off, 5: 10M}, reserve: {lossy: 1kB, lossless: 2kB}, watchdog: {action: alert}, lldp: on, storm_control: {unknown: 5kpps}}
+  - {name: p4, device: net_tap3, speed: 10G}
 storm_control: {broadcast: 1kpps, multicast: off}
 loop_guard: alert
 lldp: {name: tor1, interval: 5s}
 lags: [{name: bond0, ports: [p3], lacp: passive, rate: slow, min_links: 1}]
 lag_hash: {seed: 7, symmetric: true}
+mirrors:
+  - {name: losses, copy: [dropped, marked], reasons: [threshold, wred], ports: [p1], classes: [3], bytes: 256, rate: 50, to: {port: p4, trailer: false}}
+  - {name: some, sample: 1000, to: {file: /var/log/some.pcapng, size: 1MiB, files: 3}}
+sflow: {collectors: [10.0.0.9, \"[::1]:6344\"], agent: 10.0.0.1, sample: 4096, poll: 30s, drops: 10, marks: 20, bytes: 64}
 buffer: {headroom: {policy: shared-pool, size: 1MiB}, small_packets: 25%, port_reserve: {lossy: 1kB}, shared: 2MiB, queue_policy: {policy: abm, interval: 5ms, congested: 30kB}}
 classes: {4: {lossless: true, limit: 1MiB, max_rate: {rate: 50M, burst: 20kB}}, 0: {queue_limit: 1MiB, queue_reserve: 4kB}}
 maps: {tc_to_group: {4: 3, 7: 6}, tc_to_queue: {4: 3, 7: 6}, pfc_to_queue: {4: 3}, tc_to_dscp: {3: 26}, tc_to_pcp: {3: 3}, roce: {ack: 6, cnp: off}}

@@ -13,6 +13,7 @@ mod lcores;
 mod lldp;
 mod maps;
 mod max_rate;
+mod mirrors;
 mod policies;
 mod refusals;
 mod replay;

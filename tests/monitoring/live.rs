@@ -29,11 +29,12 @@ fn metrics(expression: &str) -> BTreeSet<String> {
     words.filter(|word| *word == "up" || word.contains("holdfast_")).map(str::to_owned).collect()
 }
 
-/// Returns the names that the sections on routing, Linux, LLDP and groups of docs/metrics.md list. The switch of these
-/// tests bridges between virtual hosts; unit tests of the collector check that other switches have these metrics.
+/// Returns the names that the sections on routing, Linux, LLDP, groups and mirrors of docs/metrics.md list. The switch
+/// of these tests bridges between virtual hosts. Unit tests of the collector check that other switches have these
+/// metrics.
 fn of_routing() -> BTreeSet<String> {
     let page = text("docs/metrics.md");
-    let names = ["Routing\n", "Linux\n", "LLDP\n", "Link aggregation\n"];
+    let names = ["Routing\n", "Linux\n", "LLDP\n", "Link aggregation\n", "Mirrors\n"];
     let is_of_routing = |section: &&str| names.iter().any(|name| section.starts_with(name));
     let sections: Vec<&str> = page.split("\n## ").filter(is_of_routing).collect();
     assert_eq!(sections.len(), names.len());

@@ -2,12 +2,16 @@
 //!
 //! Ten million frames by default; `HOLDFAST_FUZZ_FRAMES` and `HOLDFAST_FUZZ_SEED` choose other runs.
 
+use holdfast::dataplane::handoff::exception::ExceptionLink;
+use holdfast::dataplane::mirror::{CopyFrame, MirrorSession};
+use holdfast::dataplane::telemetry::counters::LcoreCounters;
 use holdfast::dataplane::{DropReason, SwitchSpec};
 use holdfast::forward::{LagSpec, LagState, VlanMode};
 use holdfast::mmu::HeadroomPolicy;
 use holdfast::pfc::{PfcMode, WatchdogAction, WatchdogSpec};
 use holdfast::qos::wred::XorShift;
 use holdfast::qos::{FloodKind, WredProfile};
+use holdfast::route::InjectTo;
 use holdfast::sets::PortSet;
 use holdfast::units::{Bytes, Cells, Nanos, PacketRate, Ticks};
 use holdfast::wire::MacAddr;
@@ -17,7 +21,7 @@ use crate::harness::*;
 
 const PORTS: usize = 6;
 /// Number of frames from which on a run reaches each drop reason: see docs/testing.md.
-const ENOUGH: u64 = 400_000;
+const ENOUGH: u64 = 4_000_000;
 
 /// Returns a frame of any kind: noise, or a valid one with some bytes changed, cut or appended.
 fn any_frame(rng: &mut XorShift) -> Vec<u8> {
@@ -86,9 +90,17 @@ pub fn setting(name: &str, default: u64) -> u64 {
 /// The port with several receive queues and `pfc: queue`.
 const QUEUED: usize = 5;
 
+/// A port that sends copies only, and all ports.
+const OUTPUT: usize = PORTS;
+const ALL_PORTS: usize = PORTS + 1;
+
 /// Returns a switch whose settings cause as many different events as possible.
 fn eventful(policy: HeadroomPolicy) -> SwitchSpec {
-    let mut spec = spec(PORTS);
+    let mut spec = spec(ALL_PORTS);
+    let everything = MirrorSession { dropped: true, marked: true, rate: u32::MAX, ..MirrorSession::default() };
+    let sample = MirrorSession { sample: 100, rate: u32::MAX, ..MirrorSession::default() };
+    spec.mirror.sessions.extend([everything, sample]);
+    spec.mirror.outputs = PortSet::only(OUTPUT);
     spec.ports[1].vlan = VlanMode::Trunk { tagged: (1..100).collect(), native: None };
     spec.ports[2].vlan = VlanMode::Trunk { tagged: vec![2], native: Some(1) };
     make_eventful(&mut spec, policy);
@@ -149,7 +161,7 @@ fn random_and_mutated_frames_neither_panic_nor_leak() {
     for policy in policies {
         let bed = fuzz(policy, frames / 3, seed);
         for (reason, ..) in DropReason::TABLE {
-            seen[*reason as usize] += (0..PORTS).map(|port| bed.drops(port, *reason)).sum::<u64>();
+            seen[*reason as usize] += (0..ALL_PORTS).map(|port| bed.drops(port, *reason)).sum::<u64>();
         }
     }
     check_that_it_was_worth_it(&seen, frames);
@@ -157,6 +169,7 @@ fn random_and_mutated_frames_neither_panic_nor_leak() {
 
 fn fuzz(policy: HeadroomPolicy, frames: u64, seed: u32) -> Bed {
     let mut bed = Bed::new(&eventful(policy));
+    let mut mirrors = bed.switch.attach_mirrors();
     let mut rng = XorShift::new(seed);
     let (mut injected, mut marked_ipv6) = (0, 0);
     while injected < frames {
@@ -170,23 +183,32 @@ fn fuzz(policy: HeadroomPolicy, frames: u64, seed: u32) -> Bed {
         match rng.roll() % 64 {
             0 => bed.switch.set_link(port, false),
             1 => bed.io.set_room(port, Some(rng.roll() as usize % 40)),
-            2 => (0..PORTS).for_each(|port| bed.switch.set_link(port, true)),
-            3 => (0..PORTS).for_each(|port| bed.io.set_room(port, None)),
+            2 => (0..ALL_PORTS).for_each(|port| bed.switch.set_link(port, true)),
+            3 => (0..ALL_PORTS).for_each(|port| bed.io.set_room(port, None)),
             4 => bed.switch.clear_watermarks(),
             5 => bed.switch.set_blocked(PortSet::only(port)),
             6 => bed.switch.set_blocked(PortSet::EMPTY),
             7 => bed.switch.set_lags(any_state(&mut rng)),
             8 => bed.switch.set_lags(LagState { collecting: bonded(), distributing: bonded(), closed: PortSet::EMPTY }),
+            9 => {
+                bed.io.inject(OUTPUT, &any_frame(&mut rng));
+                injected += 1;
+            }
+            10 => send_copies(&mut mirrors, &mut rng),
+            11 => bed.switch.set_link(OUTPUT, false),
+            12 => bed.io.set_room(OUTPUT, Some(rng.roll() as usize % 10)),
             _ => {}
         }
         bed.run(u64::from(rng.roll() % 8) * 1000);
-        for port in 0..PORTS {
+        take_copies(&mut mirrors);
+        for port in 0..ALL_PORTS {
             marked_ipv6 += bed.data(port).iter().filter(|frame| is_marked_ipv6(frame)).count();
         }
     }
     bed.switch.set_lags(LagState { collecting: bonded(), distributing: bonded(), closed: PortSet::EMPTY });
     settle(&mut bed);
     check_conservation(&bed, injected);
+    check_copies(&bed, frames);
     assert!(frames < 400_000 || marked_ipv6 > 0, "no IPv6 frame was marked");
     bed
 }
@@ -198,17 +220,59 @@ fn is_marked_ipv6(frame: &[u8]) -> bool {
 /// Asserts that every received frame and every copy was sent, dropped for a reason, or consumed, and only once.
 fn check_conservation(bed: &Bed, injected: u64) {
     let (mut sent, mut dropped, mut consumed) = (0, 0, 0);
-    for port in (0..PORTS).flat_map(|port| bed.counters.of_port(port)) {
+    for port in (0..ALL_PORTS).flat_map(|port| bed.counters.of_port(port)) {
         sent += port.tx_frames.iter().map(|count| count.get()).sum::<u64>();
         dropped += port.drops.iter().flatten().map(|count| count.get()).sum::<u64>();
         consumed += port.pfc_rx_frames.get() + port.pause_rx_frames.get();
     }
-    assert_eq!(injected + bed.io.copies, sent + dropped + consumed);
+    assert_eq!(injected + sent_copies(bed) + bed.io.copies, sent + dropped + consumed);
+}
+
+/// Takes all copies, as the thread of mirrors does.
+fn take_copies(mirrors: &mut [ExceptionLink<CopyFrame>]) {
+    for link in mirrors {
+        while let Some(copy) = link.receive() {
+            assert!(copy.bytes.len() <= usize::from(copy.len) && copy.bytes.len() <= 128, "{copy:?}");
+            assert!(usize::from(copy.ingress) < ALL_PORTS, "{copy:?}");
+            link.give_back(copy);
+        }
+    }
+}
+
+/// Sends copies by the output, as the thread of mirrors does.
+fn send_copies(mirrors: &mut [ExceptionLink<CopyFrame>], rng: &mut XorShift) {
+    let link = &mut mirrors[OUTPUT % usize::from(LCORES)];
+    for _ in 0..rng.roll() % 20 {
+        let _ = link.inject(&any_frame(rng), InjectTo::Link(OUTPUT as u8), 0);
+    }
+}
+
+/// Copies that the output has sent or dropped.
+fn sent_copies(bed: &Bed) -> u64 {
+    bed.counters.lcores.iter().map(|lcore| lcore.injected_frames.get()).sum()
+}
+
+/// Asserts that each dropped and each marked frame was copied, or counted as not copied.
+fn check_copies(bed: &Bed, frames: u64) {
+    let of_lcores = |kind: usize| -> u64 {
+        let counts = |lcore: &LcoreCounters| {
+            lcore.copies[kind].get() + lcore.copies_policed[kind].get() + lcore.copies_full[kind].get()
+        };
+        bed.counters.lcores.iter().map(|lcore| counts(lcore)).sum()
+    };
+    let ports = || (0..ALL_PORTS).flat_map(|port| bed.counters.of_port(port));
+    let dropped: u64 = ports().flat_map(|port| port.drops.iter().flatten()).map(|count| count.get()).sum();
+    // A frame that a device did not take in time is marked, comes back and leaves: it is copied once and counts once.
+    let marked: u64 = ports().flat_map(|port| &port.ecn_marked).map(|count| count.get()).sum();
+    // The loss of a copy is not copied.
+    assert!((dropped - sent_copies(bed)..=dropped).contains(&of_lcores(0)), "{} of {dropped}", of_lcores(0));
+    assert_eq!(of_lcores(1), marked);
+    assert!(frames < 400_000 || of_lcores(2) > frames / 200, "{} samples", of_lcores(2));
 }
 
 /// Lets all frames leave and asserts that none is left.
 fn settle(bed: &mut Bed) {
-    for port in 0..PORTS {
+    for port in 0..ALL_PORTS {
         bed.switch.set_link(port, true);
         bed.io.set_room(port, None);
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::{LCORES, TX_QUEUES};
 use holdfast::dataplane::handoff::exception::{ExceptionLink, exception_channel};
+use holdfast::dataplane::mirror::CopyFrame;
 use holdfast::dataplane::{Counters, DropReason, LiveConfig, Pipeline, PortSpec, QueueSpec, SwitchSpec};
 use holdfast::forward::{FdbSpec, LagState, LagsSpec};
 use holdfast::io::memory::{MemPacket, MemPorts};
@@ -88,6 +89,7 @@ pub fn spec(ports: usize) -> SwitchSpec {
         telemetry_queues: ClassSet::EMPTY,
         congestion_points: [None; CLASSES],
         routing: None,
+        mirror: holdfast::dataplane::mirror::MirrorSpec::default(),
     }
 }
 
@@ -194,6 +196,16 @@ impl Fleet {
         let attach = |part: &mut Pipeline<MemPacket>| {
             let (port, link) = exception_channel(longest);
             part.attach_exceptions(port);
+            link
+        };
+        self.parts.iter_mut().map(attach).collect()
+    }
+
+    /// Attaches a thread of mirrors to each lcore. Returns its ends, by lcore.
+    pub fn attach_mirrors(&mut self) -> Vec<ExceptionLink<CopyFrame>> {
+        let attach = |part: &mut Pipeline<MemPacket>| {
+            let (channel, link) = exception_channel(2048);
+            part.attach_mirror(channel);
             link
         };
         self.parts.iter_mut().map(attach).collect()

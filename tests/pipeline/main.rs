@@ -9,6 +9,7 @@ mod harness;
 mod lag;
 mod link;
 mod live_config;
+mod mirror;
 mod pfc;
 mod pfc_queue;
 mod qcn;

@@ -18,6 +18,8 @@ mod lag;
 mod link;
 #[path = "../pipeline/live_config.rs"]
 mod live_config;
+#[path = "../pipeline/mirror.rs"]
+mod mirror;
 #[path = "../pipeline/pfc.rs"]
 mod pfc;
 #[path = "../pipeline/pfc_queue.rs"]

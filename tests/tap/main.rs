@@ -28,6 +28,7 @@ mod loops;
 #[path = "../switch/metrics.rs"]
 #[allow(dead_code, reason = "the tests of the switch use more of it")]
 mod metrics;
+mod mirror;
 mod namespace;
 mod nic_check;
 mod pause_received;

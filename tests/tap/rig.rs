@@ -77,6 +77,11 @@ impl Rig {
         self.switch = Some(Process::spawn(command));
     }
 
+    /// The switch's namespace.
+    pub fn inside(&self) -> &Namespace {
+        &self.inside
+    }
+
     /// Runs a program in the switch's namespace and returns its standard output. Panics if it fails.
     #[track_caller]
     pub fn inside_run(&self, words: &[&str]) -> String {

@@ -8,6 +8,7 @@ mod flow_control;
 mod lags;
 mod lcores;
 mod lldp;
+mod mirrors;
 mod pages;
 mod ports;
 mod rest;
@@ -103,6 +104,8 @@ enum What {
     Lldp,
     /// Faults by order: state, frames hit
     Faults,
+    /// Mirrors and sFlow: sessions, copied frames, errors of destinations
+    Mirrors,
     /// Interfaces of the router: addresses, links
     Interfaces,
     /// Neighbours of the router: MAC addresses, states
@@ -248,6 +251,7 @@ fn render(what: What, json: bool, looks: &Looks<'_>) -> String {
         What::Lags => lags::lags(looks),
         What::Lldp => lldp::lldp(looks),
         What::Faults => faults::faults(looks),
+        What::Mirrors => mirrors::mirrors(looks),
         What::Interfaces => routing::interfaces(looks),
         What::Neighbours => routing::neighbours(looks),
         What::Routes => routing::routes(looks),

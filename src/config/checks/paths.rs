@@ -32,7 +32,7 @@ pub fn check(ports: &[Port<'_>], maps: &Maps<'_>, classes: &[Class<'_>; CLASSES]
         return;
     }
     let mut depends: Vec<(&Port<'_>, &Port<'_>, u16)> = Vec::new();
-    let works = |port: &&Port<'_>| port.pfc.is_on() && port.trust != Trust::Port;
+    let works = |port: &&Port<'_>| port.pfc.is_on() && port.trust != Trust::Port && !port.is_output;
     for (index, port) in ports.iter().enumerate().filter(|(_, port)| works(port)) {
         for other in ports[..index].iter().filter(works) {
             let mut failed = false;

@@ -208,7 +208,7 @@ fn priorities(fields: &Fields<'_>, ports: &FaultPorts<'_>) -> Option<ClassSet> {
 }
 
 /// Reads a number from 0 to 7, or a list of them.
-fn numbers(item: &Item<'_>, what: &str) -> Option<ClassSet> {
+pub(super) fn numbers(item: &Item<'_>, what: &str) -> Option<ClassSet> {
     if !item.is_list() {
         return item.number::<usize>(what, 0..=7).map(ClassSet::only);
     }

@@ -132,7 +132,12 @@ impl Flows<'_> {
         let vlan = fields.get("vlan").and_then(|item| item.number::<u16>("a VLAN", 1..=4094));
         let dscp = number("dscp", "a DSCP", 63).unwrap_or(if roce { ROCE_DSCP } else { 0 });
         let pcp = number("pcp", "a PCP", 7).unwrap_or(0);
-        if !self.port.carries(vlan) {
+        if self.port.is_output {
+            item.warn(format!(
+                "port {} sends copies only (`mirrors`), and drops all frames of its host; remove the flow",
+                self.port.name
+            ));
+        } else if !self.port.carries(vlan) {
             let frames = vlan.map_or("untagged frames".to_owned(), |vlan| format!("frames of VLAN {vlan}"));
             item.warn(format!(
                 "port {} drops {frames}, because it does not carry them; write a `vlan` that it carries",

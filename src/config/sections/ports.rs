@@ -85,6 +85,8 @@ pub struct Port<'a> {
     pub lldp: Option<bool>,
     /// The name of its link aggregation group, and the index of its first port.
     pub lag: Option<(String, usize)>,
+    /// Whether the port sends copies of `mirrors` and nothing else except frames of its link.
+    pub is_output: bool,
 }
 
 /// The terms of the headroom formula that all ports have in common.
@@ -107,9 +109,9 @@ pub struct Context<'a, 'b> {
 }
 
 impl Port<'_> {
-    /// Whether frames with this VLAN tag, or without one, belong to a VLAN of the port.
+    /// Whether frames with this VLAN tag, or without one, belong to a VLAN of the port. An output of mirrors has none.
     pub fn carries(&self, tag: Option<u16>) -> bool {
-        self.vlan.carries(tag)
+        !self.is_output && self.vlan.carries(tag)
     }
 
     /// Frames that a poll may leave in the receive ring without XOFF. If the backlog never causes XOFF, only the ring
@@ -222,6 +224,7 @@ fn read_port<'a>(
         backlog: fields.get("backlog_mark").map_or(Backlog::Default, |item| read_backlog(&item)),
         lldp,
         lag: None,
+        is_output: false,
         item,
     };
     let written = fields.get("mtu");
@@ -365,7 +368,7 @@ pub fn check_classes(ports: &[Port<'_>], classes: &[Class<'_>; CLASSES]) {
     }
     let lossless: Vec<String> =
         (0..CLASSES as u8).filter(|&class| is_lossless(class)).map(|class| class.to_string()).collect();
-    for port in ports.iter().filter(|_| !lossless.is_empty()) {
+    for port in ports.iter().filter(|port| !lossless.is_empty() && !port.is_output) {
         if !port.pfc.is_on() {
             port.item.warn(format!("PFC is off, so class {} is not lossless here", lossless.join(", ")));
             continue;

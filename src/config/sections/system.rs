@@ -91,7 +91,7 @@ fn read_static(fields: &Fields<'_>, ports: &[Port<'_>]) -> Option<StaticEntry> {
     };
     let mac = names::station(&fields.required("mac", "mac: 02:00:00:00:00:01")?)?;
     let item = fields.required("port", "port: p1")?;
-    let port = port_by_name(&item, ports)?;
+    let port = forwarding_port(&item, ports)?;
     if !ports[port].carries(Some(vlan)) {
         item.fail(format!(
             "port {} does not carry VLAN {vlan}; write a VLAN of the port, or another port",
@@ -99,6 +99,15 @@ fn read_static(fields: &Fields<'_>, ports: &[Port<'_>]) -> Option<StaticEntry> {
         ));
     }
     Some(StaticEntry { vlan, mac, port: u8::try_from(port).ok()? })
+}
+
+/// Index of the port that `item` names, as [`port_by_name`], unless it forwards nothing.
+pub fn forwarding_port(item: &Item<'_>, ports: &[Port<'_>]) -> Option<usize> {
+    let index = port_by_name(item, ports)?;
+    if ports[index].is_output {
+        return item.refuse(format!("port `{}` sends copies only (`mirrors`); write another port", item.shown()));
+    }
+    Some(index)
 }
 
 /// Index of the port that `item` names; of the first member if it names a link aggregation group.

@@ -60,7 +60,7 @@ pub(in crate::control) fn settings(config: &Config) -> Settings {
 
 /// The system as LLDP states it.
 fn system(config: &Config) -> System {
-    let name = config.lldp.name.clone().unwrap_or_else(host_name);
+    let name = system_name(config);
     let interfaces = config.switch.routing.iter().flat_map(|routing| &routing.interfaces);
     let addresses = interfaces.flat_map(|interface| &interface.addresses).map(ipnet::IpNet::addr);
     let management = addresses.filter(|address| !address.is_loopback()).take(MOST_ADDRESSES).collect();
@@ -76,6 +76,11 @@ fn groups(config: &Config) -> Vec<Option<u32>> {
     let group_of = |port| groups.iter().position(|group| group.ports.contains(port));
     let ports = 0..config.switch.ports.len();
     ports.map(|port| group_of(port).map(|group| FIRST_GROUP + group as u32)).collect()
+}
+
+/// The name of the switch: that of the configuration, or that of the machine.
+pub fn system_name(config: &Config) -> String {
+    config.lldp.name.clone().unwrap_or_else(host_name)
 }
 
 /// The name of the machine.

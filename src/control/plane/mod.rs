@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use self::lacp::LacpThread;
 use self::lldp::LldpThread;
-pub(super) use self::lldp::settings as lldp_settings;
+pub(super) use self::lldp::{settings as lldp_settings, system_name};
 use self::routing::{Routing, TablesEnd};
 use super::{RunError, setup};
 use crate::config::Config;

@@ -35,6 +35,8 @@ use super::spec::SwitchSpec;
 use crate::dataplane::egress::queue::{Queue, Slab};
 use crate::dataplane::frame::desc::FrameDesc;
 use crate::dataplane::frame::run::Run;
+use crate::dataplane::mirror::lcore::{Mirror, MirrorEvent};
+use crate::dataplane::mirror::{CopyCause, QueueState};
 use crate::dataplane::telemetry::counters::PortCounters;
 use crate::dataplane::telemetry::drops::DropReason;
 use crate::io::{Burst, Packet, Ports};
@@ -43,7 +45,7 @@ use crate::mutant::{self, Mutant};
 use crate::qos::Shaper;
 use crate::qos::wred::XorShift;
 use crate::sets::{CLASSES, FrameSet, LEAST_BURST, PortSet};
-use crate::units::Ticks;
+use crate::units::{Cells, Ticks};
 use crate::wire::ecn;
 
 /// The egress state of one lcore: the memory of its queues, and the burst that is being sent.
@@ -98,6 +100,7 @@ pub(crate) struct Sender<'a> {
     pub number: usize,
     pub port: &'a mut Port,
     pub counters: &'a PortCounters,
+    pub mirror: &'a mut Mirror,
 }
 
 /// Marks a frame that is ECN-capable, as all frames are that meet congestion.
@@ -129,7 +132,7 @@ impl<P: Packet> Egress<P> {
         rule: &QueueAdmission,
         now: Ticks,
     ) -> Offered {
-        let Sender { number, port, counters } = from;
+        let Sender { number, port, counters, mirror } = from;
         // Filled in place: it is too large to be returned at no cost.
         let mut chosen = Chosen::default();
         if port.limited.is_empty() {
@@ -143,6 +146,9 @@ impl<P: Packet> Egress<P> {
         }
         if !chosen.congested.is_empty() {
             self.mark(counters, &chosen);
+            if mirror.wants_marked() {
+                self.copy_marked((number, port), mirror, &chosen, now);
+            }
         }
         if self.stamper.is_on() {
             self.stamper.stamp((number, port), &mut self.posted, &self.charges, now);
@@ -210,6 +216,25 @@ impl<P: Packet> Egress<P> {
         chosen.count_marked(counters);
     }
 
+    /// Copies the frames that were marked. The depth of a queue has the frame, and those of the burst behind it.
+    #[cold]
+    fn copy_marked(&self, (number, port): (usize, &Port), mirror: &mut Mirror, chosen: &Chosen, now: Ticks) {
+        let mut depths: [Cells; CLASSES] =
+            std::array::from_fn(|queue| port.queues[queue].cells() + port.elsewhere(queue).cells);
+        for (index, (packet, desc)) in self.posted.iter().zip(&self.charges).enumerate().rev() {
+            let queue = desc.queue();
+            depths[queue] += desc.cells();
+            if chosen.congested.contains(index) {
+                let (cause, ingress, class) = (CopyCause::Marked, desc.ingress(), Some(desc.class()));
+                let sessions = mirror.admit(cause, ingress, class, now);
+                let (depth, egress) = (Some(depths[queue]), Some(number as u8));
+                let queue = Some(QueueState { queue: queue as u8, depth, limit: None });
+                let event = MirrorEvent { bytes: packet.bytes(), cause, ingress, egress, vlan: None, class, queue };
+                mirror.copy(sessions, event, None, now);
+            }
+        }
+    }
+
     /// Releases the cells of the first `frames` of the posted ones, which the device took, and counts them.
     #[inline]
     fn release(&mut self, frames: usize, chosen: &Chosen, buffer: &mut Buffer, counters: &PortCounters) {
@@ -237,14 +262,14 @@ impl<P: Packet> Egress<P> {
     }
 
     /// Takes up to `most` frames that must be discarded out of the port's queues, and releases their cells. Passes each
-    /// to `drop` with its class and reason.
+    /// to `drop` with its descriptor and reason.
     #[cold]
     pub fn run_discards(
         &mut self,
         (number, port): (usize, &mut Port),
         buffer: &mut Buffer,
         most: usize,
-        mut drop: impl FnMut(P, u8, DropReason),
+        mut drop: impl FnMut(P, FrameDesc, DropReason),
     ) {
         let mut left = most;
         for queue in port.discarding.iter() {
@@ -257,7 +282,7 @@ impl<P: Packet> Egress<P> {
                 if P::EMULATES {
                     buffer.note_departure(desc);
                 }
-                drop(packet, desc.class(), reason);
+                drop(packet, desc, reason);
                 (discarded, left) = (discarded + 1, left - 1);
             }
             if P::EMULATES

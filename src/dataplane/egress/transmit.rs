@@ -120,7 +120,7 @@ impl<P: Packet> Pipeline<P> {
             return 0;
         }
         let counters: &PortCounters = self.telemetry.written(number);
-        let from = Sender { number, port, counters };
+        let from = Sender { number, port, counters, mirror: &mut self.mirror };
         let Offered { taken, is_refused } = self.egress.transmit(io, from, &mut self.buffer, &self.queue_rule, now);
         if is_refused {
             self.links.note_refusal((number, &mut self.ports[number]), counters, now);
@@ -134,9 +134,12 @@ impl<P: Packet> Pipeline<P> {
     /// Discards up to `most` of the frames of `port` that are scheduled for discard.
     #[cold]
     pub(crate) fn run_discards<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, most: usize) {
-        let Self { ports, egress, buffer, telemetry, trash, .. } = self;
-        egress.run_discards((port, &mut ports[port]), buffer, most, |packet, class, reason| {
-            telemetry.count_drop(port, Some(class), reason);
+        let Self { ports, egress, buffer, telemetry, trash, mirror, now, .. } = self;
+        egress.run_discards((port, &mut ports[port]), buffer, most, |packet, desc, reason| {
+            if mirror.wants_dropped(reason) {
+                mirror.copy_discarded(packet.bytes(), port, desc, (reason, *now));
+            }
+            telemetry.count_drop(port, Some(desc.class()), reason);
             trash.add(io, packet);
         });
         telemetry.gauges_dirty.insert(port);

@@ -1,7 +1,8 @@
-//! Frames between an lcore and the control plane: punted frames out, injected frames in.
+//! Frames between an lcore and a thread: copies out, injected frames in. The control plane has one such channel to each
+//! lcore, for punted frames, and the thread of mirrors another, for copies.
 //!
-//! The lcore neither allocates nor frees. It copies a frame into an empty buffer that the control plane has given it,
-//! and returns the buffer of an injected frame. The number of buffers bounds both directions.
+//! The lcore neither allocates nor frees. It copies a frame into an empty buffer that the thread has given it, and
+//! returns the buffer of an injected frame. The number of buffers bounds both directions.
 
 use super::ring::{Consumer, Producer, ring};
 use crate::route::{InjectFrame, InjectTo, PuntCause, PuntFrame};
@@ -9,24 +10,46 @@ use crate::route::{InjectFrame, InjectTo, PuntCause, PuntFrame};
 /// Frames that may be under way in each direction.
 pub const EXCEPTION_FRAMES: usize = 256;
 
+/// Bytes of an Ethernet header.
+const HEADER: usize = 14;
+
+/// A frame that an lcore copies for a thread.
+pub trait Buffered: Send {
+    /// Creates an empty frame with room for `longest` bytes.
+    fn with_room(longest: usize) -> Self;
+    /// The bytes of the frame.
+    fn bytes_mut(&mut self) -> &mut Vec<u8>;
+}
+
+impl Buffered for PuntFrame {
+    fn with_room(longest: usize) -> Self {
+        let bytes = Vec::with_capacity(longest);
+        Self { bytes, port: 0, vlan: 0, l3_offset: 0, cause: PuntCause::Local, may_wait: false }
+    }
+
+    fn bytes_mut(&mut self) -> &mut Vec<u8> {
+        &mut self.bytes
+    }
+}
+
 /// The lcore's end.
-pub struct ExceptionPort {
-    empty: Consumer<Box<PuntFrame>>,
-    punted: Producer<Box<PuntFrame>>,
+pub struct ExceptionPort<F = PuntFrame> {
+    empty: Consumer<Box<F>>,
+    punted: Producer<Box<F>>,
     injected: Consumer<Box<InjectFrame>>,
     spent: Producer<Box<InjectFrame>>,
 }
 
-impl std::fmt::Debug for ExceptionPort {
+impl<F> std::fmt::Debug for ExceptionPort<F> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ExceptionPort").finish_non_exhaustive()
     }
 }
 
-/// The control plane's end.
-pub struct ExceptionLink {
-    empty: Producer<Box<PuntFrame>>,
-    punted: Consumer<Box<PuntFrame>>,
+/// The thread's end.
+pub struct ExceptionLink<F = PuntFrame> {
+    empty: Producer<Box<F>>,
+    punted: Consumer<Box<F>>,
     injected: Producer<Box<InjectFrame>>,
     spent: Consumer<Box<InjectFrame>>,
     /// Empty buffers for frames to inject.
@@ -36,15 +59,13 @@ pub struct ExceptionLink {
 
 /// Creates both ends, for frames of at most `longest` bytes.
 #[must_use]
-pub fn exception_channel(longest: usize) -> (ExceptionPort, ExceptionLink) {
+pub fn exception_channel<F: Buffered>(longest: usize) -> (ExceptionPort<F>, ExceptionLink<F>) {
     let ((mut empty, taken), (punted, received)) = (ring(EXCEPTION_FRAMES), ring(EXCEPTION_FRAMES));
     let ((injected, sent), (spent, returned)) = (ring(EXCEPTION_FRAMES), ring(EXCEPTION_FRAMES));
     let buffer = || Vec::with_capacity(longest);
     for _ in 0..EXCEPTION_FRAMES {
-        let frame =
-            PuntFrame { bytes: buffer(), port: 0, vlan: 0, l3_offset: 0, cause: PuntCause::Local, may_wait: false };
         // The ring has a slot for each.
-        let _ = empty.push(Box::new(frame));
+        let _ = empty.push(Box::new(F::with_room(longest)));
     }
     empty.publish();
     let idle = (0..EXCEPTION_FRAMES).map(|_| Box::new(InjectFrame { bytes: buffer(), to: InjectTo::Port(0), vlan: 0 }));
@@ -52,19 +73,30 @@ pub fn exception_channel(longest: usize) -> (ExceptionPort, ExceptionLink) {
     (port, ExceptionLink { empty, punted: received, injected, spent: returned, idle: idle.collect() })
 }
 
-impl ExceptionPort {
-    /// Gives the control plane a copy of `bytes`, which `fill` describes. Returns false if every buffer is in use.
-    pub(crate) fn punt(&mut self, bytes: &[u8], fill: impl FnOnce(&mut PuntFrame)) -> bool {
-        if self.empty.refresh() == 0 {
-            return false;
-        }
-        let Some(mut frame) = self.empty.pop() else { return false };
-        self.empty.release();
-        frame.bytes.clear();
-        // No frame is longer than the buffer, whose capacity therefore never grows: `longest` is that of all ports.
-        let len = bytes.len().min(frame.bytes.capacity());
-        frame.bytes.extend_from_slice(&bytes[..len]);
+impl<F: Buffered> ExceptionPort<F> {
+    /// Gives the thread a copy of `bytes`, which `fill` describes. Returns false if every buffer is in use.
+    pub(crate) fn punt(&mut self, bytes: &[u8], fill: impl FnOnce(&mut F)) -> bool {
+        let Some(mut frame) = self.copy(bytes) else { return false };
         fill(&mut frame);
+        self.give(frame)
+    }
+
+    /// Copies `bytes` into an empty buffer, which must be given to the thread. `None` if every buffer is in use.
+    pub(crate) fn copy(&mut self, bytes: &[u8]) -> Option<Box<F>> {
+        if self.empty.refresh() == 0 {
+            return None;
+        }
+        let mut frame = self.empty.pop()?;
+        self.empty.release();
+        let to = frame.bytes_mut();
+        to.clear();
+        // No frame is longer than the buffer, whose capacity therefore never grows: `longest` is that of all ports.
+        to.extend_from_slice(&bytes[..bytes.len().min(to.capacity())]);
+        Some(frame)
+    }
+
+    /// Gives the thread a frame. Returns whether it was given: there is a slot for every buffer.
+    pub(crate) fn give(&mut self, frame: Box<F>) -> bool {
         let is_given = self.punted.push(frame).is_ok();
         self.punted.publish();
         is_given
@@ -90,9 +122,9 @@ impl ExceptionPort {
     }
 }
 
-impl ExceptionLink {
+impl<F: Buffered> ExceptionLink<F> {
     /// Takes the next punted frame. Its buffer must come back by [`ExceptionLink::give_back`].
-    pub fn receive(&mut self) -> Option<Box<PuntFrame>> {
+    pub fn receive(&mut self) -> Option<Box<F>> {
         if self.punted.refresh() == 0 {
             return None;
         }
@@ -102,13 +134,17 @@ impl ExceptionLink {
     }
 
     /// Returns the buffer of a punted frame.
-    pub fn give_back(&mut self, frame: Box<PuntFrame>) {
+    pub fn give_back(&mut self, frame: Box<F>) {
         let _ = self.empty.push(frame);
         self.empty.publish();
     }
 
-    /// Sends a frame by the lcore. Returns false if every buffer is in use, or the frame is longer than a buffer.
+    /// Sends a frame by the lcore. Returns false if every buffer is in use, or the frame is longer than a buffer or
+    /// shorter than a header.
     pub fn inject(&mut self, bytes: &[u8], to: InjectTo, vlan: u16) -> bool {
+        if bytes.len() < HEADER {
+            return false;
+        }
         if self.idle.is_empty() {
             self.spent.refresh();
             while let Some(frame) = self.spent.pop() {
@@ -136,7 +172,7 @@ mod tests {
 
     #[test]
     fn punted_frames_are_bounded_and_buffers_return() {
-        let (mut port, mut link) = exception_channel(64);
+        let (mut port, mut link) = exception_channel::<PuntFrame>(64);
         for round in 0..3_u8 {
             let given = (0..EXCEPTION_FRAMES + 5).filter(|_| port.punt(&[round; 64], |frame| frame.port = round));
             assert_eq!(given.count(), EXCEPTION_FRAMES);
@@ -152,7 +188,7 @@ mod tests {
 
     #[test]
     fn injected_frames_arrive_in_order_and_are_bounded() {
-        let (mut port, mut link) = exception_channel(64);
+        let (mut port, mut link) = exception_channel::<PuntFrame>(64);
         for _ in 0..3 {
             let sent = (0..EXCEPTION_FRAMES + 5).filter(|n| link.inject(&[*n as u8; 60], InjectTo::Vlan(7), 7)).count();
             assert_eq!((sent, port.waiting()), (EXCEPTION_FRAMES, EXCEPTION_FRAMES));
@@ -163,5 +199,6 @@ mod tests {
             }
         }
         assert!(!link.inject(&[0; 65], InjectTo::Port(0), 1), "longer than a buffer");
+        assert!(!link.inject(&[0; 13], InjectTo::Port(0), 1), "shorter than a header");
     }
 }

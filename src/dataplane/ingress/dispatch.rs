@@ -51,7 +51,7 @@ impl<P: Packet> Pipeline<P> {
                 Forwarding::Send(egress) => self.send(io, port, usize::from(egress), packet, meta),
                 Forwarding::Flood => self.send_copies(io, port, packet, meta),
                 Forwarding::Link => self.take_link_frame(io, port, packet, meta),
-                Forwarding::Drop(reason) => self.drop_frame(io, packet, port, meta.class(), reason),
+                Forwarding::Drop(reason) => self.drop_received(io, packet, port, meta, reason),
                 Forwarding::Consumed => self.trash.add(io, packet),
             }
         }
@@ -119,7 +119,7 @@ impl<P: Packet> Pipeline<P> {
             if egresses.is_empty() {
                 return match punted {
                     Ok(()) => self.trash.add(io, packet),
-                    Err(reason) => self.drop_frame(io, packet, port, meta.class(), reason),
+                    Err(reason) => self.drop_received(io, packet, port, meta, reason),
                 };
             }
         }
@@ -130,10 +130,19 @@ impl<P: Packet> Pipeline<P> {
         for egress in (egresses - PortSet::only(last)).iter() {
             match io.copy(&packet) {
                 Some(copy) => self.send_copy(io, port, egress, copy, *meta),
-                None => self.telemetry.count_drop(port, Some(meta.class_bits.class()), DropReason::NoBuffer),
+                None => self.lose_flooded(&packet, port, meta),
             }
         }
         self.send_copy(io, port, last, packet, *meta);
+    }
+
+    /// Counts a flooded copy for which there is no buffer.
+    #[cold]
+    fn lose_flooded(&mut self, packet: &P, port: usize, meta: &Meta) {
+        if self.mirror.wants_dropped(DropReason::NoBuffer) {
+            self.copy_dropped(packet.bytes(), port, meta, DropReason::NoBuffer);
+        }
+        self.telemetry.count_drop(port, meta.class(), DropReason::NoBuffer);
     }
 
     /// Gives the control plane a copy of a frame that belongs to the link of `port`.
@@ -142,7 +151,7 @@ impl<P: Packet> Pipeline<P> {
         let (punter, from) = self.punting(port);
         match punter.of_link(from, packet.bytes(), meta) {
             Ok(()) => self.trash.add(io, packet),
-            Err(reason) => self.drop_frame(io, packet, port, meta.class(), reason),
+            Err(reason) => self.drop_received(io, packet, port, meta, reason),
         }
     }
 
@@ -164,7 +173,7 @@ impl<P: Packet> Pipeline<P> {
     ) {
         match self.rewriter.rewrite_frame(&mut packet, &mut meta, egress) {
             Ok(()) => self.send(io, port, egress, packet, &meta),
-            Err(reason) => self.drop_frame(io, packet, port, meta.class(), reason),
+            Err(reason) => self.drop_received(io, packet, port, &meta, reason),
         }
     }
 
@@ -179,7 +188,7 @@ impl<P: Packet> Pipeline<P> {
                 self.place_judged(io, HandoffFrame::new(packet, meta, egress as u8, must_accept), before);
             }
             Err(reason) => {
-                self.log_drop(port, RefusedFrame::by_group(&meta.desc, egress), reason);
+                self.note_refused(port, packet.bytes(), RefusedFrame::by_group(&meta.desc, egress), reason);
                 self.drop_frame(io, packet, port, meta.class(), reason);
             }
         }
@@ -275,7 +284,7 @@ impl<P: Packet> Pipeline<P> {
         self.drop_frame(io, handed.packet, at, Some(handed.desc.class()), reason);
     }
 
-    /// Logs that `queue` refused a frame. A frame lost by a fault (`no_buffer`) is not a decision.
+    /// Logs that `queue` refused a frame, and copies it. A frame lost by a fault (`no_buffer`) is not a decision.
     #[cold]
     pub(crate) fn log_refused(
         &mut self,
@@ -284,9 +293,28 @@ impl<P: Packet> Pipeline<P> {
         queue: RefusingQueue,
         at: usize,
     ) {
+        let (bytes, frame) = (handed.packet.bytes(), RefusedFrame::by_queue(handed, queue));
         if reason != DropReason::NoBuffer {
-            self.log_drop(at, RefusedFrame::by_queue(handed, queue), reason);
+            self.note_refused(at, bytes, frame, reason);
+        } else if self.mirror.wants_dropped(reason) {
+            self.copy_refused(bytes, frame, reason);
         }
+    }
+
+    /// Drops a frame of ingress `port` that is not admitted to the buffer, and copies it.
+    #[inline]
+    fn drop_received<I: Ports<Pkt = P>>(
+        &mut self,
+        io: &mut I,
+        packet: P,
+        port: usize,
+        meta: &Meta,
+        reason: DropReason,
+    ) {
+        if self.mirror.wants_dropped(reason) {
+            self.copy_dropped(packet.bytes(), port, meta, reason);
+        }
+        self.drop_frame(io, packet, port, meta.class(), reason);
     }
 
     /// Counts a drop at `port`, and collects the buffer to be freed with others.

@@ -92,8 +92,8 @@ pub(crate) struct IngressContext<'a> {
     pub port: usize,
     /// The port that stands for it in bridging: the head of its link aggregation group, or itself.
     pub bridge_port: usize,
-    /// Whether the port takes frames: it is no idle member of a group.
-    pub collects: bool,
+    /// Reason for which an idle port drops frames; `None`: the port takes them.
+    pub refusal: Option<DropReason>,
     /// Ports that frames can be forwarded to ([`super::lags::Lags::up`]).
     pub up: PortSet,
     /// Counters of this lcore.
@@ -355,8 +355,7 @@ impl Forwarder {
         if vlan == 0 {
             return Forwarding::Drop(match () {
                 () if self.blocked.contains(from.port) => DropReason::LoopBlocked,
-                () if !from.collects => DropReason::LagInactive,
-                () => DropReason::VlanNotAllowed,
+                () => from.refusal.unwrap_or(DropReason::VlanNotAllowed),
             });
         }
         if self.own.contains(&meta.stations.src()) {

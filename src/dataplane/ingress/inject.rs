@@ -1,7 +1,9 @@
-//! Inject: frames of the control plane join the queues like received ones, in a lossy class.
+//! Inject: frames of the control plane, and copies for outputs of mirrors, join the queues like received ones, in a
+//! lossy class.
 
 use crate::dataplane::frame::desc::FrameDesc;
 use crate::dataplane::frame::meta::Meta;
+use crate::dataplane::handoff::exception::{Buffered, ExceptionPort};
 use crate::dataplane::ingress::port_classifier::Classification;
 use crate::dataplane::pipeline::Pipeline;
 use crate::forward::fdb::{Station, StationPair};
@@ -10,21 +12,40 @@ use crate::route::punt::INJECT_CLASSES;
 use crate::route::{InjectFrame, InjectTo};
 use crate::sets::{BURST, PortSet};
 
+/// Copies that a poll sends, at most: of the longest frames they take some microseconds. XOFF must not wait.
+const POLL_COPIES: usize = 4;
+
 impl<P: Packet> Pipeline<P> {
-    /// Enqueues up to a burst of frames that the control plane sends. Returns their number.
+    /// Enqueues up to a burst of frames that the control plane sends, and some copies for outputs of
+    /// mirrors. Returns their number.
     #[inline]
     pub(crate) fn accept_injected<I: Ports<Pkt = P>>(&mut self, io: &mut I) -> usize {
         let waiting = self.punter.port.as_mut().map_or(0, |port| port.waiting());
-        if waiting == 0 { 0 } else { self.inject_burst(io, waiting.min(BURST)) }
+        let copies = self.mirror.sender().map_or(0, |channel| channel.waiting());
+        if waiting + copies == 0 {
+            return 0;
+        }
+        // A drop of an own frame is not copied: no port has received it.
+        self.mirror.is_muted = true;
+        let injected = self.inject_burst(io, (waiting.min(BURST), false), |pipeline| pipeline.punter.port.as_mut())
+            + self.inject_burst(io, (copies.min(POLL_COPIES), true), |pipeline| pipeline.mirror.sender());
+        self.mirror.is_muted = false;
+        injected
     }
 
+    /// Enqueues `frames` frames of a channel, which are copies or frames of the control plane. Returns their number.
     #[cold]
-    fn inject_burst<I: Ports<Pkt = P>>(&mut self, io: &mut I, frames: usize) -> usize {
+    fn inject_burst<I: Ports<Pkt = P>, F: Buffered>(
+        &mut self,
+        io: &mut I,
+        (frames, are_copies): (usize, bool),
+        channel: impl Fn(&mut Self) -> Option<&mut ExceptionPort<F>>,
+    ) -> usize {
         for _ in 0..frames {
-            let Some(frame) = self.punter.port.as_mut().and_then(|port| port.take()) else { break };
-            self.inject(io, &frame);
-            if let Some(port) = &mut self.punter.port {
-                port.give_back(frame);
+            let Some(frame) = channel(self).and_then(ExceptionPort::take) else { break };
+            self.inject(io, &frame, are_copies);
+            if let Some(channel) = channel(self) {
+                channel.give_back(frame);
             }
         }
         self.publish_handoffs();
@@ -32,7 +53,7 @@ impl<P: Packet> Pipeline<P> {
     }
 
     /// Enqueues one frame: a copy at each port by which it leaves.
-    fn inject<I: Ports<Pkt = P>>(&mut self, io: &mut I, frame: &InjectFrame) {
+    fn inject<I: Ports<Pkt = P>>(&mut self, io: &mut I, frame: &InjectFrame, is_copy: bool) {
         let dst: [u8; 6] = frame.bytes.first_chunk().copied().unwrap_or_default();
         let dst = crate::wire::MacAddr(dst);
         let egresses = match frame.to {
@@ -49,7 +70,7 @@ impl<P: Packet> Pipeline<P> {
             self.telemetry.counters.lcores[self.lcore].inject_drops.add(1);
         }
         for egress in egresses.iter() {
-            self.inject_at(io, egress, frame, dst);
+            self.inject_at(io, egress, (frame, is_copy), dst);
         }
     }
 
@@ -63,7 +84,7 @@ impl<P: Packet> Pipeline<P> {
         &mut self,
         io: &mut I,
         egress: usize,
-        frame: &InjectFrame,
+        (frame, is_copy): (&InjectFrame, bool),
         dst: crate::wire::MacAddr,
     ) {
         let counters = &self.telemetry.counters.lcores[self.lcore];
@@ -76,7 +97,7 @@ impl<P: Packet> Pipeline<P> {
         if self.egress.closed.contains(egress) && matches!(frame.to, InjectTo::Link(_)) {
             return self.inject_past_queues(io, egress, packet);
         }
-        let Classification { desc, class_bits, .. } = self.inject_class(account);
+        let Classification { desc, class_bits, .. } = self.inject_class(account, is_copy);
         let desc = FrameDesc::new(len, self.buffer.cell.cells_of(len), account as u8, 0, 0).with(desc);
         let desc = desc.reshaped(len, desc.cells(), crate::wire::Usual::L3_OFFSET);
         let stations = StationPair::new(frame.vlan, dst.to_number(), dst.to_number());
@@ -100,10 +121,15 @@ impl<P: Packet> Pipeline<P> {
     }
 
     /// The class of injected frames at `port`: a lossy one, so that they can neither hold nor be held by PFC's senders.
-    fn inject_class(&self, port: usize) -> Classification {
+    /// Copies take the last one, so that they do not hold up frames of the link at an output.
+    fn inject_class(&self, port: usize, are_copies: bool) -> Classification {
         let classifier = &self.ports[port].classifier;
-        let mut classes = INJECT_CLASSES.iter().map(|&class| classifier.of_class(class.into()));
-        let lossy = classes.find(|class| !class.class_bits.lossy_queue().is_empty());
+        let lossy = |class: &u8| {
+            let class = classifier.of_class((*class).into());
+            (!class.class_bits.lossy_queue().is_empty()).then_some(class)
+        };
+        let mut classes = INJECT_CLASSES.iter();
+        let lossy = if are_copies { classes.rev().find_map(lossy) } else { classes.find_map(lossy) };
         lossy.unwrap_or_else(|| classifier.of_class(0))
     }
 }

@@ -28,8 +28,10 @@ pub(crate) struct Lags {
     pub up: PortSet,
     /// Heads of groups.
     pub heads: PortSet,
-    /// Members that take no frames except those of their link.
+    /// Ports that take no frames except those of their link: members that are not active, and outputs of mirrors.
     pub idle: PortSet,
+    /// Outputs of mirrors. They are idle for ever.
+    outputs: PortSet,
     spec: LagsSpec,
     hash: FlowHash,
     state: LagState,
@@ -61,6 +63,7 @@ impl Lags {
             up: PortSet::EMPTY,
             heads: spec.groups.iter().map(crate::forward::LagSpec::head).collect(),
             idle: PortSet::EMPTY,
+            outputs: switch.mirror.outputs,
             hash: FlowHash::new(spec.hash_seed ^ SALT, spec.is_symmetric),
             state: LagState::initial(spec),
             bridge_ports: std::array::from_fn(number),
@@ -83,6 +86,11 @@ impl Lags {
         self.state = state;
     }
 
+    /// The reason for which a port that is idle drops frames.
+    pub fn refusal(&self, port: usize) -> DropReason {
+        if self.outputs.contains(port) { DropReason::MirrorOutput } else { DropReason::LagInactive }
+    }
+
     /// Members that keep their frames for now.
     pub fn closed(&self) -> PortSet {
         self.state.closed
@@ -93,9 +101,9 @@ impl Lags {
     #[cold]
     pub fn update(&mut self, up: PortSet) -> PortSet {
         let before = self.up;
-        self.up = self.spec.bridge_ports_up(up, self.state.distributing);
+        self.up = self.spec.bridge_ports_up(up, self.state.distributing) - self.outputs;
         // A partner that hears of collecting sends at once, so that a member may take frames before its group is up.
-        self.idle = self.spec.members() - self.state.collecting;
+        self.idle = (self.spec.members() - self.state.collecting) | self.outputs;
         for (spec, group) in self.spec.groups.iter().zip(&mut self.groups) {
             let active = spec.ports & up & self.state.distributing;
             if !spec.is_negotiated && !self.up.contains(spec.head()) {

@@ -32,7 +32,7 @@ impl<P: Packet> Pipeline<P> {
         (metas, lanes): (&[Meta; BURST], &BurstLanes),
         demand: &BurstDemand,
     ) {
-        let Some(reasons) = self.admit_in_parts(port, metas, burst.len()) else {
+        let Some(reasons) = self.admit_in_parts(port, burst, metas) else {
             if burst.len() > 1 {
                 fast_path::hit(FastPath::Lossless);
             }
@@ -50,12 +50,13 @@ impl<P: Packet> Pipeline<P> {
         }
     }
 
-    /// Admits the first `frames` of `metas` in order, as many at once as possible: the result is that of
+    /// Admits the frames of `burst` in order, as many at once as possible: the result is that of
     /// [`Pipeline::admit`] for each. Returns why frames were refused; `None`: all are admitted.
     ///
     /// A part that is not admitted is halved. Its second half then holds the change of state, so the next part is half
     /// as long too. After the change, the rest of the burst is tried.
-    fn admit_in_parts(&mut self, port: usize, metas: &[Meta; BURST], frames: usize) -> Option<Reasons> {
+    fn admit_in_parts(&mut self, port: usize, burst: &Burst<P>, metas: &[Meta; BURST]) -> Option<Reasons> {
+        let frames = burst.len();
         let (mut reasons, mut is_whole) = ([None; BURST], true);
         let (mut at, mut len, mut in_vain) = (0, frames / 2, 1);
         while at < frames {
@@ -76,7 +77,8 @@ impl<P: Packet> Pipeline<P> {
             let (meta, before) = (&metas[at], self.ports[port].ledger.xoff());
             let Forwarding::Send(egress) = meta.forwarding() else { unreachable!("every frame of the burst is sent") };
             if let Err(reason) = self.admit(port, egress.into(), meta) {
-                self.log_drop(port, RefusedFrame::by_group(&meta.desc, egress.into()), reason);
+                let frame = RefusedFrame::by_group(&meta.desc, egress.into());
+                self.note_refused(port, burst[at].bytes(), frame, reason);
                 (reasons[at], is_whole) = (Some(reason), false);
             }
             at += 1;

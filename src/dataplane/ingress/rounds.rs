@@ -207,6 +207,9 @@ impl<P: Packet> Pipeline<P> {
                 self.ports[port].rx_queues.remove(frames);
             }
             self.count_shed(port, &sums);
+            if self.mirror.wants_dropped(DropReason::Shed) {
+                self.copy_shed(burst, port, (frames, sums.map(Shed::frames)));
+            }
             io.shed(burst, frames);
         }
         frames.len()

@@ -272,6 +272,11 @@ impl Shed {
     }
 }
 
+/// Class of a frame that is shed.
+pub(crate) fn class_of(classifier: &PortClassifier, frame: &[u8]) -> u8 {
+    row_of(classifier, frame).map_or(0, |(class_bits, _)| class_bits.class())
+}
+
 /// Class and row of a frame that is not usual; `None` for MAC control from the link peer, which always passes.
 #[inline(never)]
 fn row_of(classifier: &PortClassifier, frame: &[u8]) -> Option<(ClassBits, usize)> {

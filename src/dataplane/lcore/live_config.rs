@@ -7,6 +7,7 @@
 
 use crate::dataplane::ingress::port_classifier::PortClassifier;
 use crate::dataplane::ingress::rewrite::EgressView;
+use crate::dataplane::mirror::MirrorSpec;
 use crate::dataplane::pipeline::Pipeline;
 use crate::dataplane::spec::{QueueSpec, SwitchSpec};
 use crate::dataplane::telemetry::drops::DropReason;
@@ -23,6 +24,7 @@ use crate::units::{Nanos, Ticks};
 /// - thresholds and XON levels of groups;
 /// - limits, ECN, shares and, at ports that are not joint, maximum rates of queues;
 /// - watchdogs, the time after which ports are stuck, and limits of flooded frames;
+/// - the sessions of mirrors, but not their outputs;
 /// - routes, neighbours and addresses of the router, which its control plane applies.
 ///
 /// All other settings determine the switch's memory, its headroom, or the start parameters of devices.
@@ -30,6 +32,7 @@ use crate::units::{Nanos, Ticks};
 pub struct LiveConfig {
     ports: Box<[PortLiveConfig]>,
     queues: [QueueSpec; CLASSES],
+    mirror: MirrorSpec,
 }
 
 #[derive(Debug, Clone)]
@@ -54,6 +57,7 @@ impl LiveConfig {
         (overlaid(running, wanted) == *wanted).then(|| Self {
             ports: (0..wanted.ports.len()).map(|port| PortLiveConfig::new(port, wanted, hz)).collect(),
             queues: wanted.queues,
+            mirror: wanted.mirror.clone(),
         })
     }
 }
@@ -76,6 +80,7 @@ fn overlaid(running: &SwitchSpec, wanted: &SwitchSpec) -> SwitchSpec {
     for (queue, new) in spec.queues.iter_mut().zip(&wanted.queues) {
         (queue.discipline, queue.wred, queue.limit) = (new.discipline, new.wred, new.limit);
     }
+    spec.mirror = MirrorSpec { outputs: running.mirror.outputs, ..wanted.mirror.clone() };
     if let (Some(routing), Some(new)) = (&mut spec.routing, &wanted.routing) {
         (routing.routes, routing.neighbours) = (new.routes.clone(), new.neighbours.clone());
         for (interface, new) in routing.interfaces.iter_mut().zip(&new.interfaces) {
@@ -119,6 +124,7 @@ impl<P: Packet> Pipeline<P> {
                 self.apply_to_egress(port, live_config, disciplines);
             }
         }
+        self.set_mirror(&live_config.mirror);
         self.telemetry.gauges_dirty |= self.sends;
         self.alert = PortSet::ALL;
         if let Some(abm) = &mut self.abm {

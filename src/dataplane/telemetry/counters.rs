@@ -5,6 +5,7 @@ use crossbeam_utils::CachePadded;
 
 use super::decision_log::DecisionLog;
 use super::drops::PerReason;
+use crate::dataplane::mirror::CopyCause;
 use crate::dataplane::spec::SwitchSpec;
 use crate::route::table::MAX_ADJACENCIES;
 use crate::route::{AdjacencyId, PuntCause};
@@ -80,6 +81,8 @@ pub struct PortCounters {
     pub pfc_rx_frames: Counter,
     /// Classic PAUSE frames received (and ignored).
     pub pause_rx_frames: Counter,
+    /// Frames received while frames of the port were sampled. The samples are of these.
+    pub sample_pool: Counter,
     /// Frames marked CE, by egress queue.
     pub ecn_marked: PerClass,
     /// ACKs and NAKs, and CNPs of RoCEv2 that got their class by their kind, in the order of
@@ -216,10 +219,18 @@ pub struct LcoreCounters {
     pub punt_policed: [Counter; PuntCause::COUNT],
     /// Frames not given to it because every buffer was in use.
     pub punt_full: Counter,
-    /// Frames of the control plane that were offered to a queue, one for each port.
+    /// Frames of the control plane, and copies for outputs of mirrors, that were offered to a queue, one for each port.
     pub injected_frames: Counter,
-    /// Frames of the control plane without a port or a buffer.
+    /// Such frames without a port or a buffer.
     pub inject_drops: Counter,
+    /// Copies given to the thread of mirrors, by kind of event.
+    pub copies: [Counter; CopyCause::KINDS],
+    /// Frames that a session wanted and that were not copied, because they were beyond its rate.
+    pub copies_policed: [Counter; CopyCause::KINDS],
+    /// Frames that a session wanted and that were not copied, because every buffer was in use.
+    pub copies_full: [Counter; CopyCause::KINDS],
+    /// Frames that a session of sFlow wanted and that were not copied, by kind of event.
+    pub sflow_lost: [Counter; CopyCause::KINDS],
     /// Routed frames by adjacency; empty without routing.
     pub adjacency_frames: Box<[Counter]>,
 }

@@ -57,6 +57,7 @@ drop_reasons! {
     StormUnknown => "storm_unknown", "a frame to an unknown station beyond the limit of its port (`storm_control`)";
     LoopBlocked => "loop_blocked", "a frame from or to a port that the loop guard has blocked";
     LagInactive => "lag_inactive", "a frame received by a member of a link aggregation group that is not active";
+    MirrorOutput => "mirror_output", "a frame received by a port that sends copies only (`mirrors`)";
     Bpdu => "bpdu", "a frame of spanning tree, which this switch does not have";
     Ipv4Checksum => "ipv4_checksum", "a packet to be routed whose IPv4 header checksum is wrong";
     Ipv4Options => "ipv4_options", "a packet to be routed with IPv4 options: no router here processes them";

@@ -21,6 +21,24 @@ pub(crate) struct Standing<'a> {
     pub rule: &'a QueueAdmission,
 }
 
+impl Standing<'_> {
+    /// Limit on the share of the shared pool that group `group` of `port` has, and its free headroom.
+    pub fn limits(self, port: usize, group: usize) -> (Cells, Cells) {
+        let (ledger, pools) = (&self.ports[port].ledger, &self.buffer.pools);
+        let (profile, held) = (ledger.profile(), ledger.group(group));
+        let own = profile.groups[group].headroom.saturating_sub(held.headroom);
+        match profile.policy {
+            _ if !profile.groups[group].lossless => (ledger.threshold(group, pools), Cells(0)),
+            HeadroomPolicy::Independent => (ledger.threshold(group, pools), own),
+            HeadroomPolicy::SharedPool => (ledger.threshold(group, pools), own.min(pools.headroom.free())),
+            HeadroomPolicy::Dynamic => {
+                let left = profile.insurance.saturating_sub(ledger.insurance_used());
+                (ledger.xoff_level(group, pools), left)
+            }
+        }
+    }
+}
+
 impl Telemetry {
     /// Logs that `frame` was refused for `reason`; its drop counts at port `at`. At most one drop per poll and class is
     /// logged.
@@ -62,20 +80,9 @@ impl Telemetry {
 
     /// Creates a record of a decision with the state of group `group` of `ports[0]`, as far as this lcore can see it.
     fn describe(&self, standing: Standing<'_>, ports: [u8; 2], group: usize, decision: LoggedEvent) -> LoggedDecision {
-        let (state, pools) = (&standing.ports[usize::from(ports[0])], &standing.buffer.pools);
-        let (ledger, held) = (&state.ledger, state.ledger.group(group));
-        let profile = ledger.profile();
-        let is_lossless = profile.groups[group].lossless;
-        let own = profile.groups[group].headroom.saturating_sub(held.headroom);
-        let (limit, headroom_left) = match profile.policy {
-            _ if !is_lossless => (ledger.threshold(group, pools), Cells(0)),
-            HeadroomPolicy::Independent => (ledger.threshold(group, pools), own),
-            HeadroomPolicy::SharedPool => (ledger.threshold(group, pools), own.min(pools.headroom.free())),
-            HeadroomPolicy::Dynamic => {
-                let left = profile.insurance.saturating_sub(ledger.insurance_used());
-                (ledger.xoff_level(group, pools), left)
-            }
-        };
+        let (limit, headroom_left) = standing.limits(ports[0].into(), group);
+        let ledger = &standing.ports[usize::from(ports[0])].ledger;
+        let (held, is_lossless) = (ledger.group(group), ledger.profile().groups[group].lossless);
         let is_own = standing.own.contains(ports[0].into());
         LoggedDecision {
             at: self.clock.last(),
@@ -87,7 +94,7 @@ impl Telemetry {
             // For a port of another lcore only the settings are visible.
             held: if is_own { [held.reserve, held.port_reserve, held.shared, held.headroom] } else { [Cells(0); 4] },
             limit,
-            free: pools.shared[usize::from(is_lossless)].free(),
+            free: standing.buffer.pools.shared[usize::from(is_lossless)].free(),
             headroom_left,
             depth: Cells(0),
             queue_limit: Cells(u32::MAX),

@@ -22,6 +22,7 @@ mod flows;
 mod lag;
 mod lcore;
 mod lldp;
+mod mirror;
 mod port;
 mod routing;
 mod watchdog;
@@ -88,6 +89,7 @@ fn collect(families: &mut Families, switch_view: &SwitchView, snapshot: &Snapsho
     lldp::lldp(families, switch_view);
     faults::faults(families, switch_view);
     lag::lag(families, switch_view);
+    mirror::mirrors(families, switch_view);
     if let Some(hosts) = &switch_view.hosts {
         flows::flows(families, hosts);
     }

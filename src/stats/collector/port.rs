@@ -162,7 +162,10 @@ fn can_occur(reason: DropReason, lossless: bool) -> bool {
     match reason {
         DropReason::HeadroomFull | DropReason::HeadroomPoolEmpty | DropReason::Watchdog => lossless,
         DropReason::EgressDown | DropReason::EgressMtu | DropReason::EgressStuck => lossless,
-        DropReason::LosslessUnknown | DropReason::LosslessGroup | DropReason::LagInactive => lossless,
+        DropReason::LosslessUnknown
+        | DropReason::LosslessGroup
+        | DropReason::LagInactive
+        | DropReason::MirrorOutput => lossless,
         DropReason::NoRoute | DropReason::NeighbourIncomplete | DropReason::Blackhole => lossless,
         DropReason::FragmentationNeeded | DropReason::FragmentationUnsupported => lossless,
         DropReason::NoBuffer => true,

@@ -1,6 +1,6 @@
 //! Tests of the exposition with a strict parser.
 
-use super::super::fixture::{bonded, neighbours, quiet, routing, run, trouble};
+use super::super::fixture::{bonded, mirroring, neighbours, quiet, routing, run, trouble};
 use super::*;
 use crate::dataplane::telemetry::counters::Counter;
 use crate::mmu::{HeadroomPolicy, QueueLimit, Threshold};
@@ -372,6 +372,35 @@ fn metrics_of_groups_are_those_of_their_page() {
     let names = series.keys().filter_map(|key| key.split('{').next());
     let is_of_groups = |name: &&str| name.starts_with("holdfast_lag_") || name.starts_with("holdfast_lacp_");
     assert_eq!(documented, names.filter(is_of_groups).collect());
+}
+
+#[test]
+fn metrics_of_mirrors_are_those_of_their_page() {
+    let series = read(&scrape(mirroring()));
+    for (key, value) in [
+        (r#"holdfast_mirror_copies_total{event="dropped"}"#, 9.0),
+        (r#"holdfast_mirror_policed_total{event="sampled"}"#, 4.0),
+        (r#"holdfast_mirror_no_buffer_total{event="dropped"}"#, 2.0),
+        (r#"holdfast_mirror_no_buffer_total{event="marked"}"#, 0.0),
+        (r#"holdfast_mirror_written_total{session="losses"}"#, 5.0),
+        (r#"holdfast_mirror_written_bytes_total{session="losses"}"#, 640.0),
+        (r#"holdfast_mirror_lost_total{session="losses"}"#, 4.0),
+        (r#"holdfast_mirror_lost_total{session="sflow-samples"}"#, 0.0),
+        ("holdfast_mirror_stale_total", 3.0),
+        ("holdfast_sflow_datagrams_total", 7.0),
+        ("holdfast_sflow_errors_total", 1.0),
+    ] {
+        assert_eq!(series.get(key), Some(&value), "{key}");
+    }
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/metrics.md")).expect("a page");
+    let section = page.split("\n## ").find(|section| section.starts_with("Mirrors\n")).expect("a section");
+    let rows = section.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
+    let documented: BTreeSet<&str> = rows.collect();
+    let names = series.keys().filter_map(|key| key.split('{').next());
+    let is_of_mirrors = |name: &&str| name.starts_with("holdfast_mirror_") || name.starts_with("holdfast_sflow_");
+    assert_eq!(documented, names.filter(is_of_mirrors).collect());
+    let plain = read(&scrape(quiet()));
+    assert!(!plain.keys().any(|key| is_of_mirrors(&key.as_str())), "nothing is configured");
 }
 
 #[test]

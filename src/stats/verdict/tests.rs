@@ -2,7 +2,7 @@ use super::super::fixture::{self, quiet, run};
 use super::*;
 use crate::faults::counters::PFC_ROW;
 use crate::faults::{FaultBoard, FaultVerb, Toward};
-use crate::sets::ClassSet;
+use crate::sets::{ClassSet, PortSet};
 use crate::units::{BitRate, Ticks};
 use std::time::Duration;
 
@@ -137,6 +137,9 @@ fn ports_without_pfc_proof_are_named_as_not_lossless() {
     switch_view.pfc = vec![PfcStanding::Off, PfcStanding::Unproven];
     assert_eq!(verdict(&switch_view).to_string(), "lossless: KEPT\nnot lossless: p1 (pfc off), p2 (pfc unproven)");
     assert_eq!(not_lossless_line(&switch_view).as_deref(), Some("not lossless: p1 (pfc off), p2 (pfc unproven)"));
+    switch_view.spec.mirror.outputs = PortSet::only(0);
+    assert_eq!(not_lossless_line(&switch_view).as_deref(), Some("not lossless: p2 (pfc unproven)"));
+    switch_view.spec.mirror.outputs = PortSet::EMPTY;
     switch_view.pfc = vec![PfcStanding::Trusted, PfcStanding::Unproven];
     let expected = "lossless: KEPT\ntrusted by the operator: p1 (pfc trusted)\nnot lossless: p2 (pfc unproven)";
     assert_eq!(verdict(&switch_view).to_string(), expected);

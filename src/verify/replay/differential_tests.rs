@@ -379,6 +379,7 @@ pub(super) fn spec(policy: HeadroomPolicy) -> impl Strategy<Value = SwitchSpec> 
             telemetry_queues: ClassSet::EMPTY,
             congestion_points: [None; crate::sets::CLASSES],
             routing: None,
+            mirror: crate::dataplane::mirror::MirrorSpec::default(),
         }
     })
 }

@@ -62,6 +62,7 @@ pub(super) fn switch(lossless: Threshold) -> Replay {
         telemetry_queues: ClassSet::EMPTY,
         congestion_points: [None; CLASSES],
         routing: None,
+        mirror: crate::dataplane::mirror::MirrorSpec::default(),
     })
 }
 

@@ -8,7 +8,7 @@ use ipnet::IpNet;
 use super::addresses::{self, is_link_local};
 use super::networks::{Network, Networks};
 use crate::config::sections::ports::Port;
-use crate::config::sections::system::port_by_name;
+use crate::config::sections::system::forwarding_port;
 use crate::config::yaml::names::{self, Unique};
 use crate::config::yaml::read::{Fields, Item};
 use crate::forward::VlanMode;
@@ -111,7 +111,7 @@ fn read_place<'a>(fields: &Fields<'a>, ports: &[Port<'_>]) -> Option<Option<(Ite
         (None, None) => Some(None),
         (Some(_), Some(vlan)) => vlan.refuse("`port` and `vlan` exclude each other; keep one of the two"),
         (Some(item), None) => {
-            let port = port_by_name(&item, ports)?;
+            let port = forwarding_port(&item, ports)?;
             Some(Some((item, Place::Port(port))))
         }
         (None, Some(item)) => {

@@ -62,6 +62,7 @@ fn spec(policy: HeadroomPolicy) -> SwitchSpec {
         telemetry_queues: ClassSet::EMPTY,
         congestion_points: [None; CLASSES],
         routing: None,
+        mirror: crate::dataplane::mirror::MirrorSpec::default(),
     }
 }
 

@@ -102,6 +102,7 @@ fn switch() -> impl Strategy<Value = SwitchSpec> {
                 telemetry_queues: ClassSet::EMPTY,
                 congestion_points: [None; CLASSES],
                 routing: None,
+                mirror: crate::dataplane::mirror::MirrorSpec::default(),
             }
         })
     })

@@ -1,0 +1,105 @@
+//! The thread with rings whose lcores are the test.
+
+use std::sync::OnceLock;
+
+use super::*;
+use crate::config::embedded;
+use crate::dataplane::mirror::{MirrorSession, SessionSet};
+use crate::mirror::{Destination, FileConfig, Target};
+use crate::units::Bytes;
+
+/// Microseconds since the first call.
+fn clock() -> Ticks {
+    static START: OnceLock<Instant> = OnceLock::new();
+    Ticks(START.get_or_init(Instant::now).elapsed().as_micros() as u64)
+}
+
+fn config(to: Destination, id: u32) -> Config {
+    let mut config = embedded();
+    config.mirror.targets = vec![Target { name: "all".to_owned(), to }];
+    config.switch.mirror.sessions = [MirrorSession::default()].into_iter().collect();
+    config.switch.mirror.id = id;
+    config
+}
+
+fn start(prepared: Prepared, switch: &SwitchSpec) -> MirrorThread {
+    let control = Arc::new(LcoreControl::new(usize::from(switch.lcores)));
+    prepared.start(&control, &Arc::new(Counters::of(switch)), clock, 1_000_000).unwrap()
+}
+
+fn punt(port: &mut ExceptionPort<CopyFrame>, id: u32) -> bool {
+    port.punt(&[7; 60], |copy| {
+        (copy.len, copy.at, copy.spec_id, copy.sessions) = (60, clock(), id, SessionSet(1));
+    })
+}
+
+fn wait(what: &str, mut is_done: impl FnMut() -> bool) {
+    let end = Instant::now() + Duration::from_secs(20);
+    while !is_done() {
+        assert!(Instant::now() < end, "{what}");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn copies_become_packets_with_the_time_of_day() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("f");
+    let file = FileConfig { path: path.clone(), size: Bytes(1 << 20), files: 2 };
+    let config = config(Destination::File(file), 1);
+    let (prepared, mut ends) = prepare(&config, "tor1");
+    let board = prepared.board();
+    let thread = start(prepared, &config.switch);
+    let before = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64;
+    let mut sent = 0;
+    wait("buffers", || {
+        while sent < 2000 && punt(&mut ends[0], 1) {
+            sent += 1;
+        }
+        sent == 2000
+    });
+    wait("a buffer", || punt(&mut ends[0], 2));
+    thread.end();
+    let view = board.view();
+    assert_eq!((view.sessions[0].copies, view.stale, view.sessions[0].lost), (2000, 1, 0));
+    let times = crate::mirror::tests::pcapng_reader::packets(&std::fs::read(&path).unwrap());
+    let after = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64;
+    assert_eq!(times.len(), 2000);
+    // A microsecond is the unit of the clock; the comparison of the clocks takes some.
+    assert!(times.iter().all(|time| (before - 1_000_000..after + 1_000_000).contains(time)), "{before} {after}");
+    assert!(times.is_sorted());
+}
+
+#[test]
+fn a_thread_without_sessions_follows_a_reload() {
+    let switch = embedded().switch;
+    let (prepared, mut ends) = prepare(&embedded(), "tor1");
+    let board = prepared.board();
+    let thread = start(prepared, &switch);
+    wait("a first look", || board.view().sessions.is_empty());
+    let config = config(Destination::Port { port: 1, has_trailer: true }, 5);
+    thread.handle().configure("tor2", &config.mirror, &config.switch.mirror);
+    wait("a session", || board.view().sessions.len() == 1);
+    assert!(punt(&mut ends[0], 5));
+    let owner = usize::from(switch.ports[1].lcore);
+    wait("an injected frame", || ends[owner].waiting() == 1);
+    let frame = ends[owner].take().unwrap();
+    assert_eq!((frame.to, frame.vlan, &frame.bytes[..60]), (InjectTo::Link(1), 0, &[7; 60][..]));
+    assert!(frame.bytes[60..].starts_with(b"holdfast tor2: "), "the name of the reload: {frame:?}");
+    ends[owner].give_back(frame);
+    thread.end();
+}
+
+#[test]
+fn a_thread_that_hangs_is_left_after_the_time() {
+    let (release, hangs) = std::sync::mpsc::channel::<()>();
+    let thread = std::thread::spawn(move || {
+        let _ = hangs.recv();
+    });
+    let begin = Instant::now();
+    assert!(!MirrorThread { shared: Arc::default(), thread }.end_within(Duration::from_millis(20)));
+    assert!(begin.elapsed() < Duration::from_secs(10));
+    drop(release);
+    let thread = std::thread::spawn(|| ());
+    assert!(MirrorThread { shared: Arc::default(), thread }.end_within(Duration::from_secs(20)));
+}

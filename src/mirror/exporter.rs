@@ -1,0 +1,256 @@
+//! The exporter: copies in, frames of ports, files and datagrams out.
+
+use std::sync::Arc;
+
+use super::board::{MirrorView, SessionView};
+use super::facts::SwitchFacts;
+use super::file::{Counts, PcapFile};
+use super::pcapng::{self, Packet};
+use super::sflow::Agent;
+use super::spec::{Destination, FileConfig, MirrorConfig, Target};
+use super::text;
+use crate::dataplane::mirror::{CopyFrame, MirrorSpec};
+use crate::dataplane::spec::SwitchSpec;
+use crate::dataplane::telemetry::counters::Counters;
+use crate::sets::PortSet;
+use crate::units::Nanos;
+
+/// The shortest frame of Ethernet, without its frame check sequence.
+const SHORTEST_FRAME: usize = 60;
+/// Bytes of a frame beyond the MTU of its port: the header and a VLAN tag.
+const BEYOND_MTU: usize = 14 + 4;
+
+/// The lcores' ports, as outputs of copies.
+pub trait Inject {
+    /// Sends `bytes` by `port`. Returns false if the lcore of the port has no buffer for it.
+    fn inject(&mut self, port: u8, bytes: &[u8]) -> bool;
+}
+
+/// Exports copies to the destinations of their sessions. It has no clock and no threads: its times are on any clock
+/// that does not go back.
+#[derive(Debug)]
+pub struct Exporter {
+    facts: SwitchFacts,
+    counters: Arc<Counters>,
+    /// The number that copies of these sessions have.
+    id: u32,
+    sessions: Vec<Session>,
+    agent: Option<Agent>,
+    stale: u64,
+    line: String,
+    frame: Vec<u8>,
+}
+
+#[derive(Debug)]
+struct Session {
+    target: Target,
+    /// Bytes of a frame that the session copies.
+    bytes: usize,
+    output: Output,
+    counts: Counts,
+    error: Option<String>,
+}
+
+#[derive(Debug)]
+enum Output {
+    Port { port: u8, has_trailer: bool },
+    File(Box<PcapFile>),
+    Sflow,
+}
+
+impl Exporter {
+    /// Creates the exporter of the switch of `spec`, which is called `system`, without sessions. The lcores write
+    /// `counters`.
+    #[must_use]
+    pub fn new(spec: &SwitchSpec, system: &str, counters: Arc<Counters>) -> Self {
+        Self {
+            facts: SwitchFacts::new(spec, system),
+            counters,
+            id: spec.mirror.id,
+            sessions: Vec::new(),
+            agent: None,
+            stale: 0,
+            line: String::new(),
+            frame: Vec::new(),
+        }
+    }
+
+    /// Changes the name of the system. Call [`Exporter::configure`] after it: files begin with the name.
+    pub fn rename(&mut self, system: &str) {
+        self.facts.rename(system);
+    }
+
+    /// Replaces the sessions. Files, collectors and counts of those that stay go on.
+    pub fn configure(&mut self, config: &MirrorConfig, spec: &MirrorSpec, now: Nanos) {
+        self.flush(now);
+        self.id = spec.id;
+        self.agent = config.sflow.clone().map(|wanted| match self.agent.take() {
+            Some(mut agent) if agent.is_same(&wanted) => {
+                agent.configure(wanted, now);
+                agent
+            }
+            _ => Agent::new(wanted, self.facts.ports.len(), &self.counters, now),
+        });
+        let mut before = std::mem::take(&mut self.sessions);
+        for (target, session) in config.targets.iter().zip(&spec.sessions) {
+            let old = before.iter().position(|old| old.target.name == target.name && is_same(&old.target, target));
+            let (counts, output) = old.map(|at| before.swap_remove(at)).map_or_else(
+                || (Counts::default(), self.open(target, session.bytes)),
+                |old| (old.counts, self.keep(old.output, target, session.bytes, now)),
+            );
+            let bytes = usize::from(session.bytes);
+            self.sessions.push(Session { target: target.clone(), bytes, output, counts, error: None });
+        }
+        // A session with another name may write a file of these: they must have closed it.
+        drop(before);
+        self.flush(now);
+    }
+
+    fn open(&self, target: &Target, bytes: u16) -> Output {
+        match &target.to {
+            Destination::Port { port, has_trailer } => Output::Port { port: *port, has_trailer: *has_trailer },
+            Destination::File(config) => Output::File(Box::new(PcapFile::new(config.clone(), self.preamble(bytes)))),
+            Destination::Sflow => Output::Sflow,
+        }
+    }
+
+    /// The output of a session whose destination stays.
+    fn keep(&self, output: Output, target: &Target, bytes: u16, now: Nanos) -> Output {
+        match (output, &target.to) {
+            (Output::File(mut file), Destination::File(config)) => {
+                file.configure(config.clone(), self.preamble(bytes), now);
+                Output::File(file)
+            }
+            _ => self.open(target, bytes),
+        }
+    }
+
+    /// The beginning of a file whose packets have up to `bytes` bytes.
+    fn preamble(&self, bytes: u16) -> Vec<u8> {
+        let mut preamble = Vec::new();
+        pcapng::section(&mut preamble, &self.facts, bytes);
+        preamble
+    }
+
+    /// Whether there is a session, or the counters are sampled.
+    #[must_use]
+    pub fn is_active(&self) -> bool {
+        !self.sessions.is_empty() || self.agent.is_some()
+    }
+
+    /// Whether `copy` was made for other sessions than the present ones.
+    #[must_use]
+    pub fn is_stale(&self, copy: &CopyFrame) -> bool {
+        copy.spec_id != self.id
+    }
+
+    /// Exports a copy of the event `at`, in nanoseconds since 1970 in UTC.
+    pub fn take(&mut self, copy: &CopyFrame, at: u64, now: Nanos, ports: &mut impl Inject) {
+        if self.is_stale(copy) {
+            self.stale += 1;
+            return;
+        }
+        let Self { facts, counters, sessions, agent, line, frame, .. } = self;
+        line.clear();
+        let copied = sessions.iter_mut().enumerate().filter(|(index, _)| copy.sessions.contains(*index));
+        for (_, Session { bytes, output, counts, error, .. }) in copied {
+            let bytes = &copy.bytes[..copy.bytes.len().min(*bytes)];
+            if line.is_empty() {
+                text::describe(copy, facts, line);
+            }
+            let sent = match output {
+                Output::File(file) => {
+                    let packet = Packet { port: copy.ingress, at, bytes, len: copy.len, comment: line };
+                    file.push(&packet, now);
+                    continue;
+                }
+                Output::Port { port, has_trailer } => {
+                    let mtu = facts.ports.get(usize::from(*port)).map_or(0, |port| port.mtu);
+                    compose(frame, bytes, if *has_trailer { line } else { "" }, usize::from(mtu) + BEYOND_MTU);
+                    let is_sent = ports.inject(*port, frame);
+                    if is_sent {
+                        *error = None;
+                    } else if error.is_none() {
+                        *error = Some(no_buffer(facts.name_of(*port)));
+                    }
+                    is_sent.then_some(frame.len())
+                }
+                Output::Sflow => agent.as_mut().and_then(|agent| agent.take((copy, bytes, at), facts, counters, now)),
+            };
+            match sent {
+                Some(len) => (counts.copies, counts.bytes) = (counts.copies + 1, counts.bytes + len as u64),
+                None => counts.lost += 1,
+            }
+        }
+    }
+
+    /// Samples the counters for sFlow if it is time. `up` are the ports with a link.
+    pub fn tick(&mut self, up: PortSet, now: Nanos) {
+        if let Some(agent) = &mut self.agent {
+            agent.tick(&self.facts, &self.counters, up, now);
+        }
+    }
+
+    /// Writes and sends all that waits. Files that could not be opened are tried again.
+    pub fn flush(&mut self, now: Nanos) {
+        if let Some(agent) = &mut self.agent {
+            agent.flush(now);
+        }
+        for Session { output, counts, error, .. } in &mut self.sessions {
+            let Output::File(file) = output else { continue };
+            file.flush(now);
+            let new = file.take_counts();
+            (counts.copies, counts.bytes) = (counts.copies + new.copies, counts.bytes + new.bytes);
+            counts.lost += new.lost;
+            if error.as_deref() != file.error() {
+                *error = file.error().map(str::to_owned);
+            }
+        }
+    }
+
+    /// The state of the sessions.
+    #[must_use]
+    pub fn view(&self) -> MirrorView {
+        let view = |session: &Session| SessionView {
+            name: session.target.name.clone(),
+            to: match &session.target.to {
+                Destination::Port { port, .. } => format!("port {}", self.facts.name_of(*port)),
+                Destination::File(FileConfig { path, .. }) => format!("file {}", path.display()),
+                Destination::Sflow => "sflow".to_owned(),
+            },
+            copies: session.counts.copies,
+            bytes: session.counts.bytes,
+            lost: session.counts.lost,
+            error: session.error.clone(),
+        };
+        let sflow = self.agent.as_ref().map(Agent::view);
+        MirrorView { sessions: self.sessions.iter().map(view).collect(), stale: self.stale, sflow }
+    }
+}
+
+/// The error of an lcore without a buffer, with its remedy.
+fn no_buffer(port: &str) -> String {
+    format!("port {port}: its lcore has no buffer for further copies; write a lower `rate` of the session")
+}
+
+/// Whether both have the same port, the same path, or the collectors as their destination.
+fn is_same(before: &Target, now: &Target) -> bool {
+    match (&before.to, &now.to) {
+        (Destination::Port { port: before, .. }, Destination::Port { port: now, .. }) => before == now,
+        (Destination::File(before), Destination::File(now)) => before.path == now.path,
+        (Destination::Sflow, Destination::Sflow) => true,
+        _ => false,
+    }
+}
+
+/// Composes the frame of at most `longest` bytes that a port sends: `bytes`, padded to a frame, and a trailer.
+fn compose(frame: &mut Vec<u8>, bytes: &[u8], trailer: &str, longest: usize) {
+    let longest = longest.max(SHORTEST_FRAME);
+    let trailer = &trailer.as_bytes()[..trailer.len().min(longest - SHORTEST_FRAME)];
+    frame.clear();
+    frame.extend_from_slice(&bytes[..bytes.len().min(longest - trailer.len())]);
+    if frame.len() < SHORTEST_FRAME {
+        frame.resize(SHORTEST_FRAME, 0);
+    }
+    frame.extend_from_slice(trailer);
+}

@@ -1,0 +1,85 @@
+//! Destinations of copies, as the configuration names them.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+
+use crate::units::{Bytes, Nanos};
+
+/// The sessions' names and destinations. Index `n` belongs to session `n` of
+/// [`MirrorSpec::sessions`](crate::dataplane::mirror::MirrorSpec::sessions).
+#[derive(Debug, Default, Clone, PartialEq, Eq, Hash)]
+pub struct MirrorConfig {
+    /// Destinations of the sessions, in their order. Those of sFlow are the last.
+    pub targets: Vec<Target>,
+    /// The agent of sFlow; `None`: the switch sends no sFlow.
+    pub sflow: Option<SflowConfig>,
+}
+
+/// A session's name and destination.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Target {
+    /// Name in metrics, tables and comments.
+    pub name: String,
+    /// The destination.
+    pub to: Destination,
+}
+
+/// The destination of copies.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Destination {
+    /// A port: an output of the switch.
+    Port {
+        /// Index of the port.
+        port: u8,
+        /// Whether a line of text with event and state follows the frame, as an Ethernet trailer.
+        has_trailer: bool,
+    },
+    /// A pcapng file (draft-ietf-opsawg-pcapng). Event and state are the comment of each packet.
+    File(FileConfig),
+    /// The collectors of sFlow.
+    Sflow,
+}
+
+/// Most files that a session keeps.
+pub const MOST_FILES: u8 = 100;
+
+/// A pcapng file, which is cut by size.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct FileConfig {
+    /// Path of the file. With several files, the older ones have `.1`, `.2` and so on behind it.
+    pub path: PathBuf,
+    /// Size of a file at which the next one begins.
+    pub size: Bytes,
+    /// Number of files that are kept; at least one.
+    pub files: u8,
+}
+
+/// The agent of sFlow version 5.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct SflowConfig {
+    /// Collectors, one to four.
+    pub collectors: Vec<SocketAddr>,
+    /// Address by which collectors know the switch.
+    pub agent: IpAddr,
+    /// Interval of counter samples; zero: none.
+    pub poll: Nanos,
+    /// One of so many received frames is sampled; zero: none.
+    pub sample: u32,
+    /// Dropped frames that are reported in a second; zero: none.
+    pub drops: u32,
+    /// Frames marked with CE that are reported in a second; zero: none.
+    pub marks: u32,
+}
+
+impl Default for SflowConfig {
+    fn default() -> Self {
+        Self {
+            collectors: Vec::new(),
+            agent: IpAddr::from([0, 0, 0, 0]),
+            poll: Nanos(20_000_000_000),
+            sample: 0,
+            drops: 0,
+            marks: 0,
+        }
+    }
+}

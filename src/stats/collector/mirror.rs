@@ -1,0 +1,56 @@
+//! Metrics of mirrors and sFlow; nothing for a switch that has neither.
+
+use super::family::Families;
+use crate::dataplane::mirror::CopyCause;
+use crate::dataplane::telemetry::counters::{Counter, LcoreCounters};
+use crate::mirror::{SessionView, SflowView};
+use crate::stats::switch_view::SwitchView;
+
+type Kinds = [Counter; CopyCause::KINDS];
+type EventRow = (&'static str, &'static str, fn(&LcoreCounters) -> &Kinds);
+type SessionRow = (&'static str, &'static str, fn(&SessionView) -> u64);
+type SflowRow = (&'static str, &'static str, fn(&SflowView) -> u64);
+
+const EVENTS: [EventRow; 3] = [
+    ("holdfast_mirror_copies_total", "Copies given to the exporters, by event.", |lcore| &lcore.copies),
+    ("holdfast_mirror_policed_total", "Frames not copied, as they were beyond the rate of their session.", |lcore| {
+        &lcore.copies_policed
+    }),
+    ("holdfast_mirror_no_buffer_total", "Frames not copied, as every buffer was in use.", |lcore| &lcore.copies_full),
+];
+const SESSIONS: [SessionRow; 3] = [
+    ("holdfast_mirror_written_total", "Copies that the destination took.", |session| session.copies),
+    ("holdfast_mirror_written_bytes_total", "Bytes of the copies that the destination took.", |session| session.bytes),
+    ("holdfast_mirror_lost_total", "Copies that the destination refused.", |session| session.lost),
+];
+const SFLOW: [SflowRow; 2] = [
+    ("holdfast_sflow_datagrams_total", "Datagrams of sFlow sent, each to one collector.", SflowView::sent),
+    ("holdfast_sflow_errors_total", "Datagrams of sFlow that the kernel refused.", |sflow| sflow.send_errors),
+];
+
+pub(super) fn mirrors(families: &mut Families, switch_view: &SwitchView) {
+    let config = &switch_view.mirror_config;
+    let view = switch_view.mirror.as_ref().map(|board| board.view()).unwrap_or_default();
+    if !config.targets.is_empty() {
+        let lcores = &switch_view.counters.lcores;
+        for (name, help, of) in EVENTS {
+            let family = families.counter(name, help);
+            for (kind, event) in CopyCause::LABELS.into_iter().enumerate() {
+                family.add(&[("event", event)], lcores.iter().map(|lcore| of(lcore)[kind].get()).sum());
+            }
+        }
+        for (name, help, of) in SESSIONS {
+            let family = families.counter(name, help);
+            for target in &config.targets {
+                family.add(&[("session", &target.name)], view.session(&target.name).map_or(0, of));
+            }
+        }
+        let help = "Copies discarded, as they were made for the sessions before a reload.";
+        families.counter("holdfast_mirror_stale_total", help).add(&[], view.stale);
+    }
+    if config.sflow.is_some() {
+        for (name, help, of) in SFLOW {
+            families.counter(name, help).add(&[], view.sflow.as_ref().map_or(0, of));
+        }
+    }
+}
