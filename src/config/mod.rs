@@ -75,6 +75,7 @@ const KEYS: &[&str] = &[
     "api",
     "lldp",
     "loop_guard",
+    "loop_probe",
     "faults",
     "lags",
     "lag_hash",
@@ -163,7 +164,7 @@ pub(crate) fn build(root: &Item<'_>, overrides: &Overrides) -> Option<Config> {
     let eal = system::read_eal(top.get("eal"));
     let metrics = system::read_metrics(top.get("metrics"));
     let api = api::read(top.get("api"));
-    let lldp = lldp::read(top.get("lldp"), top.get("loop_guard"));
+    let lldp = lldp::read(top.get("lldp"), (top.get("loop_guard"), top.get("loop_probe")));
     lldp::of_ports(&lldp, &mut ports, routing.as_ref().map(|routing| &routing.spec));
     let faults = faults::read(top.get("faults"), &fault_ports(&ports, &classes, &maps));
     let fdb = system::read_fdb(top.get("fdb"), &ports, routing.as_ref());

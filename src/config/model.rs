@@ -125,11 +125,13 @@ pub struct LldpConfig {
     pub name: Option<String>,
     /// Seconds between two frames of a port.
     pub interval_s: u16,
-    /// The answer to own data units that come back.
+    /// The answer to own data units or probes that come back.
     pub loop_guard: LoopGuard,
+    /// Time between two probes of loops at a port; `None`: no port sends any.
+    pub loop_probe: Option<Nanos>,
 }
 
-/// The answer to own data units that come back.
+/// The answer to own data units or probes that come back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoopGuard {
     /// One port of the loop forwards nothing.

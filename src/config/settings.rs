@@ -187,6 +187,7 @@ fn of_program(config: &Config, list: &mut List) {
     list.fixed("lags", restart_only::lags(config));
     list.fixed("lag_hash", restart_only::lag_hash(config));
     list.live("loop_guard", config.lldp.loop_guard.word());
+    list.live("loop_probe", config.lldp.loop_probe.map_or("off".to_owned(), |interval| interval.to_string()));
     list.live("lldp.name", config.lldp.name.as_deref().unwrap_or("host name"));
     list.live("lldp.interval", format!("{}s", config.lldp.interval_s));
     of_faults(config, list);

@@ -130,6 +130,8 @@ fn each_change_is_named_and_only_live_ones_can_be_made() {
         ("classes: {1: {max_rate: {rate: 1G, burst: 9kB}}}", "classes.1.max_rate", true),
         ("lldp: off", "lldp", true),
         ("loop_guard: alert", "loop_guard", true),
+        ("loop_probe: 5s", "loop_probe", true),
+        ("loop_probe: off", "loop_probe", true),
         ("storm_control: {unknown: 10kpps}", "storm_control.unknown", true),
         ("lldp: {name: tor1}", "lldp.name", true),
         ("lldp: {interval: 5s}", "lldp.interval", true),

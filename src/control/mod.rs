@@ -386,6 +386,7 @@ fn launch_on<I: LcorePorts>(
         let companion = companions.next();
         let route_tables = ends.next().and_then(|end| {
             pipeline.attach_exceptions(end.exceptions);
+            pipeline.recognize_probes(end.probes);
             end.tables
         });
         copies.next().into_iter().for_each(|channel| pipeline.attach_mirror(channel));

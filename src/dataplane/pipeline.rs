@@ -216,6 +216,11 @@ impl<P: Packet> Pipeline<P> {
         self.punter.port = Some(port);
     }
 
+    /// Declares that the control plane sends probes of loops with this identity: they end at this switch.
+    pub fn recognize_probes(&mut self, identity: u64) {
+        self.punter.probes = Some(identity);
+    }
+
     /// Number of this lcore among the dataplane lcores.
     #[must_use]
     pub fn number(&self) -> usize {

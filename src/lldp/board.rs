@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::agent::{Event, Timing};
 use super::local::Stated;
 use super::view::AgentView;
+use crate::units::Nanos;
 
 /// The settings of the agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,6 +17,8 @@ pub struct Settings {
     pub timing: Timing,
     /// Whether a port of each loop is blocked.
     pub blocks_loops: bool,
+    /// Time between two rounds of loop probes; `None`: no port sends any.
+    pub probe_interval: Option<Nanos>,
 }
 
 /// The latest state of the agent and its events, and new settings for it.
@@ -57,8 +60,14 @@ mod tests {
     #[test]
     fn latest_settings_are_taken_once() {
         let (board, timing) = (Board::default(), Timing { interval: 7, ..Timing::default() });
-        board.configure(Settings { stated: vec![None], timing: Timing::default(), blocks_loops: false });
-        board.configure(Settings { stated: vec![None], timing, blocks_loops: false });
+        let old = Settings {
+            stated: vec![None],
+            timing: Timing::default(),
+            blocks_loops: false,
+            probe_interval: Some(Nanos(1)),
+        };
+        board.configure(old.clone());
+        board.configure(Settings { timing, ..old });
         assert_eq!(board.take_settings().map(|settings| settings.timing.interval), Some(7));
         assert_eq!(board.take_settings(), None);
     }

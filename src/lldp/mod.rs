@@ -28,7 +28,11 @@
 pub mod agent;
 pub mod board;
 pub mod compare;
+pub mod guard;
 pub mod local;
+pub mod probe;
+#[cfg(test)]
+mod probe_tests;
 pub mod remedy;
 #[cfg(test)]
 mod tests;
@@ -37,6 +41,8 @@ pub mod view;
 pub use agent::{Agent, Event, EventKind, LldpCounts, MOST_NEIGHBOURS, Outgoing, Timing};
 pub use board::{Board, Settings};
 pub use compare::{Comparison, Difference, DifferenceKind, Note, compare};
+pub use guard::Guard;
 pub use local::{Stated, System, stated};
+pub use probe::{ProbedPort, Prober, Returned};
 pub use remedy::{Remedy, Tools, remedy};
 pub use view::{AgentView, NeighbourView, PortView};

@@ -29,7 +29,9 @@ pub struct PortView {
     pub is_up: bool,
     /// Whether neighbours were ignored lately because there were too many.
     pub is_too_many: bool,
-    /// The own port whose data units come back here.
+    /// Whether the port sends probes of loops while it has a link.
+    pub has_probes: bool,
+    /// The own port whose data units or probes come back here.
     pub loop_with: Option<usize>,
     /// Whether the loop guard has blocked the port.
     pub is_blocked: bool,

@@ -23,6 +23,8 @@ pub enum PuntCause {
     Lldp,
     /// LACP and its markers.
     Lacp,
+    /// Own probe of the loop guard.
+    LoopProbe,
     /// Any other packet to an own address or to a group of routers.
     Local,
     /// The MAC address of the next hop is not known. A lossy packet may wait for it.
@@ -39,13 +41,14 @@ impl PuntCause {
     /// Number of causes.
     pub const COUNT: usize = Self::TABLE.len();
 
-    /// Every cause with its label in metrics, and its rate in packets a second: of LLDP and LACP at each port, else of
-    /// each lcore.
+    /// Every cause with its label in metrics, and its rate in packets a second: of LLDP, LACP and probes at each port,
+    /// else of each lcore.
     ///
     /// The rates follow SONiC's control plane policing in their order of magnitude (600 to 6,000 packets a second).
     /// Errors are rarer: RFC 4443 section 2.4 wants them limited, and each may trigger work in a host. An LLDP agent
     /// sends five frames at once and then one a second (802.1AB clause 9.2.5.17); a port may have eight agents. A slow
-    /// protocol sends at most ten frames in a second (802.3 annex 57A).
+    /// protocol sends at most ten frames in a second (802.3 annex 57A). A segment with three own ports, whose trunks
+    /// probe 16 VLANs a second, gives each port 32 probes a second.
     pub const TABLE: &[(PuntCause, &'static str, u32)] = &[
         (Self::Arp, "arp", 1_000),
         (Self::NeighbourDiscovery, "neighbour_discovery", 1_000),
@@ -54,6 +57,7 @@ impl PuntCause {
         (Self::Bfd, "bfd", 6_000),
         (Self::Lldp, "lldp", 20),
         (Self::Lacp, "lacp", 20),
+        (Self::LoopProbe, "loop_probe", 50),
         (Self::Local, "local", 600),
         (Self::Resolve, "resolve", 600),
         (Self::TimeExceeded, "time_exceeded", 500),

@@ -33,6 +33,7 @@ impl Router {
             | PuntCause::Bfd
             | PuntCause::Lldp
             | PuntCause::Lacp
+            | PuntCause::LoopProbe
             | PuntCause::Local => {}
         }
     }

@@ -17,6 +17,10 @@ impl MacAddr {
     /// Destination of LLDP frames (IEEE 802.1AB): the nearest bridge. Bridges never forward it.
     pub const LLDP: MacAddr = MacAddr([0x01, 0x80, 0xc2, 0x00, 0x00, 0x0e]);
 
+    /// Group address of the Configuration Testing Protocol (Ethernet 2.0, section 8). Bridges flood it, because it is
+    /// none of the reserved addresses of IEEE 802.1Q table 8-1.
+    pub const LOOPBACK_ASSISTANCE: MacAddr = MacAddr([0xcf, 0, 0, 0, 0, 0]);
+
     /// Returns the locally administered unicast address of `kind` and `number`. Virtual hosts use it, and ports without
     /// an address.
     #[must_use]

@@ -22,6 +22,7 @@ pub mod inband;
 pub mod ip;
 pub mod lacp;
 pub mod lldp;
+pub mod loop_probe;
 pub mod mac_control;
 pub mod parse;
 pub mod plain;

@@ -20,6 +20,9 @@ pub const ETHERTYPE_LLDP: u16 = 0x88cc;
 /// EtherType of slow protocols, such as LACP (IEEE 802.3 annex 57A).
 pub const ETHERTYPE_SLOW: u16 = 0x8809;
 
+/// EtherType of the Configuration Testing Protocol, also called loopback (Ethernet 2.0, section 8).
+pub const ETHERTYPE_LOOPBACK: u16 = 0x9000;
+
 // Lengths of headers without options, and IP protocol numbers.
 pub(super) const ETHERNET_LEN: usize = 14;
 pub(super) const IPV4_LEN: usize = 20;

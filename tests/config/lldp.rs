@@ -69,6 +69,34 @@ fn loop_guard_blocks_unless_it_is_told_otherwise() {
 }
 
 #[test]
+fn loop_probe_leaves_each_second_unless_the_switch_is_silent() {
+    let probe = |more: &str| accept(&format!("{PORTS}{more}")).lldp.loop_probe.map(|interval| interval.0 / 1_000_000);
+    assert_eq!(probe(""), Some(1000));
+    assert_eq!(probe("loop_probe: 100ms"), Some(100));
+    assert_eq!(probe("loop_probe: 1min"), Some(60_000));
+    assert_eq!(probe("loop_probe: off"), None);
+    assert_eq!(probe("loop_guard: alert"), Some(1000));
+    assert_eq!(probe("loop_guard: off"), None);
+    assert_eq!(probe("lldp: off"), None, "a silent switch sends none");
+    assert_eq!(probe("lldp: off\nloop_probe: 2s"), Some(2000));
+    for interval in ["99ms", "61s", "1us"] {
+        refuse(&format!("{PORTS}loop_probe: {interval}"), "write from 100ms to 60s, or `off`");
+    }
+}
+
+#[test]
+fn guard_without_frames_to_look_for_is_warned_about() {
+    let warnings = |more: &str| accept(&format!("{PORTS}{more}")).warnings.join(" ");
+    for probe in ["", "\nloop_probe: off"] {
+        let blind = warnings(&format!("lldp: off\nloop_guard: block{probe}"));
+        assert!(blind.contains("add `loop_probe: 1s`, or remove this"), "{blind}");
+    }
+    assert_eq!(warnings("lldp: off\nloop_guard: block\nloop_probe: 1s"), warnings(""));
+    let both = warnings("loop_guard: off\nloop_probe: 1s");
+    assert!(both.contains("with `loop_guard: off` no port sends probes"), "{both}");
+}
+
+#[test]
 fn port_with_a_virtual_host_and_other_words_are_refused() {
     refuse("ports: [{name: a, device: ring, speed: 10G, lldp: on}]", "a virtual host knows no LLDP; remove `lldp`");
     refuse("ports: [{name: a, device: net_null0, speed: 10G, lldp: yes}]", "`yes` is neither on nor off");

@@ -211,6 +211,11 @@ impl Fleet {
         self.parts.iter_mut().map(attach).collect()
     }
 
+    /// Declares that probes with this identity are own ones.
+    pub fn recognize_probes(&mut self, identity: u64) {
+        self.parts.iter_mut().for_each(|part| part.recognize_probes(identity));
+    }
+
     pub fn clear_watermarks(&mut self) {
         self.parts.iter_mut().for_each(Pipeline::clear_watermarks);
     }

@@ -12,6 +12,7 @@ mod live_config;
 mod mirror;
 mod pfc;
 mod pfc_queue;
+mod probe;
 mod qcn;
 mod queues;
 mod resting;

@@ -24,6 +24,8 @@ mod mirror;
 mod pfc;
 #[path = "../pipeline/pfc_queue.rs"]
 mod pfc_queue;
+#[path = "../pipeline/probe.rs"]
+mod probe;
 #[path = "../pipeline/queues.rs"]
 mod queues;
 #[path = "../pipeline/routing/mod.rs"]

@@ -73,6 +73,12 @@ impl Namespace {
         Self { name, is_owned: false }
     }
 
+    /// The name for `ip`.
+    #[allow(dead_code, reason = "not all tests move interfaces")]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Returns a command that runs `program` inside.
     pub fn command(&self, program: &str) -> Command {
         // `ip netns exec` would also hide mounts made inside from the outside, such as other namespaces.

@@ -9,7 +9,7 @@ use Align::{Left, Right};
 
 pub fn lldp(looks: &Looks<'_>) -> String {
     let ports: Vec<LldpPort> = looks.part("lldp").unwrap_or_default();
-    if ports.iter().all(|port| !port.enabled) {
+    if ports.iter().all(|port| !port.enabled && port.loop_with.is_none()) {
         return "no port speaks LLDP\n".to_owned();
     }
     let mut table = Table::new(&[
@@ -154,6 +154,10 @@ mod tests {
     #[test]
     fn switch_without_lldp_says_so() {
         assert_eq!(shown(&[]), "no port speaks LLDP\n");
-        assert_eq!(shown(&[LldpPort { enabled: false, ..port("p1", Vec::new()) }]), "no port speaks LLDP\n");
+        let off = LldpPort { enabled: false, ..port("p1", Vec::new()) };
+        assert_eq!(shown(std::slice::from_ref(&off)), "no port speaks LLDP\n");
+        // A probe has found the loop.
+        let text = shown(&[LldpPort { loop_with: Some("p0".to_owned()), blocked: true, ..off }]);
+        assert!(text.contains("p1: a loop, frames of p0 come back here; BLOCKED"), "{text}");
     }
 }

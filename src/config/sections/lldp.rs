@@ -1,4 +1,4 @@
-//! `lldp:` of the configuration: whether ports speak LLDP, and the name and interval of the switch.
+//! `lldp:` of the configuration: whether ports speak LLDP, and the name and interval of the switch. The loop guard.
 
 use super::ports::Port;
 use crate::config::model::{DeviceKind, LldpConfig, LoopGuard};
@@ -9,6 +9,9 @@ use crate::units::Nanos;
 /// Seconds between two frames (802.1AB clause 9.2.5.7), and their default.
 const INTERVALS: std::ops::RangeInclusive<u64> = 1..=3600;
 const DEFAULT_INTERVAL: u16 = 30;
+/// Time between two probes of a port, and its default.
+const PROBES: std::ops::RangeInclusive<Nanos> = Nanos(100_000_000)..=Nanos(60_000_000_000);
+const DEFAULT_PROBE: Nanos = Nanos(1_000_000_000);
 /// Longest name in bytes (802.1AB clause 8.5.7).
 const MOST_NAME: usize = 255;
 
@@ -20,14 +23,29 @@ pub struct Lldp {
     pub config: LldpConfig,
 }
 
-/// Reads `lldp:` and `loop_guard:` of the switch.
-pub fn read(item: Option<Item<'_>>, guard: Option<Item<'_>>) -> Lldp {
+/// Reads `lldp:`, `loop_guard:` and `loop_probe:` of the switch. A switch without LLDP is silent: it sends no probes
+/// either, unless `loop_probe` names their interval.
+pub fn read(item: Option<Item<'_>>, (guard, probe): (Option<Item<'_>>, Option<Item<'_>>)) -> Lldp {
     let is_off = item.as_ref().is_some_and(|item| item.is("off"));
-    if let Some(guard) = guard.as_ref().filter(|guard| is_off && !guard.is("off")) {
-        guard.warn("with `lldp: off` no loop is seen, except at ports with `lldp: on`; remove one of the two");
+    let answer = guard.as_ref().and_then(|item| item.choice(&LoopGuard::TABLE));
+    let loop_guard = answer.unwrap_or(LoopGuard::Block);
+    let sends = |item: &Item<'_>| !item.is("off");
+    let loop_probe = match &probe {
+        Some(item) => read_probe(item),
+        None if is_off => None,
+        None => Some(DEFAULT_PROBE),
+    };
+    match (&guard, &probe) {
+        (Some(guard), _) if is_off && sends(guard) && loop_probe.is_none() => guard.warn(
+            "with `lldp: off` no loop is seen, except at ports with `lldp: on`; add `loop_probe: 1s`, or remove this",
+        ),
+        (_, Some(probe)) if loop_guard == LoopGuard::Off && sends(probe) => {
+            probe.warn("with `loop_guard: off` no port sends probes; remove one of the two");
+        }
+        _ => {}
     }
-    let loop_guard = guard.and_then(|item| item.choice(&LoopGuard::TABLE)).unwrap_or(LoopGuard::Block);
-    let default = LldpConfig { name: None, interval_s: DEFAULT_INTERVAL, loop_guard };
+    let loop_probe = loop_probe.filter(|_| loop_guard != LoopGuard::Off);
+    let default = LldpConfig { name: None, interval_s: DEFAULT_INTERVAL, loop_guard, loop_probe };
     let Some(item) = item else { return Lldp { is_on: true, config: default } };
     if is_off {
         return Lldp { is_on: false, config: default };
@@ -36,7 +54,20 @@ pub fn read(item: Option<Item<'_>>, guard: Option<Item<'_>>) -> Lldp {
     let get = |key| fields.as_ref().and_then(|fields| fields.get(key));
     let name = get("name").and_then(|item| read_name(&item));
     let interval_s = get("interval").and_then(|item| read_interval(&item)).unwrap_or(DEFAULT_INTERVAL);
-    Lldp { is_on: true, config: LldpConfig { name, interval_s, loop_guard } }
+    Lldp { is_on: true, config: LldpConfig { name, interval_s, ..default } }
+}
+
+/// Reads the time between two probes of a port; `None`: it sends none.
+fn read_probe(item: &Item<'_>) -> Option<Nanos> {
+    if item.is("off") {
+        return None;
+    }
+    let interval = item.parse::<Nanos>()?;
+    if PROBES.contains(&interval) {
+        return Some(interval);
+    }
+    let (shortest, longest) = (PROBES.start(), PROBES.end());
+    item.refuse(format!("`{}` is out of range; write from {shortest} to {longest}, or `off`", item.shown()))
 }
 
 fn read_name(item: &Item<'_>) -> Option<String> {

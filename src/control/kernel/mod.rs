@@ -182,6 +182,7 @@ impl Kernel {
             | PuntCause::Lldp
             | PuntCause::Local => true,
             PuntCause::Lacp
+            | PuntCause::LoopProbe
             | PuntCause::Resolve
             | PuntCause::TimeExceeded
             | PuntCause::Unreachable

@@ -1,12 +1,13 @@
-//! LLDP of the control plane: runs the agent of all ports, with frames and time.
+//! LLDP of the control plane: runs the agent of all ports, with frames and time. Probes of loops, and their guard.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, LazyLock};
 
 use super::Lcores;
-use super::guard::Guard;
-use crate::config::{Config, LoopGuard};
-use crate::lldp::{Agent, AgentView, Board, Settings, Stated, System, Timing, stated};
+use crate::config::{Config, DeviceKind, LoopGuard};
+use crate::forward::{LagsSpec, VlanMode};
+use crate::lldp::probe::identity;
+use crate::lldp::{Agent, AgentView, Board, Guard, ProbedPort, Prober, Settings, Stated, System, Timing, stated};
 use crate::route::{InjectTo, PuntCause, PuntFrame};
 use crate::sets::PortSet;
 use crate::units::Nanos;
@@ -21,7 +22,10 @@ const NO_NAME: &str = "holdfast";
 /// Addresses for management that a data unit states at most.
 const MOST_ADDRESSES: usize = 4;
 
-/// The secret of this process, from which the numbers of ports are made.
+/// Probes that are sent in one look, of the 256 frames that an lcore may be given.
+const PROBES: usize = 64;
+
+/// The secret of this process, from which the numbers of ports and the seals of probes are made.
 static SECRET: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 
 /// The agent on its thread.
@@ -32,6 +36,7 @@ pub(super) struct LldpThread {
     /// Ports that have a link, as the agent knows it.
     up: PortSet,
     board: Arc<Board>,
+    prober: Prober,
     guard: Guard,
     /// Statements of the ports without the state of their groups, and the identifier of the group of each port.
     stated: Vec<Option<Stated>>,
@@ -55,7 +60,29 @@ pub(in crate::control) fn settings(config: &Config) -> Settings {
         Some(stated)
     });
     let timing = Timing { interval: config.lldp.interval_s, ..Timing::default() };
-    Settings { stated: stated.collect(), timing, blocks_loops: config.lldp.loop_guard == LoopGuard::Block }
+    Settings {
+        stated: stated.collect(),
+        timing,
+        blocks_loops: config.lldp.loop_guard == LoopGuard::Block,
+        probe_interval: config.lldp.loop_probe,
+    }
+}
+
+/// The identity of the probes of this run.
+pub(super) fn probe_identity() -> u64 {
+    identity(&SECRET)
+}
+
+/// The ports of `config` that send probes: a routed port and an output of mirrors bridge nothing, and a virtual host is
+/// no bridge.
+fn probed_ports(config: &Config) -> Vec<Option<ProbedPort>> {
+    let (ports, outputs) = (config.switch.ports.iter().zip(&config.devices), config.switch.mirror.outputs);
+    let probed = ports.enumerate().map(|(index, (port, device))| {
+        let bridges = !matches!(port.vlan, VlanMode::Routed(_)) && !outputs.contains(index);
+        let may_loop = device.kind != DeviceKind::Ring && bridges;
+        may_loop.then(|| ProbedPort { mac: port.mac, vlan: port.vlan.clone() })
+    });
+    probed.collect()
 }
 
 /// The system as LLDP states it.
@@ -108,14 +135,16 @@ fn ports(stated: &[Option<Stated>]) -> PortSet {
 impl LldpThread {
     /// Creates the agent of `config`. All links are down.
     pub fn new(config: &Config) -> Self {
-        let Settings { stated, timing, blocks_loops } = settings(config);
+        let Settings { stated, timing, blocks_loops, probe_interval } = settings(config);
         let (ports, groups) = (ports(&stated), groups(config));
         let agent = Agent::new(with_groups(&stated, &groups, PortSet::EMPTY), timing);
         let board = Arc::new(Board::default());
         board.publish(agent.view(Nanos(1)), Vec::new());
-        let guard = Guard::new(config, blocks_loops);
+        let names_and_vlans = config.switch.ports.iter().map(|port| (port.name.clone(), port.vlan.clone()));
+        let guard = Guard::new(names_and_vlans, config.switch.lags.clone(), blocks_loops);
         Self {
             agent,
+            prober: Prober::new(probed_ports(config), probe_interval, SECRET.clone()),
             ports,
             up: PortSet::EMPTY,
             board,
@@ -155,6 +184,20 @@ impl LldpThread {
         }
     }
 
+    /// Takes the bridge ports that frames can be forwarded to, and the `active` members of groups. A group sends probes
+    /// by its first active member.
+    pub fn set_bridge_ports(&mut self, lags: &LagsSpec, bridge_ports: PortSet, active: PortSet) {
+        let alone = bridge_ports - lags.members();
+        let (mut senders, mut receivers) = (alone, alone);
+        for group in lags.groups.iter().filter(|group| bridge_ports.contains(group.head())) {
+            let members = group.ports & active;
+            receivers |= members;
+            members.lowest().into_iter().for_each(|first| senders.insert(first));
+        }
+        let senders = if self.has_stopped { PortSet::EMPTY } else { senders };
+        self.prober.set_ports(senders, receivers);
+    }
+
     /// The statements of the ports with the present state of their groups.
     fn stated_now(&self) -> Vec<Option<Stated>> {
         with_groups(&self.stated, &self.groups, self.aggregated)
@@ -162,6 +205,10 @@ impl LldpThread {
 
     /// Takes a punted frame. Returns false if it is not for the agent.
     pub fn take(&mut self, frame: &PuntFrame, now: Nanos) -> bool {
+        if frame.cause == PuntCause::LoopProbe {
+            self.prober.received(frame.port.into(), &frame.bytes, now);
+            return true;
+        }
         let is_ours = frame.cause == PuntCause::Lldp && self.ports.contains(frame.port.into());
         if is_ours {
             self.agent.received(frame.port.into(), &frame.bytes, now);
@@ -173,8 +220,9 @@ impl LldpThread {
     pub fn tick(&mut self, now: Nanos) {
         if now.0 - self.ticked.0 >= TICK.0 && !self.has_stopped {
             self.ticked = now;
-            if let Some(Settings { stated, timing, blocks_loops }) = self.board.take_settings() {
+            if let Some(Settings { stated, timing, blocks_loops, probe_interval }) = self.board.take_settings() {
                 self.guard.set_blocks(blocks_loops);
+                self.prober.set_interval(probe_interval);
                 self.ports = ports(&stated);
                 self.agent.set_timing(timing);
                 self.stated = stated;
@@ -182,8 +230,9 @@ impl LldpThread {
             }
             self.agent.tick(now);
         }
+        self.prober.tick(now);
         let mut events = self.agent.take_events();
-        events.extend(self.guard.look(self.agent.loops(), now));
+        events.extend(self.guard.look(self.agent.loops(), self.prober.returned(), now));
         if !events.is_empty() || now.0 - self.published.0 >= PUBLISH.0 {
             self.published = now;
             self.board.publish(self.view(now), events);
@@ -194,7 +243,13 @@ impl LldpThread {
     fn view(&self, now: Nanos) -> AgentView {
         let mut view = self.agent.view(now);
         let blocked = self.guard.blocked();
-        view.ports.iter_mut().for_each(|port| port.is_blocked = blocked.contains(port.port));
+        let probed = self.prober.ports();
+        for port in &mut view.ports {
+            (port.is_blocked, port.has_probes) = (blocked.contains(port.port), probed.contains(port.port));
+        }
+        for returned in self.prober.returned() {
+            view.ports[returned.port].loop_with.get_or_insert(returned.from);
+        }
         view
     }
 
@@ -205,9 +260,10 @@ impl LldpThread {
 
     /// Sends the frames of the agent. Returns their number.
     pub fn send(&mut self, lcores: &mut Lcores) -> usize {
-        let frames = self.agent.take_frames();
+        let mut frames = self.agent.take_frames();
+        frames.extend(self.prober.take_frames(PROBES));
         for frame in &frames {
-            // A frame that finds no buffer is repeated after the interval.
+            // A frame that finds no buffer is repeated after its interval.
             let _ = lcores.inject(&frame.frame, InjectTo::Link(frame.port as u8), 0);
         }
         frames.len()

@@ -1,7 +1,6 @@
 //! The thread of the control plane: it takes punted frames from the lcores, and sends the frames of the router, of LLDP
 //! and of LACP by them.
 
-mod guard;
 mod lacp;
 mod lldp;
 mod openings;
@@ -45,6 +44,8 @@ const LINK_FRAME: usize = 1500 + 14 + 8;
 /// The lcores' ends of the control plane.
 pub(super) struct LcoreEnd {
     pub exceptions: ExceptionPort,
+    /// The identity of own probes of loops.
+    pub probes: u64,
     /// Tables of routes; `None`: the switch only bridges.
     pub tables: Option<TablesEnd>,
 }
@@ -87,7 +88,11 @@ pub(super) fn prepare(config: &Config, ports: &setup::Ports) -> Result<Option<(P
         Some(tables) => &mut tables.drain(..).map(Some),
         None => &mut std::iter::repeat_with(|| None),
     };
-    let ends = exceptions.into_iter().zip(tables).map(|(exceptions, tables)| LcoreEnd { exceptions, tables });
+    let ends = exceptions.into_iter().zip(tables).map(|(exceptions, tables)| LcoreEnd {
+        exceptions,
+        probes: lldp::probe_identity(),
+        tables,
+    });
     let ends = ends.collect();
     let (lldp, lacp) = (LldpThread::new(config), LacpThread::new(config));
     Ok(Some((Prepared { lcores, routing, lldp, lacp, lags: config.switch.lags.clone() }, ends)))
@@ -261,6 +266,7 @@ impl Worker {
         let active = self.follow_members(up, is_last, now);
         // A group is one port to the router.
         let bridge_ports = self.lags.bridge_ports_up(up, active);
+        self.lldp.set_bridge_ports(&self.lags, bridge_ports, up & active);
         let mut moved = self.routing.as_mut().map_or(0, |routing| routing.begin(bridge_ports, now));
         let Self { lcores, routing, lldp, lacp, .. } = self;
         moved += lcores.punted(|frame| {

@@ -1,6 +1,7 @@
 //! Dispatch: carries out the forwarding of each frame of a burst. Frames that leave are admitted to the buffer, then
 //! enqueued here or handed to the lcore that owns their egress port.
 
+use super::forwarder::IngressContext;
 use super::punt::{Punter, RouteContext};
 use super::rewrite::BurstDemand;
 use crate::dataplane::buffer::Before;
@@ -15,6 +16,8 @@ use crate::io::{Burst, Packet, Ports};
 use crate::mmu::Admission;
 use crate::route::ROUTER_PORT;
 use crate::sets::{BURST, PortSet};
+use crate::wire::MacAddr;
+use crate::wire::loop_probe::LoopProbe;
 
 impl<P: Packet> Pipeline<P> {
     /// Dispatches a burst of ingress `port`. `demand` covers the frames that leave by exactly one port.
@@ -148,10 +151,38 @@ impl<P: Packet> Pipeline<P> {
     /// Gives the control plane a copy of a frame that belongs to the link of `port`.
     #[cold]
     fn take_link_frame<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, packet: P, meta: &Meta) {
+        if meta.stations.dst().mac() == MacAddr::LOOPBACK_ASSISTANCE {
+            return self.take_probe(io, port, packet, meta);
+        }
         let (punter, from) = self.punting(port);
         match punter.of_link(from, packet.bytes(), meta) {
             Ok(()) => self.trash.add(io, packet),
             Err(reason) => self.drop_received(io, packet, port, meta, reason),
+        }
+    }
+
+    /// Takes a frame to the address of probes: an own one ends here, any other is bridged.
+    #[cold]
+    fn take_probe<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, packet: P, meta: &Meta) {
+        let (punter, from) = self.punting(port);
+        if punter.is_own_probe(packet.bytes(), meta) {
+            return match punter.own_probe(from, packet.bytes(), meta) {
+                Ok(()) => self.trash.add(io, packet),
+                Err(reason) => self.drop_received(io, packet, port, meta, reason),
+            };
+        }
+        let Self { forwarder, lags, telemetry, lcore, now, .. } = self;
+        let bridge_port = lags.bridge_port(port);
+        let refusal = lags.idle.contains(port).then(|| lags.refusal(port));
+        let counters = &telemetry.counters.lcores[*lcore];
+        // A port for each VLAN would fill the forwarding database: sources of probes are not learned.
+        let is_probe = LoopProbe::read_at(packet.bytes(), meta.desc.l3_offset().into()).is_some();
+        let up = if is_probe { lags.up - PortSet::only(bridge_port) } else { lags.up };
+        let from = IngressContext { port, bridge_port, refusal, up, counters, now: *now };
+        match forwarder.bridge(from, meta) {
+            Forwarding::Flood => self.send_copies(io, port, packet, meta),
+            Forwarding::Drop(reason) => self.drop_received(io, packet, port, meta, reason),
+            other => unreachable!("a frame to a group is flooded or dropped: {other:?}"),
         }
     }
 

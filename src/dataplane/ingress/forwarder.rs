@@ -341,16 +341,23 @@ impl Forwarder {
     /// Forwards any frame, and learns its source (IEEE 802.1Q clause 8).
     #[inline(never)]
     fn decide(&mut self, from: IngressContext<'_>, meta: &Meta) -> Forwarding {
-        let (src, dst, vlan) = (meta.stations.src().mac(), meta.stations.dst().mac(), meta.vlan());
+        let (src, dst) = (meta.stations.src().mac(), meta.stations.dst().mac());
         // IEEE 802.1Q clause 8, in substance: only individual addresses are learned.
         if src.is_group() || src.is_zero() {
             return Forwarding::Drop(DropReason::SourceInvalid);
         }
         // IEEE 802.1AB and 802.3 annex 57A, in substance: LLDP and slow protocols, such as LACP, belong to a link and
         // to no VLAN. They are neither filtered nor learned from.
-        if dst == MacAddr::LLDP || dst == MacAddr::SLOW_PROTOCOLS {
+        // Probes of the loop guard are read first: those of this switch end here, at blocked ports too.
+        if dst == MacAddr::LLDP || dst == MacAddr::SLOW_PROTOCOLS || dst == MacAddr::LOOPBACK_ASSISTANCE {
             return Forwarding::Link;
         }
+        self.bridge(from, meta)
+    }
+
+    /// Forwards a frame that does not belong to the link of its port, and learns its source.
+    pub fn bridge(&mut self, from: IngressContext<'_>, meta: &Meta) -> Forwarding {
+        let (dst, vlan) = (meta.stations.dst().mac(), meta.vlan());
         // IEEE 802.1Q clause 8.6.2: ingress filtering, always enabled here.
         if vlan == 0 {
             return Forwarding::Drop(match () {

@@ -8,17 +8,20 @@ use crate::units::Ticks;
 
 /// Frames of a cause that may pass in a row.
 const BURST_FRAMES: u32 = 64;
-/// Frames of LLDP or LACP that may pass in a row at a port: two of each of eight neighbours. All ports share the
+/// Frames of LLDP or of LACP that may pass in a row at a port: two of each of eight neighbours. All ports share the
 /// buffers of the lcore.
 const BURST_OF_LINK: u32 = 16;
+/// Own probes that may pass in a row at a port: those of four trunks in a round.
+const BURST_OF_PROBES: u32 = 64;
 
 /// The policers of one lcore.
 #[derive(Debug)]
 pub(crate) struct Policers {
     by_cause: [Policer; PuntCause::COUNT],
-    /// Policers of LLDP and of LACP, by port.
+    /// Policers of LLDP, of LACP and of probes, by port.
     lldp: Box<[Policer; MAX_PORTS]>,
     lacp: Box<[Policer; MAX_PORTS]>,
+    probes: Box<[Policer; MAX_PORTS]>,
 }
 
 impl Policers {
@@ -26,11 +29,13 @@ impl Policers {
     pub fn new(hz: u64) -> Self {
         let policer = |cause: usize| Policer::new(PuntCause::TABLE[cause].2, BURST_FRAMES, hz);
         let of_link = |cause: PuntCause| {
-            let policer = Policer::new(PuntCause::TABLE[cause as usize].2, BURST_OF_LINK, hz);
+            let burst = if cause == PuntCause::LoopProbe { BURST_OF_PROBES } else { BURST_OF_LINK };
+            let policer = Policer::new(PuntCause::TABLE[cause as usize].2, burst, hz);
             Box::new([policer; MAX_PORTS])
         };
         let (lldp, lacp) = (of_link(PuntCause::Lldp), of_link(PuntCause::Lacp));
-        Self { by_cause: std::array::from_fn(policer), lldp, lacp }
+        let probes = of_link(PuntCause::LoopProbe);
+        Self { by_cause: std::array::from_fn(policer), lldp, lacp, probes }
     }
 
     /// Whether a frame of `cause` that `port` received may pass at `now`.
@@ -39,6 +44,7 @@ impl Policers {
         match cause {
             PuntCause::Lldp => self.lldp[port % MAX_PORTS].passes(now),
             PuntCause::Lacp => self.lacp[port % MAX_PORTS].passes(now),
+            PuntCause::LoopProbe => self.probes[port % MAX_PORTS].passes(now),
             _ => self.by_cause[cause as usize].passes(now),
         }
     }
@@ -67,6 +73,17 @@ mod tests {
         let passed = (0..1_000_000).filter(|&time| policers.pass(PuntCause::Lldp, 3, Ticks(time * 1000))).count();
         assert!((20..=20 + BURST_OF_LINK as usize).contains(&passed), "{passed} in a second");
         assert!(policers.pass(PuntCause::Lldp, 4, Ticks(HZ)));
+    }
+
+    #[test]
+    fn flood_of_probes_passes_at_its_rate_and_leaves_lldp_and_lacp_of_its_port_alone() {
+        let mut policers = Policers::new(HZ);
+        let passed = (0..1_000_000).filter(|&time| policers.pass(PuntCause::LoopProbe, 3, Ticks(time * 1000))).count();
+        assert!((50..=50 + BURST_OF_PROBES as usize).contains(&passed), "{passed} in a second");
+        for cause in [PuntCause::Lldp, PuntCause::Lacp, PuntCause::Arp] {
+            assert!(policers.pass(cause, 3, Ticks(HZ)));
+        }
+        assert!(policers.pass(PuntCause::LoopProbe, 4, Ticks(HZ)));
     }
 
     #[test]

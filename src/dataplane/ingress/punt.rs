@@ -12,6 +12,7 @@ use crate::route::{Action, PuntCause};
 use crate::sets::PortSet;
 use crate::units::Ticks;
 use crate::wire::ip::{self, Ipv4, Ipv6};
+use crate::wire::loop_probe::LoopProbe;
 use crate::wire::parse::{ETHERTYPE_ARP, ETHERTYPE_LLDP, ETHERTYPE_SLOW, ICMP, ICMPV6, L3, TCP, UDP};
 
 /// The surroundings of a burst in the route stage.
@@ -66,6 +67,8 @@ pub(crate) struct Punter {
     policers: Policers,
     /// Ports that take slow protocols: members of negotiated groups.
     negotiating: PortSet,
+    /// The identity of own probes; `None`: the switch sends none.
+    pub probes: Option<u64>,
     /// `None`: no control plane is attached.
     pub port: Option<ExceptionPort>,
 }
@@ -75,7 +78,7 @@ impl Punter {
     pub fn new(spec: &SwitchSpec, hz: u64) -> Self {
         let groups = spec.lags.groups.iter().filter(|group| group.is_negotiated);
         let negotiating = groups.fold(PortSet::EMPTY, |all, group| all | group.ports);
-        Self { policers: Policers::new(hz), negotiating, port: None }
+        Self { policers: Policers::new(hz), negotiating, probes: None, port: None }
     }
 
     /// Decides the forwarding of a packet that is not routed, and punts it if it must be.
@@ -131,6 +134,23 @@ impl Punter {
         });
         let Some(cause) = cause.filter(|_| self.port.is_some()) else { return Err(DropReason::LinkLocal) };
         if self.punt(from, bytes, meta, cause) { Ok(()) } else { Err(DropReason::PuntPoliced) }
+    }
+
+    /// Whether a frame is a probe that this run of the switch has sent.
+    #[cold]
+    pub fn is_own_probe(&self, bytes: &[u8], meta: &Meta) -> bool {
+        let probe = LoopProbe::read_at(bytes, meta.desc.l3_offset().into());
+        probe.is_some_and(|probe| Some(probe.identity) == self.probes)
+    }
+
+    /// Punts an own probe that has come back.
+    ///
+    /// # Errors
+    /// The reason why the control plane does not get it: there is none, or the probe is policed.
+    #[cold]
+    pub fn own_probe(&mut self, from: RouteContext<'_>, bytes: &[u8], meta: &Meta) -> Result<(), DropReason> {
+        let is_punted = self.punt(from, bytes, meta, PuntCause::LoopProbe);
+        if is_punted { Ok(()) } else { Err(DropReason::PuntPoliced) }
     }
 
     /// Gives the control plane a copy of a frame. Returns false if the frame is beyond the rate of its cause, or every

@@ -15,7 +15,7 @@ use crate::io::{Burst, Packet};
 use crate::qos::Rewrite;
 use crate::sets::{BURST, CLASSES, ClassSet, FrameSet, MAX_PORTS, PortSet};
 use crate::units::{CellSize, Cells};
-use crate::wire::{ecn, vlan_tag};
+use crate::wire::{MacAddr, ecn, vlan_tag};
 
 /// The settings of an egress port that ingress needs. It is small, because a burst may go to many ports. A reload
 /// replaces it as a whole.
@@ -161,7 +161,13 @@ impl Rewriter {
         for index in data.iter() {
             let meta = &mut metas[index % BURST];
             let Forwarding::Send(egress) = meta.forwarding() else {
-                floods |= meta.forwarding() == Forwarding::Flood;
+                // A probe of another switch, which belongs to no link, is flooded too.
+                let is_probe = || meta.stations.dst().mac() == MacAddr::LOOPBACK_ASSISTANCE;
+                floods |= match meta.forwarding() {
+                    Forwarding::Flood => true,
+                    Forwarding::Link => is_probe(),
+                    _ => false,
+                };
                 sent.remove(index);
                 continue;
             };

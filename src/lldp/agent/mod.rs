@@ -116,7 +116,7 @@ pub enum EventKind {
     Differs(Difference, Remedy),
     /// A statement of a neighbour differs no more.
     Agrees(DifferenceKind),
-    /// Frames of the own port that stands for the neighbour come back here.
+    /// LLDP or probes of the own port that stands for the neighbour come back here.
     Loop {
         /// The port that is blocked for it; `None`: both forward.
         blocked: Option<String>,

@@ -225,6 +225,7 @@ impl PortAgent {
             is_enabled: self.stated.is_some(),
             is_up: self.is_up,
             is_too_many: self.neighbours.is_too_many(now),
+            has_probes: false,
             loop_with: None,
             is_blocked: false,
             counts: self.counts,

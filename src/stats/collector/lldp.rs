@@ -1,4 +1,4 @@
-//! Metrics of LLDP: frames, neighbours and their differences, by port.
+//! Metrics of LLDP: frames, neighbours and their differences, by port. Those of the loop guard.
 
 use super::family::Families;
 use crate::lldp::{DifferenceKind, PortView};
@@ -32,12 +32,14 @@ pub(super) fn lldp(families: &mut Families, switch_view: &SwitchView) {
     for port in ports() {
         family.add(&[("port", switch_view.port_name(port.port))], port.neighbours.len() as u64);
     }
+    let guarded = || view.ports.iter().filter(|port| port.is_enabled || port.has_probes);
     let family = families.gauge("holdfast_port_loop_blocked", "1 while the loop guard blocks the port.");
-    for port in ports() {
+    for port in guarded() {
         family.add(&[("port", switch_view.port_name(port.port))], u64::from(port.is_blocked));
     }
-    let family = families.gauge("holdfast_port_loop", "1 while the port receives LLDP of the switch itself.");
-    for port in ports() {
+    let help = "1 while the port receives LLDP or probes of the switch itself.";
+    let family = families.gauge("holdfast_port_loop", help);
+    for port in guarded() {
         family.add(&[("port", switch_view.port_name(port.port))], u64::from(port.loop_with.is_some()));
     }
     let help = "Neighbours with a statement that differs from the settings of the port, by kind.";
