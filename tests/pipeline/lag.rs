@@ -412,7 +412,8 @@ proptest! {
                     closed.remove(port);
                     tell(&mut bed, up, closed);
                 }
-                Step::Mend(port) if !up.contains(port) => {
+                // A member that becomes active during an opening waits for its end (src/control/plane/openings.rs).
+                Step::Mend(port) if !up.contains(port) && closed.is_empty() => {
                     bed.switch.set_link(port, true);
                     up.insert(port);
                     if up.len() > 1 {
