@@ -165,7 +165,8 @@ impl<P: Packet> Pipeline<P> {
     #[cold]
     fn take_probe<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, packet: P, meta: &Meta) {
         let (punter, from) = self.punting(port);
-        if punter.is_own_probe(packet.bytes(), meta) {
+        let probe = LoopProbe::read_at(packet.bytes(), meta.desc.l3_offset().into());
+        if probe.is_some_and(|probe| punter.is_own_probe(&probe)) {
             return match punter.own_probe(from, packet.bytes(), meta) {
                 Ok(()) => self.trash.add(io, packet),
                 Err(reason) => self.drop_received(io, packet, port, meta, reason),
@@ -176,8 +177,7 @@ impl<P: Packet> Pipeline<P> {
         let refusal = lags.idle.contains(port).then(|| lags.refusal(port));
         let counters = &telemetry.counters.lcores[*lcore];
         // A port for each VLAN would fill the forwarding database: sources of probes are not learned.
-        let is_probe = LoopProbe::read_at(packet.bytes(), meta.desc.l3_offset().into()).is_some();
-        let up = if is_probe { lags.up - PortSet::only(bridge_port) } else { lags.up };
+        let up = if probe.is_some() { lags.up - PortSet::only(bridge_port) } else { lags.up };
         let from = IngressContext { port, bridge_port, refusal, up, counters, now: *now };
         match forwarder.bridge(from, meta) {
             Forwarding::Flood => self.send_copies(io, port, packet, meta),

@@ -16,8 +16,8 @@ use crate::sets::{BURST, PortSet};
 const POLL_COPIES: usize = 4;
 
 impl<P: Packet> Pipeline<P> {
-    /// Enqueues up to a burst of frames that the control plane sends, and some copies for outputs of
-    /// mirrors. Returns their number.
+    /// Enqueues up to a burst of frames that the control plane sends, and some copies for outputs of mirrors. Returns
+    /// their number.
     #[inline]
     pub(crate) fn accept_injected<I: Ports<Pkt = P>>(&mut self, io: &mut I) -> usize {
         let waiting = self.punter.port.as_mut().map_or(0, |port| port.waiting());

@@ -136,11 +136,9 @@ impl Punter {
         if self.punt(from, bytes, meta, cause) { Ok(()) } else { Err(DropReason::PuntPoliced) }
     }
 
-    /// Whether a frame is a probe that this run of the switch has sent.
-    #[cold]
-    pub fn is_own_probe(&self, bytes: &[u8], meta: &Meta) -> bool {
-        let probe = LoopProbe::read_at(bytes, meta.desc.l3_offset().into());
-        probe.is_some_and(|probe| Some(probe.identity) == self.probes)
+    /// Whether this run of the switch has sent `probe`.
+    pub fn is_own_probe(&self, probe: &LoopProbe) -> bool {
+        Some(probe.identity) == self.probes
     }
 
     /// Punts an own probe that has come back.

@@ -162,10 +162,9 @@ impl Rewriter {
             let meta = &mut metas[index % BURST];
             let Forwarding::Send(egress) = meta.forwarding() else {
                 // A probe of another switch, which belongs to no link, is flooded too.
-                let is_probe = || meta.stations.dst().mac() == MacAddr::LOOPBACK_ASSISTANCE;
                 floods |= match meta.forwarding() {
                     Forwarding::Flood => true,
-                    Forwarding::Link => is_probe(),
+                    Forwarding::Link => meta.stations.dst().mac() == MacAddr::LOOPBACK_ASSISTANCE,
                     _ => false,
                 };
                 sent.remove(index);

@@ -10,7 +10,7 @@ use crate::dataplane::telemetry::log::RefusedFrame;
 use crate::io::{Burst, Packet, Ports};
 use crate::mutant::{self, Mutant};
 use crate::sets::{CLASSES, LEAST_BURST, PortSet};
-use crate::units::{Cells, Ticks};
+use crate::units::Ticks;
 
 /// A burst that was received from `port`.
 #[derive(Debug, Clone, Copy)]
@@ -223,9 +223,7 @@ impl<P: Packet> Pipeline<P> {
             counters.rx_bytes[class].add(sum.bytes().0);
             counters.drops[class][DropReason::Shed as usize].add(sum.frames());
             let group = self.ports[port].classifier.of_class(class).desc.group();
-            let frame =
-                RefusedFrame { ports: [port as u8; 2], class: class as u8, group, cells: Cells(0), queue: None };
-            self.log_drop(port, frame, DropReason::Shed);
+            self.log_drop(port, RefusedFrame::shed(port, class as u8, group), DropReason::Shed);
         }
     }
 

@@ -12,7 +12,6 @@ use crate::dataplane::telemetry::drops::DropReason;
 use crate::dataplane::telemetry::log::{RefusedFrame, Standing};
 use crate::io::{Burst, Packet};
 use crate::sets::{BURST, CLASSES, ClassSet, FrameSet};
-use crate::units::Cells;
 
 impl<P: Packet> Pipeline<P> {
     /// Attaches the thread of mirrors: it gets this lcore's copies, and copies for own outputs leave here.
@@ -81,8 +80,7 @@ impl<P: Packet> Pipeline<P> {
             }
             left.remove(class.into());
             let group = self.ports[port].classifier.of_class(class.into()).desc.group();
-            let frame = RefusedFrame { ports: [port as u8; 2], class, group, cells: Cells(0), queue: None };
-            self.copy_refused(bytes, frame, DropReason::Shed);
+            self.copy_refused(bytes, RefusedFrame::shed(port, class, group), DropReason::Shed);
             if left.is_empty() {
                 break;
             }

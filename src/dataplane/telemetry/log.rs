@@ -146,6 +146,11 @@ impl RefusedFrame {
         Self { ports, class: desc.class(), group: desc.group(), cells: desc.cells(), queue: None }
     }
 
+    /// Frames of `class` and `group` that were shed at `port`, before an egress port was looked up.
+    pub fn shed(port: usize, class: u8, group: u8) -> Self {
+        Self { ports: [port as u8; 2], class, group, cells: Cells(0), queue: None }
+    }
+
     /// A frame that its queue refused.
     pub fn by_queue<P>(handed: &HandoffFrame<P>, queue: RefusingQueue) -> Self {
         Self { queue: Some(queue), ..Self::by_group(&handed.desc, handed.egress.into()) }
