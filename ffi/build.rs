@@ -100,7 +100,7 @@ const STATIC_SYSTEM: &[&str] =
 const OPAQUE: &[&str] = &["rte_arp_hdr", "rte_arp_ipv4", "rte_gtp_psc_generic_hdr", "rte_l2tpv2_combined_msg_hdr"];
 
 fn main() {
-    for file in ["wrapper.h", "shim.h", "shim.c"] {
+    for file in ["wrapper.h", "shim.h", "shim.c", "interrupts.h", "interrupts.c"] {
         println!("cargo:rerun-if-changed={file}");
     }
     let is_static = env::var_os("CARGO_FEATURE_STATIC").is_some();
@@ -125,7 +125,7 @@ fn main() {
     let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
 
     let mut shim = cc::Build::new();
-    shim.file("shim.c").opt_level(2);
+    shim.files(["shim.c", "interrupts.c"]).opt_level(2);
     if is_static {
         shim.define("HF_STATIC", None);
     }

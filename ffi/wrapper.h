@@ -1,2 +1,3 @@
 /* What bindgen reads. */
 #include "shim.h"
+#include "interrupts.h"

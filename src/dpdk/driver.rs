@@ -99,6 +99,11 @@ impl Driver {
         matches!(self, Self::AfXdp | Self::Tap | Self::Tun)
     }
 
+    /// Whether the driver frees memory of its queues in EAL's interrupt thread, while an lcore may use them.
+    pub fn frees_queues_of_ended_peers(self) -> bool {
+        self == Self::Memif
+    }
+
     /// Whether no frame is lost in front of the device.
     pub fn never_loses(self) -> bool {
         matches!(self, Self::Memif | Self::Null | Self::Vhost)

@@ -7,6 +7,7 @@
 //! - A [`Mbuf`] is a bare pointer without a share. If a [`Mempool`] is dropped while some of its buffers are out, the
 //!   [`Eal`] takes it over and frees it at its own end. If buffers are still out then, the pool and DPDK stay in place
 //!   for good.
+//! - A driver may free memory of its queues in EAL's interrupt thread. Calls of such a driver are guarded: `guard.rs`.
 //! - A [`PortQueues`] exists once per port and can be sent to another thread but not shared. It prevents its port from
 //!   being stopped, so the packet path needs no lock and no check.
 //!
@@ -27,6 +28,8 @@ mod driver;
 mod eal;
 mod error;
 mod fib;
+mod gate;
+mod guard;
 mod idle;
 mod interface;
 mod io;

@@ -3,6 +3,7 @@
 use std::marker::PhantomData;
 use std::ops::Range;
 use std::ptr::NonNull;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use dpdk_sys::{rte_eth_fp_ops, rte_mbuf, rte_power_monitor_cond};
@@ -14,6 +15,7 @@ use crate::units::Ticks;
 
 use super::Mbuf;
 use super::device::Device;
+use super::guard::Guarded;
 
 /// Frames asked for in one call. Vector drivers of some NICs bring at most so many (`RTE_I40E_MAX_RX_BURST`), so a
 /// shorter answer to a larger question would not show that the queue is empty.
@@ -26,6 +28,8 @@ const MOST_A_CALL: usize = 32;
 pub struct PortQueues {
     device: Arc<Device>,
     operations: NonNull<rte_eth_fp_ops>,
+    /// The value to which `operations` points, if it is not DPDK's own. With a `Box`, a move would end the pointer.
+    _guarded: Option<Rc<Guarded>>,
     rx_queues: u16,
     /// The receive queue that is next, if frames are received from all in turn.
     turn: u16,
@@ -34,7 +38,7 @@ pub struct PortQueues {
 }
 
 // SAFETY: DPDK's queues are not bound to a thread. Each may be used by one thread at a time, and only one can have this
-// value. The operations are static.
+// value. The operations are static, or owned by it.
 unsafe impl Send for PortQueues {}
 
 impl PortQueues {
@@ -47,12 +51,17 @@ impl PortQueues {
     /// exist.
     pub(super) unsafe fn new(device: Arc<Device>, rx_queues: u16, tx_queues: Range<u16>) -> Self {
         // SAFETY: the table has an element for each port number that DPDK assigns; only its address is taken.
-        let operations = unsafe {
+        let own = unsafe {
             NonNull::new_unchecked(
                 (&raw mut dpdk_sys::rte_eth_fp_ops).cast::<rte_eth_fp_ops>().add(usize::from(device.id())),
             )
         };
-        Self { device, operations, rx_queues, turn: 0, tx_queues, not_sync: PhantomData }
+        let guarded = device.driver.frees_queues_of_ended_peers().then(|| {
+            // SAFETY: the device is started with these queues and stays so. One thread has the value at a time.
+            Rc::new(unsafe { Guarded::new(own.as_ref(), [rx_queues, tx_queues.end]) })
+        });
+        let operations = guarded.as_ref().map_or(own, |guarded| NonNull::from(guarded.operations()));
+        Self { device, operations, _guarded: guarded, rx_queues, turn: 0, tx_queues, not_sync: PhantomData }
     }
 
     /// Returns the name of the port.

@@ -97,6 +97,16 @@ macro_rules! breakable {
                 now
             }
 
+            pub fn compare_exchange(
+                &self,
+                current: $int,
+                new: $int,
+                success: Ordering,
+                failure: Ordering,
+            ) -> Result<$int, $int> {
+                self.0.compare_exchange(current, new, weakened(Broken::Exchanges, success), failure)
+            }
+
             pub fn compare_exchange_weak(
                 &self,
                 current: $int,
