@@ -265,17 +265,26 @@ fn a_poll_copies_and_sends_few_bytes() {
     assert!(left(&mut bed) >= 36, "the others follow");
 }
 
+/// By a port of the same lcore and by one of the other: a queue refuses some frames, and loses others with its link.
 #[test]
-fn sent_copies_of_the_router_and_of_mirrors_are_not_copied_again() {
+fn lost_frames_of_the_switch_itself_are_not_copied() {
     let (mut bed, mut links) = bed(&with_output());
     let mut plane = bed.switch.attach_exceptions(2048);
-    bed.io.set_room(2, Some(0));
-    for _ in 0..20 {
-        assert!(plane[0].inject(&frame(0, 2, 0, 300), InjectTo::Link(2), 0));
+    for egress in [1, 2] {
+        bed.io.set_room(egress, Some(0));
+        for _ in 0..20 {
+            assert!(plane[0].inject(&frame(0, egress, 0, 300), InjectTo::Link(egress as u8), 0));
+        }
     }
     bed.run(20_000);
-    let lost: u64 = (0..4).map(|port| bed.drops(port, DropReason::QueueThreshold)).sum();
-    assert!(lost > 0 && copies(&mut links).is_empty(), "{lost}: no port has received them");
+    let lost = |bed: &Bed, reason| (0..4).map(|port| bed.drops(port, reason)).sum::<u64>();
+    assert_eq!(lost(&bed, DropReason::QueueThreshold), 2 * 18);
+    for egress in [1, 2] {
+        bed.switch.set_link(egress, false);
+    }
+    bed.run(20_000);
+    assert_eq!(lost(&bed, DropReason::EgressDown), 2 * 2);
+    assert_eq!(copies(&mut links), [], "no port has received them");
 }
 
 #[test]

@@ -7,9 +7,9 @@ use crate::wire::parse::L3;
 /// Descriptor of a frame: everything that egress needs to know about it.
 ///
 /// It is one word. A struct of fields was stored in narrow pieces and loaded as a wide word, and the loads waited for
-/// the stores. From the lowest bit: cells (16 bits), network header (8), 4 free, length (16), ingress port (6),
-/// priority group (3), queue (3), traffic class (3). [`Queue`](crate::dataplane::egress::queue::Queue) adds up cells
-/// and length in these positions.
+/// the stores. From the lowest bit: cells (16 bits), network header (8), own frame (1), 3 free, length (16), ingress
+/// port (6), priority group (3), queue (3), traffic class (3). [`Queue`](crate::dataplane::egress::queue::Queue) adds
+/// up cells and length in these positions.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct FrameDesc(pub(super) u64);
 
@@ -18,6 +18,7 @@ pub struct FrameDesc(pub(super) u64);
 pub(crate) const SUM_BYTES: u32 = 28;
 const SUM_MASK: u64 = 0xffff << SUM_BYTES | 0xffff;
 const IP: u32 = 16;
+const OWN: u64 = 1 << 24;
 const INGRESS: u32 = 44;
 const GROUP: u32 = 50;
 /// Ingress port and priority group.
@@ -102,6 +103,19 @@ impl FrameDesc {
     #[must_use]
     pub const fn ingress(self) -> u8 {
         (self.0 >> INGRESS) as u8 & 63
+    }
+
+    /// Marks the frame as the switch's own: its ingress port has not received it.
+    #[must_use]
+    pub const fn owned(self) -> Self {
+        Self(self.0 | OWN)
+    }
+
+    /// Whether the switch itself has made the frame.
+    #[inline]
+    #[must_use]
+    pub const fn is_own(self) -> bool {
+        self.0 & OWN != 0
     }
 
     /// Priority group that the frame is charged to.

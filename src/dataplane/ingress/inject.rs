@@ -25,12 +25,8 @@ impl<P: Packet> Pipeline<P> {
         if waiting + copies == 0 {
             return 0;
         }
-        // A drop of an own frame is not copied: no port has received it.
-        self.mirror.is_muted = true;
-        let injected = self.inject_burst(io, (waiting.min(BURST), false), |pipeline| pipeline.punter.port.as_mut())
-            + self.inject_burst(io, (copies.min(POLL_COPIES), true), |pipeline| pipeline.mirror.sender());
-        self.mirror.is_muted = false;
-        injected
+        self.inject_burst(io, (waiting.min(BURST), false), |pipeline| pipeline.punter.port.as_mut())
+            + self.inject_burst(io, (copies.min(POLL_COPIES), true), |pipeline| pipeline.mirror.sender())
     }
 
     /// Enqueues `frames` frames of a channel, which are copies or frames of the control plane. Returns their number.
@@ -98,7 +94,7 @@ impl<P: Packet> Pipeline<P> {
             return self.inject_past_queues(io, egress, packet);
         }
         let Classification { desc, class_bits, .. } = self.inject_class(account, is_copy);
-        let desc = FrameDesc::new(len, self.buffer.cell.cells_of(len), account as u8, 0, 0).with(desc);
+        let desc = FrameDesc::new(len, self.buffer.cell.cells_of(len), account as u8, 0, 0).with(desc).owned();
         let desc = desc.reshaped(len, desc.cells(), crate::wire::Usual::L3_OFFSET);
         let stations = StationPair::new(frame.vlan, dst.to_number(), dst.to_number());
         let meta = Meta { stations, desc, class_bits, ..Meta::EMPTY };

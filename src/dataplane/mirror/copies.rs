@@ -28,8 +28,8 @@ impl<P: Packet> Pipeline<P> {
     #[cold]
     pub(crate) fn copy_refused(&mut self, bytes: &[u8], frame: RefusedFrame, reason: DropReason) {
         let [ingress, egress] = frame.ports;
-        // A copy that finds no room at an output must not cause another one.
-        if self.mirror.is_output(egress.into()) {
+        // A copy that finds no room at an output must not cause another one. No port has received an own frame.
+        if frame.is_own || self.mirror.is_output(egress.into()) {
             return;
         }
         let (cause, class) = (CopyCause::Dropped(reason), Some(frame.class));
@@ -52,6 +52,9 @@ impl<P: Packet> Pipeline<P> {
     /// Copies a frame that is dropped before it is admitted to the buffer.
     #[cold]
     pub(crate) fn copy_dropped(&mut self, bytes: &[u8], port: usize, meta: &Meta, reason: DropReason) {
+        if meta.desc.is_own() {
+            return;
+        }
         let (cause, ingress, class) = (CopyCause::Dropped(reason), port as u8, meta.class());
         let sessions = self.mirror.admit(cause, ingress, class, self.now);
         if sessions.is_empty() {

@@ -63,8 +63,6 @@ pub(crate) struct Mirror {
     /// Reasons of the dropped frames that any session wants, and whether any wants marked ones.
     reasons: ReasonSet,
     wants_marked: bool,
-    /// Whether the frames are the switch's own: none of its ports has received them.
-    pub is_muted: bool,
     refused: Box<[[Refused; ROWS]; CopyCause::KINDS]>,
     /// Bytes that the poll at `budget_at` may copy.
     budget: usize,
@@ -86,7 +84,6 @@ impl Mirror {
             spec: spec.clone(),
             reasons: ReasonSet::EMPTY,
             wants_marked: false,
-            is_muted: false,
             refused: Box::new([[Refused::NONE; ROWS]; CopyCause::KINDS]),
             budget: 0,
             budget_at: Ticks(u64::MAX),
@@ -149,9 +146,6 @@ impl Mirror {
     /// Sessions that want a frame that meets `cause`, was received by `ingress` and has `class`, and whose rates allow
     /// a copy. Counts the others. A flood costs a comparison for each further frame of a poll.
     pub fn admit(&mut self, cause: CopyCause, ingress: u8, class: Option<u8>, now: Ticks) -> SessionSet {
-        if self.is_muted {
-            return SessionSet::EMPTY;
-        }
         let row = row_of(class);
         let last = self.refused[cause.kind()][row];
         if (last.at, last.cause, last.ingress) == (now, cause, ingress) {
@@ -182,8 +176,8 @@ impl Mirror {
     /// Copies a frame that was discarded in a queue of port `egress`.
     #[cold]
     pub fn copy_discarded(&mut self, bytes: &[u8], egress: usize, desc: FrameDesc, (reason, now): (DropReason, Ticks)) {
-        // A copy that finds no room at an output must not cause another one.
-        if self.is_output(egress) {
+        // A copy that finds no room at an output must not cause another one. No port has received an own frame.
+        if desc.is_own() || self.is_output(egress) {
             return;
         }
         let (cause, ingress, class) = (CopyCause::Dropped(reason), desc.ingress(), Some(desc.class()));

@@ -111,6 +111,8 @@ pub(crate) struct RefusedFrame {
     pub class: u8,
     pub group: u8,
     pub cells: Cells,
+    /// Whether the switch itself has made the frame.
+    pub is_own: bool,
     /// The queue that refused the frame; `None` if no queue did.
     pub queue: Option<RefusingQueue>,
 }
@@ -143,12 +145,19 @@ impl RefusedFrame {
     /// A frame for `egress` that its priority group refused.
     pub fn by_group(desc: &FrameDesc, egress: usize) -> Self {
         let ports = [desc.ingress(), egress as u8];
-        Self { ports, class: desc.class(), group: desc.group(), cells: desc.cells(), queue: None }
+        Self {
+            ports,
+            class: desc.class(),
+            group: desc.group(),
+            cells: desc.cells(),
+            is_own: desc.is_own(),
+            queue: None,
+        }
     }
 
     /// Frames of `class` and `group` that were shed at `port`, before an egress port was looked up.
     pub fn shed(port: usize, class: u8, group: u8) -> Self {
-        Self { ports: [port as u8; 2], class, group, cells: Cells(0), queue: None }
+        Self { ports: [port as u8; 2], class, group, cells: Cells(0), is_own: false, queue: None }
     }
 
     /// A frame that its queue refused.
