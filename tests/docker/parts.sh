@@ -65,11 +65,12 @@ pfc() {
     }' "$work/$1.log"
 }
 
-# Whether the log of one of these containers has a poll gap of 20 ms or more: the machine was busy.
+# Whether the log of one of these containers, a text or JSON, has a poll gap of 20 ms or more: the machine was busy.
 was_away() {
     local container
     for container; do
-        grep -Eq '^poll gaps: .*longest ([2-9][0-9]|[0-9]{3,})\.[0-9]+ms|^poll gaps: .*longest [0-9.]+s' "$work/$container.log" && return
+        grep -Eq -e '^poll gaps: .*longest ([2-9][0-9]|[0-9]{3,})\.[0-9]+ms|^poll gaps: .*longest [0-9.]+s' \
+            -e '"gap_highest_ns": ([2-9][0-9]|[0-9]{3,})[0-9]{6},?$' "$work/$container.log" && return
     done
     return 1
 }
@@ -131,14 +132,22 @@ recipe() {
     local script=conf/ci/lossless-tor.sh
 
     # What is measured is what class 3 gets while class 0 fills the link.
-    $script up "$name-a" "$name-b" "$name-c"
-    wait_for 10 docker exec "$name-a" ping -c 1 -W 1 10.48.0.3 || fail "hosts do not reach each other"
     docker exec -d "$name-c" iperf3 -s -p 5201
     docker exec -d "$name-c" iperf3 -s -p 5202
-    sleep 1
-    docker exec -d "$name-a" iperf3 -c 10.48.0.3 -p 5201 -t 6
-    docker exec "$name-b" iperf3 -c 10.48.0.3 -p 5202 -u -b 200M -l 1400 --dscp 26 -t 5 | tail -4
-    $script check || fail "class 3 lost frames beside class 0"
+    local try
+    for try in 1 2 3; do
+        $script up "$name-a" "$name-b" "$name-c"
+        wait_for 10 docker exec "$name-a" ping -c 1 -W 1 10.48.0.3 || fail "hosts do not reach each other"
+        docker exec -d "$name-a" iperf3 -c 10.48.0.3 -p 5201 -t 6
+        docker exec "$name-b" iperf3 -c 10.48.0.3 -p 5202 -u -b 200M -l 1400 --dscp 26 -t 5 | tail -4
+        ! $script check || break
+        # Linux hosts do not obey PFC: what they send while the core is away must find room in the buffer.
+        docker logs "$name-recipe" >"$work/$name-recipe.log" 2>&1
+        was_away "$name-recipe" && [ "$try" -lt 3 ] || fail "class 3 lost frames beside class 0"
+        echo "the CPU was away for 20 ms or more; once more"
+        sleep 3
+        $script down
+    done
     $script down
 
     # And it must be able to fail: nobody in class 3; and Linux hosts, which do not obey PFC, that overrun it.
