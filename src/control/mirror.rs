@@ -20,9 +20,9 @@ const IDLE: Duration = Duration::from_millis(5);
 const PARKED: Duration = Duration::from_secs(3600);
 /// Interval at which the state is published.
 const PUBLISH: Nanos = Nanos(100_000_000);
-/// Longest time to wait for the end of the thread. A disk that hangs may hold it for ever.
+/// Longest time to wait for the writers of files at the end. A disk that hangs may hold them for ever.
 const END_TIME: Duration = Duration::from_secs(2);
-/// Interval between two looks whether it has ended.
+/// Interval between two looks whether they have ended.
 const END_LOOK: Duration = Duration::from_millis(1);
 /// Looks at the end, so that copies that fill the rings meanwhile do not keep the thread.
 const LAST_LOOKS: usize = 4;
@@ -88,8 +88,19 @@ impl Prepared {
         clock: fn() -> Ticks,
         hz: u64,
     ) -> std::io::Result<MirrorThread> {
-        let shared = Arc::new(Shared::default());
         let exporter = Exporter::new(&self.switch, &self.system, counters.clone());
+        self.start_with(exporter, control, clock, hz)
+    }
+
+    /// Starts the thread with `exporter`, otherwise like [`Prepared::start`].
+    fn start_with(
+        self,
+        exporter: Exporter,
+        control: &Arc<LcoreControl>,
+        clock: fn() -> Ticks,
+        hz: u64,
+    ) -> std::io::Result<MirrorThread> {
+        let shared = Arc::new(Shared::default());
         *shared.wanted() = Some(Wanted { system: self.system, config: self.config, spec: self.switch.mirror.clone() });
         let worker = Worker {
             exporter,
@@ -131,30 +142,12 @@ impl MirrorThread {
     }
 
     /// Exports the copies that the lcores have made, and ends the thread. The lcores should have ended, or no longer
-    /// copy. A thread that does not end in two seconds is left: a disk that hangs must not keep the switch.
+    /// copy. Writers of files that do not end in two seconds are left: a disk that hangs must not keep the switch.
     pub fn end(self) {
-        if !self.end_within(END_TIME) {
-            super::warn(&format!(
-                "the thread of mirrors has not ended in {}s, and its last copies are lost; check whether a disk hangs",
-                END_TIME.as_secs()
-            ));
-        }
-    }
-
-    /// Returns whether the thread has ended in `longest`.
-    fn end_within(self, longest: Duration) -> bool {
         self.shared.stop.store(true, Ordering::Release);
         self.thread.thread().unpark();
-        let end = Instant::now() + longest;
-        while !self.thread.is_finished() {
-            if Instant::now() >= end {
-                return false;
-            }
-            std::thread::sleep(END_LOOK);
-        }
         // A panic of the thread has been printed, and the switch ends anyway.
         let _ = self.thread.join();
-        true
     }
 }
 
@@ -246,7 +239,26 @@ impl Worker {
                 break;
             }
         }
+        self.end_files();
         self.board.publish(self.exporter.view(), Vec::new());
+    }
+
+    /// Ends the writers of files, and waits a limited time for their last copies.
+    fn end_files(&mut self) {
+        self.exporter.close_files();
+        let end = Instant::now() + END_TIME;
+        while !self.exporter.unfinished().is_empty() && Instant::now() < end {
+            self.exporter.flush(self.now());
+            std::thread::sleep(END_LOOK);
+        }
+        self.exporter.flush(self.now());
+        for path in self.exporter.unfinished() {
+            super::warn(&format!(
+                "`{}`: not written within {}s, and its last copies are lost; check whether its disk hangs",
+                path.display(),
+                END_TIME.as_secs()
+            ));
+        }
     }
 
     fn now(&self) -> Nanos {

@@ -5,6 +5,8 @@ use std::sync::OnceLock;
 use super::*;
 use crate::config::embedded;
 use crate::dataplane::mirror::{MirrorSession, SessionSet};
+use crate::mirror::tests::hanging::{open_hanging, set_hanging, wait};
+use crate::mirror::tests::pcapng_reader::{Block, packets, read};
 use crate::mirror::{Destination, FileConfig, Target};
 use crate::units::Bytes;
 
@@ -33,14 +35,6 @@ fn punt(port: &mut ExceptionPort<CopyFrame>, id: u32) -> bool {
     })
 }
 
-fn wait(what: &str, mut is_done: impl FnMut() -> bool) {
-    let end = Instant::now() + Duration::from_secs(20);
-    while !is_done() {
-        assert!(Instant::now() < end, "{what}");
-        std::thread::sleep(Duration::from_millis(1));
-    }
-}
-
 #[test]
 fn copies_become_packets_with_the_time_of_day() {
     let directory = tempfile::tempdir().unwrap();
@@ -62,7 +56,7 @@ fn copies_become_packets_with_the_time_of_day() {
     thread.end();
     let view = board.view();
     assert_eq!((view.sessions[0].copies, view.stale, view.sessions[0].lost), (2000, 1, 0));
-    let times = crate::mirror::tests::pcapng_reader::packets(&std::fs::read(&path).unwrap());
+    let times = packets(&std::fs::read(&path).unwrap());
     let after = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64;
     assert_eq!(times.len(), 2000);
     // A microsecond is the unit of the clock; the comparison of the clocks takes some.
@@ -90,16 +84,35 @@ fn a_thread_without_sessions_follows_a_reload() {
     thread.end();
 }
 
+fn has_packet(bytes: &[u8]) -> bool {
+    read(bytes).is_ok_and(|blocks| matches!(blocks.last(), Some(Block::Packet { .. })))
+}
+
 #[test]
-fn a_thread_that_hangs_is_left_after_the_time() {
-    let (release, hangs) = std::sync::mpsc::channel::<()>();
-    let thread = std::thread::spawn(move || {
-        let _ = hangs.recv();
-    });
-    let begin = Instant::now();
-    assert!(!MirrorThread { shared: Arc::default(), thread }.end_within(Duration::from_millis(20)));
-    assert!(begin.elapsed() < Duration::from_secs(10));
-    drop(release);
-    let thread = std::thread::spawn(|| ());
-    assert!(MirrorThread { shared: Arc::default(), thread }.end_within(Duration::from_secs(20)));
+fn a_disk_that_hangs_keeps_neither_the_reload_nor_the_stop() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("f");
+    let to = FileConfig { path: path.clone(), size: Bytes(1 << 20), files: 2 };
+    let before = config(Destination::File(to), 1);
+    let (prepared, mut ends) = prepare(&before, "tor1");
+    let board = prepared.board();
+    let control = Arc::new(LcoreControl::new(usize::from(before.switch.lcores)));
+    let exporter = Exporter::new(&before.switch, "tor1", Arc::new(Counters::of(&before.switch)));
+    let exporter = exporter.with_files(open_hanging);
+    set_hanging(&path, true);
+    let thread = prepared.start_with(exporter, &control, clock, 1_000_000).unwrap();
+    assert!(punt(&mut ends[0], 1));
+    // The copy waits for the writer by then; one that the thread had not taken would be stale after the reload.
+    wait("the error of the file", || board.view().sessions.iter().any(|session| session.error.is_some()));
+    let after = config(Destination::Port { port: 1, has_trailer: false }, 2);
+    thread.handle().configure("tor1", &after.mirror, &after.switch.mirror);
+    wait("the session of the reload", || board.view().sessions.iter().any(|session| session.to.starts_with("port")));
+    assert!(punt(&mut ends[0], 2));
+    let owner = usize::from(before.switch.ports[1].lcore);
+    wait("an injected frame", || ends[owner].waiting() == 1);
+    // The disk is still hanging when this returns.
+    thread.end();
+    assert!(!path.exists());
+    set_hanging(&path, false);
+    wait("the copy of before", || std::fs::read(&path).is_ok_and(|bytes| has_packet(&bytes)));
 }

@@ -1,10 +1,11 @@
 //! The exporter: copies in, frames of ports, files and datagrams out.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::board::{MirrorView, SessionView};
 use super::facts::SwitchFacts;
-use super::file::{Counts, PcapFile};
+use super::file::{Counts, FileWriter, PcapFile, Retired};
 use super::pcapng::{self, Packet};
 use super::sflow::Agent;
 use super::spec::{Destination, FileConfig, MirrorConfig, Target};
@@ -26,8 +27,11 @@ pub trait Inject {
     fn inject(&mut self, port: u8, bytes: &[u8]) -> bool;
 }
 
-/// Exports copies to the destinations of their sessions. It has no clock and no threads: its times are on any clock
-/// that does not go back.
+/// Creates the writer of the file of a session, by the session's name and the beginning of the file.
+pub type OpenFile = fn(&str, FileConfig, Vec<u8>, Nanos) -> FileWriter;
+
+/// Exports copies to the destinations of their sessions. It has no clock: its times are on any clock that does not go
+/// back. Each file has a thread, so that no call waits for a disk.
 #[derive(Debug)]
 pub struct Exporter {
     facts: SwitchFacts,
@@ -35,6 +39,9 @@ pub struct Exporter {
     /// The number that copies of these sessions have.
     id: u32,
     sessions: Vec<Session>,
+    /// Writers of files of earlier sessions.
+    retired: Retired,
+    open_file: OpenFile,
     agent: Option<Agent>,
     stale: u64,
     line: String,
@@ -54,7 +61,7 @@ struct Session {
 #[derive(Debug)]
 enum Output {
     Port { port: u8, has_trailer: bool },
-    File(Box<PcapFile>),
+    File(Box<FileWriter>),
     Sflow,
 }
 
@@ -68,11 +75,20 @@ impl Exporter {
             counters,
             id: spec.mirror.id,
             sessions: Vec::new(),
+            retired: Retired::default(),
+            open_file: |name, config, preamble, now| FileWriter::new(name, PcapFile::new(config, preamble), now),
             agent: None,
             stale: 0,
             line: String::new(),
             frame: Vec::new(),
         }
+    }
+
+    /// Creates the writers of files by `open_file`.
+    #[must_use]
+    pub fn with_files(mut self, open_file: OpenFile) -> Self {
+        self.open_file = open_file;
+        self
     }
 
     /// Changes the name of the system. Call [`Exporter::configure`] after it: files begin with the name.
@@ -95,21 +111,27 @@ impl Exporter {
         for (target, session) in config.targets.iter().zip(&spec.sessions) {
             let old = before.iter().position(|old| old.target.name == target.name && is_same(&old.target, target));
             let (counts, output) = old.map(|at| before.swap_remove(at)).map_or_else(
-                || (Counts::default(), self.open(target, session.bytes)),
+                || (Counts::default(), self.open(target, session.bytes, now)),
                 |old| (old.counts, self.keep(old.output, target, session.bytes, now)),
             );
             let bytes = usize::from(session.bytes);
             self.sessions.push(Session { target: target.clone(), bytes, output, counts, error: None });
         }
-        // A session with another name may write a file of these: they must have closed it.
-        drop(before);
+        for Session { output, .. } in before {
+            if let Output::File(writer) = output {
+                self.retired.push(*writer);
+            }
+        }
         self.flush(now);
     }
 
-    fn open(&self, target: &Target, bytes: u16) -> Output {
+    fn open(&self, target: &Target, bytes: u16, now: Nanos) -> Output {
         match &target.to {
             Destination::Port { port, has_trailer } => Output::Port { port: *port, has_trailer: *has_trailer },
-            Destination::File(config) => Output::File(Box::new(PcapFile::new(config.clone(), self.preamble(bytes)))),
+            Destination::File(config) => {
+                let writer = (self.open_file)(&target.name, config.clone(), self.preamble(bytes), now);
+                Output::File(Box::new(writer))
+            }
             Destination::Sflow => Output::Sflow,
         }
     }
@@ -117,11 +139,11 @@ impl Exporter {
     /// The output of a session whose destination stays.
     fn keep(&self, output: Output, target: &Target, bytes: u16, now: Nanos) -> Output {
         match (output, &target.to) {
-            (Output::File(mut file), Destination::File(config)) => {
-                file.configure(config.clone(), self.preamble(bytes), now);
-                Output::File(file)
+            (Output::File(mut writer), Destination::File(config)) => {
+                writer.configure(config.clone(), self.preamble(bytes));
+                Output::File(writer)
             }
-            _ => self.open(target, bytes),
+            _ => self.open(target, bytes, now),
         }
     }
 
@@ -159,9 +181,9 @@ impl Exporter {
                 text::describe(copy, facts, line);
             }
             let sent = match output {
-                Output::File(file) => {
+                Output::File(writer) => {
                     let packet = Packet { port: copy.ingress, at, bytes, len: copy.len, comment: line };
-                    file.push(&packet, now);
+                    writer.push(&packet, now);
                     continue;
                 }
                 Output::Port { port, has_trailer } => {
@@ -191,21 +213,48 @@ impl Exporter {
         }
     }
 
-    /// Writes and sends all that waits. Files that could not be opened are tried again.
+    /// Sends all that waits, lets the writers of files write, and takes their counts and errors.
     pub fn flush(&mut self, now: Nanos) {
         if let Some(agent) = &mut self.agent {
             agent.flush(now);
         }
+        let writers = self.sessions.iter_mut().filter_map(|session| match &mut session.output {
+            Output::File(writer) => Some(&mut **writer),
+            _ => None,
+        });
+        self.retired.start(writers, now);
         for Session { output, counts, error, .. } in &mut self.sessions {
-            let Output::File(file) = output else { continue };
-            file.flush(now);
-            let new = file.take_counts();
-            (counts.copies, counts.bytes) = (counts.copies + new.copies, counts.bytes + new.bytes);
-            counts.lost += new.lost;
-            if error.as_deref() != file.error() {
-                *error = file.error().map(str::to_owned);
-            }
+            let Output::File(writer) = output else { continue };
+            let new;
+            (new, *error) = writer.look(now);
+            counts.add(new);
         }
+    }
+
+    fn writers(&self) -> impl Iterator<Item = &FileWriter> {
+        self.sessions.iter().filter_map(|session| match &session.output {
+            Output::File(writer) => Some(&**writer),
+            _ => None,
+        })
+    }
+
+    /// Whether no file has copies to write, or a disk that has not answered.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.retired.iter().next().is_none() && self.writers().all(FileWriter::is_idle)
+    }
+
+    /// Ends the writers of files after the copies that wait. Call [`Exporter::flush`] until none is
+    /// [unfinished](Exporter::unfinished).
+    pub fn close_files(&mut self) {
+        self.writers().for_each(FileWriter::close);
+    }
+
+    /// Paths of the files whose writers have not ended.
+    #[must_use]
+    pub fn unfinished(&self) -> Vec<PathBuf> {
+        let writers = self.writers().chain(self.retired.iter()).filter(|writer| !writer.has_ended());
+        writers.map(|writer| writer.config().path.clone()).collect()
     }
 
     /// The state of the sessions.

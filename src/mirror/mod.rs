@@ -1,10 +1,10 @@
 //! Mirrors: they export the copies of frames that lcores make. Sessions write copies to ports and pcapng files, or
 //! report them to collectors by sFlow version 5.
 //!
-//! [`Exporter`] takes copies and writes them. It has no clock and no threads. Each copy names its sessions. [`text`]
+//! [`Exporter`] takes copies and exports them. It has no clock. Each copy names its sessions. [`text`]
 //! describes the event of a copy in a line: the comment of a packet in a file, or the trailer of a frame. [`pcapng`]
-//! encodes packets. [`mod@file`] writes files of whole packets, also when the disk refuses some. [`sflow`] is the agent
-//! of sFlow. [`board`] is the state for tables, metrics and the API.
+//! encodes packets. [`mod@file`] writes files of whole packets, also when the disk refuses some, each by a thread of
+//! its own. [`sflow`] is the agent of sFlow. [`board`] is the state for tables, metrics and the API.
 //!
 //! # Example
 //!
@@ -52,7 +52,7 @@ pub(crate) mod tests;
 pub mod text;
 
 pub use board::{Board, CollectorView, MirrorView, SessionView, SflowView};
-pub use exporter::{Exporter, Inject};
+pub use exporter::{Exporter, Inject, OpenFile};
 pub use spec::{Destination, FileConfig, MOST_FILES, MirrorConfig, SflowConfig, Target};
 
 /// The time that is `span` after `now`.

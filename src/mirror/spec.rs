@@ -1,7 +1,7 @@
 //! Destinations of copies, as the configuration names them.
 
 use std::net::{IpAddr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::units::{Bytes, Nanos};
 
@@ -52,6 +52,35 @@ pub struct FileConfig {
     pub size: Bytes,
     /// Number of files that are kept; at least one.
     pub files: u8,
+}
+
+impl FileConfig {
+    /// Endings of the paths of a file, of the next one, and of all older ones: a smaller number of files removes those
+    /// beyond it.
+    fn endings() -> impl Iterator<Item = String> {
+        [String::new(), ".new".to_owned()].into_iter().chain((1..MOST_FILES).map(|number| format!(".{number}")))
+    }
+
+    /// All paths that the writer of the file may use.
+    pub fn paths(&self) -> impl Iterator<Item = PathBuf> {
+        Self::endings().map(|end| {
+            let mut path = self.path.as_os_str().to_owned();
+            path.push(end);
+            PathBuf::from(path)
+        })
+    }
+
+    /// Whether the writers of both files may use the same path.
+    #[must_use]
+    pub fn shares_path(&self, other: &Self) -> bool {
+        // An ending has one dot, at its beginning. So a shared path is the path of one of both files.
+        let name = |path: &Path| path.file_name().unwrap_or_default().as_encoded_bytes().to_vec();
+        let (own, others) = (name(&self.path), name(&other.path));
+        let is_beside = |path: &[u8], of: &[u8]| {
+            path.strip_prefix(of).is_some_and(|end| Self::endings().any(|ending| ending.as_bytes() == end))
+        };
+        self.path.parent() == other.path.parent() && (is_beside(&own, &others) || is_beside(&others, &own))
+    }
 }
 
 /// The agent of sFlow version 5.

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use holdfast::dataplane::mirror::CopyCause;
 use holdfast::mirror::{Destination, FileConfig, Target};
-use holdfast::units::{Bytes, Nanos};
+use holdfast::units::Bytes;
 
 use crate::rig::{DROPPED, Rig, TIME, copy, output, program};
 
@@ -35,7 +35,7 @@ fn tshark_shows_port_time_lengths_and_comment_of_each_copy() {
     rig.take(&copy(0, DROPPED, 4791), TIME);
     rig.take(&copy(0, CopyCause::Marked, 4791), TIME + 1);
     rig.take(&copy(0, CopyCause::Sampled, 5001), TIME + 2);
-    rig.exporter.flush(Nanos(2));
+    rig.write_all();
     // The exporter still has the file open: a reader must not see half a packet.
     let names = ["frame.interface_name", "frame.time_epoch", "frame.len", "frame.cap_len", "frame.comment"];
     let state = "VLAN 7, class 3, priority group 3: 120 of 118 cells, pool 40 cells free, headroom 5 cells left; queue 3: \
@@ -69,7 +69,7 @@ fn tshark_reads_all_files_of_a_rotation() {
     for at in 0..PACKETS {
         rig.take(&copy(0, DROPPED, at), TIME + u64::from(at));
     }
-    rig.exporter.flush(Nanos(2));
+    rig.write_all();
     let mut ports = Vec::new();
     for age in ["", ".1", ".2", ".3"] {
         let path = directory.path().join(format!("all.pcapng{age}"));

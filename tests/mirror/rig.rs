@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use etherparse::PacketBuilder;
 use holdfast::dataplane::handoff::exception::Buffered;
@@ -40,6 +41,17 @@ impl Rig {
         let spec = MirrorSpec { sessions, id: 1, ..MirrorSpec::default() };
         exporter.configure(&MirrorConfig { targets, sflow }, &spec, Nanos(0));
         Self { exporter, counters }
+    }
+
+    /// Waits until the writers of files have written all.
+    pub fn write_all(&mut self) {
+        let end = Instant::now() + Duration::from_secs(60);
+        self.exporter.flush(Nanos(2));
+        while !self.exporter.is_idle() {
+            assert!(Instant::now() < end, "a file is not written");
+            std::thread::sleep(Duration::from_millis(1));
+            self.exporter.flush(Nanos(2));
+        }
     }
 
     pub fn take(&mut self, copy: &CopyFrame, at: u64) {

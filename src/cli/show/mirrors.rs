@@ -16,7 +16,7 @@ pub fn mirrors(looks: &Looks<'_>) -> String {
     if !mirrors.sessions.is_empty() {
         parts.push(format!("{}(copies, bytes: taken by the destination; lost: refused by it)\n", sessions(&mirrors)));
         parts.push(format!(
-            "{}(policed: beyond the rate of a session; no buffer: copies came faster than they were written)\n",
+            "{}(policed: beyond the rate of a session; no buffer: copies came faster than they were taken)\n",
             events(&mirrors)
         ));
     }
@@ -170,7 +170,7 @@ mod tests {
 
         event    copied  policed  no buffer
         dropped   1,241   20,000          -
-        (policed: beyond the rate of a session; no buffer: copies came faster than they were written)
+        (policed: beyond the rate of a session; no buffer: copies came faster than they were taken)
 
         sFlow of 10.0.0.1 to 10.0.0.9:6343: counters every 20s, 12 datagrams, 1 not sent
 

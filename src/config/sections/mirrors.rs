@@ -159,7 +159,7 @@ fn read_file(to: &Fields<'_>, mirror: &Fields<'_>, paths: &mut Paths) -> Option<
         to.get("files").map_or(Some(DEFAULT_FILES), |item| item.number("a number of files", 1..=MOST_FILES.into()));
     let file = FileConfig { path: path?, size: size?, files: files? };
     let owner = mirror.owner().child("name").owner_path();
-    for path in all_paths(&file.path) {
+    for path in file.paths() {
         if let Some(other) = paths.get(&path) {
             let shown = path.display();
             return item.refuse(format!("`{shown}` is a file of {other} already; write another path"));
@@ -167,16 +167,6 @@ fn read_file(to: &Fields<'_>, mirror: &Fields<'_>, paths: &mut Paths) -> Option<
         paths.insert(path, owner.clone());
     }
     Some(file)
-}
-
-/// The paths of a file, of the next one, and of all older ones: a smaller number of files removes those beyond it.
-fn all_paths(path: &Path) -> impl Iterator<Item = PathBuf> {
-    let older = (1..MOST_FILES).map(|number| format!(".{number}"));
-    [String::new(), ".new".to_owned()].into_iter().chain(older).map(|end| {
-        let mut path = path.as_os_str().to_owned();
-        path.push(end);
-        PathBuf::from(path)
-    })
 }
 
 fn read_path(item: &Item<'_>) -> Option<PathBuf> {

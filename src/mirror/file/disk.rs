@@ -207,14 +207,18 @@ fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
 }
 
+/// The directory of `path`.
+pub(super) fn directory(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
 /// The error of the file at `path`, with its remedy.
 pub(super) fn explain(error: &io::Error, path: &Path) -> String {
     if error.kind() == ErrorKind::Other && error.get_ref().is_some() {
         // One of this file, which names its path: that may be the path of an older file.
         return error.to_string();
     }
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let (shown, directory) = (path.display(), directory.display());
+    let (shown, directory) = (path.display(), directory(path).display());
     match error.kind() {
         ErrorKind::NotFound => format!("`{shown}`: its directory is missing; create `{directory}`"),
         ErrorKind::PermissionDenied => format!(

@@ -2,14 +2,22 @@
 //!
 //! A file only ever has whole packets: one that could not be written wholly is cut off. Copies that cannot be written
 //! are lost and counted, and a second later the file is tried again. Files of others are neither written nor displaced.
+//!
+//! [`PcapFile`] has no clock and no threads, and its calls last as long as the disk takes. A [`FileWriter`] runs it on
+//! a thread of its own. [`Retired`] has the writers that a reload has ended.
 
 mod disk;
+mod queue;
+mod retired;
 #[cfg(test)]
 mod tests;
+mod writer;
 
 use std::io;
 
 pub use disk::Disk;
+pub use retired::Retired;
+pub use writer::FileWriter;
 
 use super::after;
 use super::pcapng::{self, Packet};
@@ -53,6 +61,15 @@ pub struct Counts {
     pub lost: u64,
 }
 
+impl Counts {
+    /// Adds `more`.
+    pub fn add(&mut self, more: Self) {
+        self.copies += more.copies;
+        self.bytes += more.bytes;
+        self.lost += more.lost;
+    }
+}
+
 /// A packet of the batch.
 #[derive(Debug, Clone, Copy)]
 struct Written {
@@ -94,7 +111,9 @@ impl PcapFile {
 }
 
 impl<S: Store> PcapFile<S> {
-    fn with_store(config: FileConfig, preamble: Vec<u8>, store: S) -> Self {
+    /// Creates the writer of a file in `store`, otherwise like [`PcapFile::new`].
+    #[must_use]
+    pub fn with_store(config: FileConfig, preamble: Vec<u8>, store: S) -> Self {
         Self {
             config,
             store,
@@ -139,6 +158,11 @@ impl<S: Store> PcapFile<S> {
     /// Takes what was counted since the call before.
     pub fn take_counts(&mut self) -> Counts {
         std::mem::take(&mut self.counts)
+    }
+
+    /// Lets the next packet of `port` state `copies` more that the file misses. They are counted elsewhere.
+    pub fn miss(&mut self, port: u8, copies: u64) {
+        self.missing[usize::from(port)] += copies;
     }
 
     /// Appends a packet.

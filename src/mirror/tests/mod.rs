@@ -1,9 +1,11 @@
 //! The exporter with ports in memory, files and a collector; and what the tests of this room share.
 
+pub mod hanging;
 pub mod pcapng_reader;
+mod writers;
 
 use std::net::UdpSocket;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -144,6 +146,16 @@ fn take(exporter: &mut Exporter, sessions: u16, id: u32, wires: &mut Wires) {
     exporter.take(&copy, 5, Nanos(1), wires);
 }
 
+/// Waits until the writers of files have done all, and takes their counts.
+#[track_caller]
+fn settle(exporter: &mut Exporter, now: u64) {
+    hanging::wait("the writers", || {
+        exporter.flush(Nanos(now));
+        exporter.is_idle()
+    });
+    exporter.flush(Nanos(now));
+}
+
 #[test]
 fn ports_send_the_copied_bytes_padded_and_with_their_trailer() {
     let (mut exporter, mut wires) = (exporter(), wires());
@@ -200,7 +212,7 @@ fn a_reload_keeps_files_and_counts_and_discards_copies_of_before() {
     exporter.configure(&config, &spec, Nanos(2));
     take(&mut exporter, 0b11, 1, &mut wires);
     take(&mut exporter, 0b01, 2, &mut wires);
-    exporter.flush(Nanos(3));
+    settle(&mut exporter, 3);
     let view = exporter.view();
     assert_eq!((view.stale, wires.frames.len()), (1, 1));
     assert_eq!(view.sessions.iter().map(|session| session.copies).collect::<Vec<_>>(), [2, 0]);
@@ -209,6 +221,7 @@ fn a_reload_keeps_files_and_counts_and_discards_copies_of_before() {
     // Other lengths of copies need another section.
     let (config, spec) = sessions(&[("f", file(&path))], 64, 3);
     exporter.configure(&config, &spec, Nanos(4));
+    settle(&mut exporter, 4);
     assert_eq!(pcapng_reader::packets(&std::fs::read(&path).unwrap()), [0; 0]);
     assert_eq!((exporter.view().sessions[0].copies, exporter.is_active()), (2, true));
     exporter.configure(&MirrorConfig::default(), &MirrorSpec::default(), Nanos(5));
@@ -223,7 +236,7 @@ fn a_reload_may_rename_the_session_of_a_file() {
         let (config, spec) = sessions(&[(name, file(&directory.path().join("f")))], 128, id);
         exporter.configure(&config, &spec, Nanos(0));
         take(&mut exporter, 1, id, &mut wires);
-        exporter.flush(Nanos(1));
+        settle(&mut exporter, 1);
         let view = &exporter.view().sessions[0];
         assert_eq!((view.copies, view.lost, view.error.as_ref()), (1, 0, None));
     }
@@ -244,7 +257,7 @@ fn another_name_of_the_system_begins_files_that_state_it() {
     exporter.rename("tor2");
     exporter.configure(&config, &spec, Nanos(1));
     take(&mut exporter, 1, 1, &mut wires);
-    exporter.flush(Nanos(2));
+    settle(&mut exporter, 2);
     assert!(states(&directory.path().join("f.1"), "holdfast tor1: ") && !states(&path, "tor1"));
     assert!(states(&path, "p1 of tor2") && states(&path, "holdfast tor2: "));
     assert_eq!((exporter.view().sessions[0].copies, exporter.view().sessions[0].lost), (2, 0));
@@ -258,7 +271,7 @@ fn a_file_that_cannot_be_written_costs_the_other_sessions_nothing() {
     let (config, spec) = sessions(&targets, 128, 1);
     exporter.configure(&config, &spec, Nanos(0));
     take(&mut exporter, 0b11, 1, &mut wires);
-    exporter.flush(Nanos(1));
+    settle(&mut exporter, 1);
     let view = exporter.view();
     assert_eq!((view.sessions[0].lost, view.sessions[1].copies, wires.frames.len()), (1, 1, 1));
     assert!(view.sessions[0].error.as_ref().unwrap().contains("its directory is missing"), "{view:?}");

@@ -3,7 +3,7 @@
 use super::family::Families;
 use crate::dataplane::mirror::CopyCause;
 use crate::dataplane::telemetry::counters::{Counter, LcoreCounters};
-use crate::mirror::{SessionView, SflowView};
+use crate::mirror::{Destination, SessionView, SflowView};
 use crate::stats::switch_view::SwitchView;
 
 type Kinds = [Counter; CopyCause::KINDS];
@@ -21,7 +21,9 @@ const EVENTS: [EventRow; 3] = [
 const SESSIONS: [SessionRow; 3] = [
     ("holdfast_mirror_written_total", "Copies that the destination took.", |session| session.copies),
     ("holdfast_mirror_written_bytes_total", "Bytes of the copies that the destination took.", |session| session.bytes),
-    ("holdfast_mirror_lost_total", "Copies that the destination refused.", |session| session.lost),
+    ("holdfast_mirror_lost_total", "Copies that the destination refused, or that found its queue full.", |session| {
+        session.lost
+    }),
 ];
 const SFLOW: [SflowRow; 2] = [
     ("holdfast_sflow_datagrams_total", "Datagrams of sFlow sent, each to one collector.", SflowView::sent),
@@ -44,6 +46,12 @@ pub(super) fn mirrors(families: &mut Families, switch_view: &SwitchView) {
             for target in &config.targets {
                 family.add(&[("session", &target.name)], view.session(&target.name).map_or(0, of));
             }
+        }
+        let help = "1: the last attempt to write the file failed, or has not ended for seconds.";
+        let failing = families.gauge("holdfast_mirror_failing", help);
+        for target in config.targets.iter().filter(|target| matches!(target.to, Destination::File(_))) {
+            let has_error = view.session(&target.name).is_some_and(|session| session.error.is_some());
+            failing.add(&[("session", &target.name)], u64::from(has_error));
         }
         let help = "Copies discarded, as they were made for the sessions before a reload.";
         families.counter("holdfast_mirror_stale_total", help).add(&[], view.stale);
