@@ -46,6 +46,8 @@ pub trait Store {
     /// # Errors
     /// If the file could not be cut.
     fn cut(&mut self, len: u64) -> io::Result<()>;
+    /// Whether the file of `len` bytes could grow by `bytes`. The file stays as it is.
+    fn has_room(&mut self, len: u64, bytes: u64) -> bool;
     /// Whether the file is still in its place and has at least `len` bytes.
     fn is_in_place(&self, len: u64) -> bool;
 }
@@ -188,11 +190,16 @@ impl<S: Store> PcapFile<S> {
         }
     }
 
-    /// Opens the file if it is not, and writes all packets, in one piece unless they are many.
+    /// Opens the file if it is not, and writes all packets, in one piece unless they are many. Once a second it looks
+    /// whether the file is in place, and whether a full disk has room again.
     pub fn flush(&mut self, now: Nanos) {
         if self.is_open && now >= self.look_at {
             self.look_at = after(now, RETRY);
             self.is_open = self.store.is_in_place(self.len);
+            // Else the error would stay until the next event.
+            if self.is_open && self.error.is_some() && self.store.has_room(self.len, BATCH as u64) {
+                self.error = None;
+            }
         }
         if self.is_ready(now) {
             self.write(now);

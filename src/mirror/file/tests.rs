@@ -349,6 +349,10 @@ impl Store for Fake {
         Ok(())
     }
 
+    fn has_room(&mut self, _: u64, bytes: u64) -> bool {
+        self.room as u64 >= bytes
+    }
+
     fn is_in_place(&self, _: u64) -> bool {
         true
     }
@@ -376,6 +380,37 @@ fn a_full_disk_costs_packets_but_never_parts_of_them() {
         assert_eq!((file.error(), file.store.files.len()), (None, 1));
         assert_eq!(packets(&file.store.files[0]).last(), Some(&10));
     }
+}
+
+#[test]
+fn error_of_a_full_disk_ends_with_room_although_no_copy_comes() {
+    let store = Fake { room: preamble().len(), ..Fake::default() };
+    let mut file = PcapFile::with_store(config(Path::new("f"), 1 << 20, 2), preamble(), store);
+    push(&mut file, 1, 1);
+    file.flush(Nanos(1));
+    assert!(file.error().is_some());
+    file.flush(Nanos(2 * SECOND));
+    assert!(file.error().is_some(), "the disk is still full");
+    file.store.room = BATCH;
+    file.flush(Nanos(4 * SECOND));
+    assert_eq!((file.error(), packets(&file.store.files[0])), (None, vec![]));
+}
+
+/// On the disk of this machine's temporary files.
+#[test]
+fn look_for_room_leaves_the_file_as_it_is() {
+    use std::os::unix::fs::MetadataExt;
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("f");
+    let mut disk = Disk::new(path.clone());
+    disk.begin(&preamble(), 2).unwrap();
+    let before = fs::metadata(&path).unwrap();
+    let has_room = disk.has_room(before.len(), BATCH as u64);
+    let after = fs::metadata(&path).unwrap();
+    assert!(has_room);
+    assert_eq!((before.len(), fs::read(&path).unwrap()), (after.len(), preamble()));
+    assert!(after.blocks() * 512 < BATCH as u64, "{} blocks are still reserved", after.blocks());
+    assert!(!disk.has_room(before.len(), 1 << 60));
 }
 
 #[test]
