@@ -37,11 +37,14 @@ impl<P: Packet> Pipeline<P> {
         self.telemetry.gauges_dirty.insert(port);
     }
 
-    /// Sets the ports that forward nothing because of a loop. They still send and take LLDP and PFC. With a member that
-    /// takes frames its whole group is blocked; an idle one is in no loop.
-    pub fn set_blocked(&mut self, blocked: PortSet) {
+    /// Sets the ports that forward nothing because of a loop, and the ports `looped` of these loops. Blocked ports
+    /// still send and take LLDP and PFC. With a member that takes frames its whole group is blocked; an idle one is in
+    /// no loop. The stations behind the ports of a loop are forgotten when its block begins or ends.
+    pub fn set_blocked(&mut self, blocked: PortSet, looped: PortSet) {
         let whole = self.lags.whole(blocked - self.lags.idle);
-        self.forwarder.set_blocked(whole | blocked);
+        // Stations behind a group are learned at its head.
+        let looped = (looped - self.lags.idle).iter().map(|port| self.lags.bridge_port(port)).collect();
+        self.forwarder.set_blocked(whole | blocked, looped);
     }
 
     /// Sets the state of the members of link aggregation groups.

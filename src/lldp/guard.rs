@@ -76,6 +76,13 @@ impl Guard {
         self.known.values().filter_map(|port| *port).collect()
     }
 
+    /// The ports of the loops for which a port is blocked: both that received and that sent the own frames.
+    #[must_use]
+    pub fn looped(&self) -> PortSet {
+        let blocking = self.known.iter().filter(|(_, blocked)| blocked.is_some());
+        blocking.flat_map(|(&(port, from), _)| [port, from]).collect()
+    }
+
     /// The port to block for a loop that a probe shows: the later one. `None` if both are one bridge port: the loop is
     /// elsewhere then, since the switch sends no frame back, and any host of the network can send probes back.
     fn later(&self, (port, from): Place) -> Option<usize> {
@@ -174,6 +181,7 @@ mod tests {
             "1 frames of the own port d come back here; no port is blocked",
         ];
         assert_eq!((texts(&events), guard.blocked()), (expected.map(str::to_owned).to_vec(), PortSet::EMPTY));
+        assert_eq!(guard.looped(), PortSet::EMPTY, "a loop without a block moves no station");
         look(&mut guard, &[(3, 4)], 2);
         assert_eq!(guard.blocked(), PortSet::only(4), "VLAN 30 is tagged at both");
         look(&mut guard, &[(2, 3)], 3);
@@ -252,6 +260,7 @@ mod tests {
         // The group counts by its first port, whichever member receives or sends.
         look_at_probes(&mut guard, &[(3, 1, true), (1, 0, true)], 3);
         assert_eq!(guard.blocked(), PortSet::only(1));
+        assert_eq!(guard.looped(), [0, 1, 3].into_iter().collect());
     }
 
     #[test]

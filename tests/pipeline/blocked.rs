@@ -71,3 +71,49 @@ fn loop_ends_with_the_block() {
     let rest: Vec<usize> = (0..100).map(|_| circulate(&mut bed)).collect();
     assert_eq!(rest[3..].iter().sum::<usize>(), 0, "only what was under way leaves: {rest:?}");
 }
+
+/// Sends a frame of `dscp` from station 0 to each of the others. Returns the stations whose port alone got it.
+fn known(bed: &mut Bed, dscp: u8) -> Vec<usize> {
+    let known = |station: &usize| {
+        bed.io.inject(0, &frame(0, *station, dscp, 100));
+        bed.run(10_000);
+        let sent: Vec<usize> = (0..4).filter(|&port| !bed.data(port).is_empty()).collect();
+        sent == [*station]
+    };
+    (1..4).filter(known).collect()
+}
+
+#[test]
+fn station_of_another_port_stays_known_when_a_port_is_blocked_and_released() {
+    let mut bed = Bed::learned(&spec(4));
+    for blocked in [PortSet::only(2), PortSet::EMPTY] {
+        bed.switch.set_loops(blocked, blocked);
+        assert_eq!(known(&mut bed, LOSSLESS_DSCP), [1, 3], "{blocked:?}");
+        assert_eq!(known(&mut bed, 0), [1, 3], "{blocked:?}");
+    }
+    assert_eq!(bed.drops(0, DropReason::LosslessUnknown), 2, "both to the station of port 2");
+    bed.assert_empty();
+}
+
+/// A host that is not behind the loop is learned at its ports while frames circulate. After the block these entries
+/// would lead its frames into the loop.
+#[test]
+fn stations_of_all_ports_of_a_loop_are_forgotten_when_its_block_begins_and_ends() {
+    let mut bed = Bed::learned(&spec(4));
+    let looped = [1, 2].into_iter().collect();
+    bed.io.inject(1, &frame(3, 0xffff, 0, 100));
+    bed.run(10_000);
+    (0..4).for_each(|port| drop(bed.data(port)));
+    bed.switch.set_loops(PortSet::only(2), looped);
+    assert_eq!(known(&mut bed, 0), vec![0; 0], "flooded, since stations 1 and 3 are unknown");
+    bed.io.inject(1, &frame(1, 0, 0, 100));
+    bed.run(10_000);
+    drop(bed.data(0));
+    assert_eq!(known(&mut bed, 0), [1]);
+    // A block that stays leaves the stations as they are.
+    bed.switch.set_loops(PortSet::only(2), looped);
+    assert_eq!(known(&mut bed, 0), [1]);
+    bed.switch.set_loops(PortSet::EMPTY, PortSet::EMPTY);
+    assert_eq!(known(&mut bed, 0), vec![0; 0], "station 1 may be behind port 2 now");
+    bed.assert_empty();
+}

@@ -134,8 +134,14 @@ impl Fleet {
         }
     }
 
+    /// Blocks ports whose loops have no other port.
     pub fn set_blocked(&mut self, blocked: PortSet) {
-        self.parts.iter_mut().for_each(|part| part.set_blocked(blocked));
+        self.set_loops(blocked, blocked);
+    }
+
+    /// Blocks ports because of loops with the ports `looped`.
+    pub fn set_loops(&mut self, blocked: PortSet, looped: PortSet) {
+        self.parts.iter_mut().for_each(|part| part.set_blocked(blocked, looped));
     }
 
     pub fn set_lags(&mut self, state: LagState) {

@@ -214,6 +214,21 @@ fn loop_guard_blocks_a_group_as_a_whole() {
     assert_eq!((bed.data(3).len(), members_of(&mut bed, 30).len()), (1, 30));
 }
 
+/// Stations behind a group are learned at its first port, whichever member is in the loop.
+#[test]
+fn loop_at_a_member_forgets_the_stations_of_its_group_alone() {
+    for (blocked, looped) in [(2, [2, 2]), (4, [4, 2])] {
+        let mut bed = learned(&bonded(false, 1));
+        bed.switch.set_loops(PortSet::only(blocked), looped.into_iter().collect());
+        for (port, to) in [(4, 3), (3, BONDED)] {
+            bed.io.inject(port, &frame(port, to, LOSSLESS_DSCP, 100));
+            bed.run(10_000);
+        }
+        let is_forwarded = usize::from(blocked != 4);
+        assert_eq!((bed.data(3).len(), bed.drops(3, DropReason::LosslessUnknown)), (is_forwarded, 1), "{blocked}");
+    }
+}
+
 /// Each member has its own ledger and PFC: only the member whose frames wait pauses its peer.
 #[test]
 fn pfc_and_headroom_are_those_of_the_member() {

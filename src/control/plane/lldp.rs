@@ -258,6 +258,11 @@ impl LldpThread {
         self.guard.blocked()
     }
 
+    /// Ports of the loops for which a port is blocked.
+    pub fn looped(&self) -> PortSet {
+        self.guard.looped()
+    }
+
     /// Sends the frames of the agent. Returns their number.
     pub fn send(&mut self, lcores: &mut Lcores) -> usize {
         let mut frames = self.agent.take_frames();

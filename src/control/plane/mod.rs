@@ -279,7 +279,7 @@ impl Worker {
             moved += routing.act(lcores, lldp.ports(), now);
         }
         lldp.tick(now);
-        self.control.set_blocked(lldp.blocked());
+        self.control.set_blocked(lldp.blocked(), lldp.looped());
         moved += lldp.send(lcores);
         if let Some(lacp) = lacp {
             lacp.tick(&self.control, &self.counters, now);

@@ -41,6 +41,8 @@ pub(crate) struct Forwarder {
     /// Ports that forward nothing because of a loop, and the VLANs that ports have otherwise.
     blocked: PortSet,
     modes: Box<[VlanMode]>,
+    /// Bridge ports of loops: stations learned there may be elsewhere once a block changes.
+    looped: PortSet,
     /// Rings of updates to and from the other lcores.
     updates: Vec<UpdateLink>,
 }
@@ -162,6 +164,7 @@ impl Forwarder {
             floods_lossless: spec.floods_lossless,
             storm: StormControl::new(spec, hz),
             blocked: PortSet::EMPTY,
+            looped: PortSet::EMPTY,
             modes: spec.ports.iter().map(|port| port.vlan.clone()).collect(),
             updates,
         };
@@ -426,17 +429,26 @@ impl Forwarder {
         self.vlans.members(meta.vlan()) & (up - PortSet::only(port) - router)
     }
 
-    /// Sets the ports that forward nothing: they are in no VLAN. The stations behind all ports are forgotten.
-    pub fn set_blocked(&mut self, blocked: PortSet) {
-        for port in ((blocked - self.blocked) | (self.blocked - blocked)).iter() {
+    /// Sets the ports that forward nothing: they are in no VLAN. `looped` are the bridge ports of the loops for which
+    /// ports are blocked.
+    ///
+    /// A change forgets the stations behind ports whose block has changed, and behind ports of loops before or after
+    /// it. Circulating frames come in by these alone, and teach wrong stations there. The end of a block can move
+    /// stations from any port of its loop. Stations behind other ports stay, so that no lossless frame to them is
+    /// dropped.
+    pub fn set_blocked(&mut self, blocked: PortSet, looped: PortSet) {
+        if (self.blocked, self.looped) == (blocked, looped) {
+            return;
+        }
+        let changed = blocked ^ self.blocked;
+        for port in changed.iter() {
             let Some(mode) = self.modes.get(port) else { continue };
             self.vlans.set_member(port, mode, !blocked.contains(port));
         }
-        if self.blocked != blocked {
-            // Frames that circulated have taught stations at wrong ports.
-            (0..self.modes.len()).for_each(|port| self.fdb.forget_port(port));
+        for port in (changed | self.looped | looped).iter() {
+            self.fdb.forget_port(port);
         }
-        self.blocked = blocked;
+        (self.blocked, self.looped) = (blocked, looped);
     }
 
     /// Learns that `station` is at `port`, and sends the other lcores an update if they need one.

@@ -62,8 +62,9 @@ pub struct LcoreControl {
     stop: AtomicBool,
     /// Ports that have a link, as the bits of a [`PortSet`].
     links: AtomicU64,
-    /// Ports that forward nothing because of a loop.
+    /// Ports that forward nothing because of a loop, and all ports of such loops.
     blocked: AtomicU64,
+    looped: AtomicU64,
     /// Number of times that each port's link went down. Every lcore sees each of them, even if the link came up again
     /// meanwhile. Otherwise the forwarding databases would differ for a long time.
     flaps: Box<[AtomicU32]>,
@@ -96,6 +97,7 @@ impl LcoreControl {
             stop: AtomicBool::new(false),
             links: AtomicU64::new(PortSet::ALL.bits()),
             blocked: AtomicU64::new(0),
+            looped: AtomicU64::new(0),
             flaps: (0..MAX_PORTS).map(|_| AtomicU32::new(0)).collect(),
             lags: LagControl::new(lcores),
             link_changes: AtomicU64::new(0),
@@ -139,9 +141,11 @@ impl LcoreControl {
         self.link_changes.fetch_add(1, Ordering::Release);
     }
 
-    /// Sets the ports that forward nothing because of a loop.
-    pub fn set_blocked(&self, blocked: PortSet) {
-        if self.blocked.swap(blocked.bits(), Ordering::Relaxed) != blocked.bits() {
+    /// Sets the ports that forward nothing because of a loop, and the ports `looped` of these loops. An lcore may see
+    /// one change before the other; it forgets stations at each.
+    pub fn set_blocked(&self, blocked: PortSet, looped: PortSet) {
+        let is_new = |ports: &AtomicU64, new: PortSet| ports.swap(new.bits(), Ordering::Relaxed) != new.bits();
+        if is_new(&self.looped, looped) | is_new(&self.blocked, blocked) {
             self.link_changes.fetch_add(1, Ordering::Release);
         }
     }
@@ -322,7 +326,8 @@ impl<I: Ports, C: Companion> Work<I, C> {
             self.pipeline.set_link(port, up.contains(port), now);
         }
         // Last, because it looks at the members.
-        self.pipeline.set_blocked(PortSet::from_bits(self.control.blocked.load(Ordering::Relaxed)));
+        let ports = |ports: &AtomicU64| PortSet::from_bits(ports.load(Ordering::Relaxed));
+        self.pipeline.set_blocked(ports(&self.control.blocked), ports(&self.control.looped));
         let asked = self.control.lags.asked();
         if links.drain != asked.number && self.pipeline.note_members(asked.ports) {
             links.drain = asked.number;
