@@ -17,6 +17,7 @@ use crate::dataplane::egress::links::Links;
 use crate::dataplane::egress::queue::Queue;
 use crate::dataplane::handoff::exception::ExceptionPort;
 use crate::dataplane::handoff::mesh::Mesh;
+use crate::dataplane::handoff::own_probes::OwnProbes;
 use crate::dataplane::ingress::burst_size::BurstSize;
 use crate::dataplane::ingress::forwarder::Forwarder;
 use crate::dataplane::ingress::lags::Lags;
@@ -216,9 +217,9 @@ impl<P: Packet> Pipeline<P> {
         self.punter.port = Some(port);
     }
 
-    /// Declares that the control plane sends probes of loops with this identity: they end at this switch.
-    pub fn recognize_probes(&mut self, identity: u64) {
-        self.punter.probes = Some(identity);
+    /// Declares that the control plane sends these probes of loops: they end at this switch.
+    pub fn recognize_probes(&mut self, probes: Arc<OwnProbes>) {
+        self.punter.probes = Some(probes);
     }
 
     /// Number of this lcore among the dataplane lcores.

@@ -11,7 +11,7 @@ use crate::forward::VlanMode;
 use crate::sets::PortSet;
 use crate::units::Nanos;
 use crate::wire::MacAddr;
-use crate::wire::loop_probe::{LoopProbe, ReceivedProbe};
+use crate::wire::loop_probe::{LoopProbe, ReceivedProbe, RecentRounds};
 
 /// VLANs that a port probes in a round. A port with more takes turns.
 const MOST_VLANS: usize = 16;
@@ -139,7 +139,7 @@ impl Prober {
         let Some(ReceivedProbe { tag, probe }) = ReceivedProbe::parse(frame) else { return };
         let is_ours = probe.identity == identity(&self.secret)
             && probe.seal == self.seal(probe.port, probe.vlan, probe.sequence)
-            && u64::from(self.round.wrapping_sub(probe.sequence)) <= rounds_of_hold(interval);
+            && self.recent_rounds().contains(probe.sequence);
         if !is_ours {
             return;
         }
@@ -158,6 +158,13 @@ impl Prober {
             let seen = Seen { vlan: probe.vlan, until: Nanos(now.0.saturating_add(hold(interval))) };
             self.seen.insert((port, from, vlan == probe.vlan), seen);
         }
+    }
+
+    /// The rounds whose probes count; none while no probes are sent.
+    #[must_use]
+    pub fn recent_rounds(&self) -> RecentRounds {
+        let count = self.interval.map_or(0, |interval| rounds_of_hold(interval) + 1);
+        RecentRounds { newest: self.round, count: u32::try_from(count).unwrap_or(u32::MAX) }
     }
 
     /// Acts on the time: begins a round, and forgets loops that have ended.

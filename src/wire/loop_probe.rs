@@ -43,6 +43,35 @@ pub struct LoopProbe {
     pub seal: u64,
 }
 
+/// The rounds whose probes count: the newest, and some before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RecentRounds {
+    /// Number of the newest round.
+    pub newest: u32,
+    /// Number of rounds up to the newest; zero: no probe counts.
+    pub count: u32,
+}
+
+impl RecentRounds {
+    /// Whether probes with this sequence number count.
+    #[must_use]
+    pub const fn contains(self, sequence: u32) -> bool {
+        self.newest.wrapping_sub(sequence) < self.count
+    }
+
+    /// Both numbers in one word.
+    #[must_use]
+    pub const fn to_bits(self) -> u64 {
+        (self.newest as u64) << 32 | self.count as u64
+    }
+
+    /// The inverse of [`RecentRounds::to_bits`].
+    #[must_use]
+    pub const fn from_bits(bits: u64) -> Self {
+        Self { newest: (bits >> 32) as u32, count: bits as u32 }
+    }
+}
+
 /// A received probe with the VLAN tag of its frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReceivedProbe {
@@ -166,6 +195,17 @@ mod tests {
             frame.splice(12..12, tags.iter().copied());
             assert_eq!(ReceivedProbe::parse(&frame), Some(ReceivedProbe { tag, probe }));
         }
+    }
+
+    #[test]
+    fn recent_rounds_end_with_the_newest() {
+        for newest in [0, 2, 7, u32::MAX] {
+            let rounds = RecentRounds { newest, count: 3 };
+            assert_eq!(RecentRounds::from_bits(rounds.to_bits()), rounds);
+            let contains = |age: u32| rounds.contains(newest.wrapping_sub(age));
+            assert_eq!([u32::MAX, 0, 1, 2, 3, 1000].map(contains), [false, true, true, true, false, false]);
+        }
+        assert!(!RecentRounds { newest: 7, count: 0 }.contains(7));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::{LCORES, TX_QUEUES};
 use holdfast::dataplane::handoff::exception::{ExceptionLink, exception_channel};
+use holdfast::dataplane::handoff::own_probes::OwnProbes;
 use holdfast::dataplane::mirror::CopyFrame;
 use holdfast::dataplane::{Counters, DropReason, LiveConfig, Pipeline, PortSpec, QueueSpec, SwitchSpec};
 use holdfast::forward::{FdbSpec, LagState, LagsSpec};
@@ -217,9 +218,9 @@ impl Fleet {
         self.parts.iter_mut().map(attach).collect()
     }
 
-    /// Declares that probes with this identity are own ones.
-    pub fn recognize_probes(&mut self, identity: u64) {
-        self.parts.iter_mut().for_each(|part| part.recognize_probes(identity));
+    /// Declares which probes are own ones.
+    pub fn recognize_probes(&mut self, probes: &Arc<OwnProbes>) {
+        self.parts.iter_mut().for_each(|part| part.recognize_probes(probes.clone()));
     }
 
     pub fn clear_watermarks(&mut self) {

@@ -1,30 +1,38 @@
 //! Probes of the loop guard: own ones end at the switch, and those of other switches are bridged.
 
+use std::hash::RandomState;
+use std::sync::Arc;
+
 use holdfast::dataplane::DropReason;
 use holdfast::dataplane::handoff::exception::ExceptionLink;
+use holdfast::dataplane::handoff::own_probes::OwnProbes;
 use holdfast::forward::{LagSpec, LagState, LagsSpec, VlanMode};
+use holdfast::lldp::{Guard, ProbedPort, Prober, probe::identity};
 use holdfast::route::{InjectTo, PuntCause};
 use holdfast::sets::PortSet;
+use holdfast::units::Nanos;
 use holdfast::wire::MacAddr;
-use holdfast::wire::loop_probe::LoopProbe;
+use holdfast::wire::loop_probe::{LoopProbe, RecentRounds};
 
 use crate::harness::*;
 
 const OWN: u64 = 0x0123_4567_89ab_cdef;
 const OTHER: u64 = OWN + 1;
 const LONGEST: usize = 1522;
+/// The rounds whose probes count.
+const ROUNDS: RecentRounds = RecentRounds { newest: 1000, count: 7 };
 
-/// A probe of the switch `identity`, from the address of `station`.
+/// A probe of the switch `identity` and of the newest round, from the address of `station`.
 fn probe(station: usize, identity: u64, tag: Option<u16>) -> Vec<u8> {
-    let probe = LoopProbe { identity, port: station as u16, vlan: tag.unwrap_or(1), sequence: 7, seal: 9 };
-    probe.emit(mac(station), tag)
+    let (port, vlan) = (station as u16, tag.unwrap_or(1));
+    LoopProbe { identity, port, vlan, sequence: ROUNDS.newest, seal: 9 }.emit(mac(station), tag)
 }
 
 /// A switch of `spec` with a control plane, and the ends of that.
 fn bed(spec: &holdfast::dataplane::SwitchSpec) -> (Bed, Vec<ExceptionLink>) {
     let mut bed = Bed::new(spec);
     let links = bed.switch.attach_exceptions(LONGEST);
-    bed.switch.recognize_probes(OWN);
+    bed.switch.recognize_probes(&Arc::new(OwnProbes::new(OWN, ROUNDS)));
     (bed, links)
 }
 
@@ -47,6 +55,10 @@ fn learned(bed: &Bed) -> u64 {
 /// Numbers of frames that left by each of `ports` ports.
 fn sent(bed: &mut Bed, ports: usize) -> Vec<usize> {
     (0..ports).map(|port| bed.data(port).len()).collect()
+}
+
+fn policed(bed: &Bed) -> u64 {
+    bed.counters.lcores.iter().map(|lcore| lcore.punt_policed[PuntCause::LoopProbe as usize].get()).sum()
 }
 
 #[test]
@@ -118,9 +130,7 @@ fn storm_of_own_probes_is_policed_and_starves_neither_lldp_nor_other_ports() {
     let storm = punted(&mut links).len();
     assert!((1..=64).contains(&storm), "{storm} probes passed");
     assert_eq!(bed.drops(0, DropReason::PuntPoliced), 500 - storm as u64);
-    let policed: u64 =
-        bed.counters.lcores.iter().map(|lcore| lcore.punt_policed[PuntCause::LoopProbe as usize].get()).sum();
-    assert_eq!(policed, 500 - storm as u64);
+    assert_eq!(policed(&bed), 500 - storm as u64);
     let mut lldp = [&MacAddr::LLDP.0[..], &mac(0).0, &[0x88, 0xcc]].concat();
     lldp.resize(60, 0);
     bed.io.inject(0, &lldp);
@@ -130,6 +140,55 @@ fn storm_of_own_probes_is_policed_and_starves_neither_lldp_nor_other_ports() {
     causes.sort_by_key(|(port, _)| *port);
     assert_eq!(causes, [(0, PuntCause::Lldp), (1, PuntCause::LoopProbe)]);
     assert_eq!(sent(&mut bed, 2), [0, 0]);
+    bed.assert_empty();
+}
+
+#[test]
+fn own_probes_of_ended_rounds_use_up_no_allowance() {
+    let (mut bed, mut links) = bed(&spec(2));
+    let of_round = |sequence| LoopProbe { identity: OWN, port: 0, vlan: 1, sequence, seal: 9 }.emit(mac(0), None);
+    // Ended rounds, and one that has not begun.
+    let stale = (1..=993).chain([1001]);
+    for sequence in stale {
+        bed.io.inject(1, &of_round(sequence));
+        bed.run(1_000);
+    }
+    assert_eq!((punted(&mut links), policed(&bed), bed.drops(1, DropReason::PuntPoliced)), (vec![], 994, 994));
+    for sequence in 994..=1000 {
+        bed.io.inject(1, &of_round(sequence));
+        bed.run(1_000);
+        assert_eq!(punted(&mut links), [(PuntCause::LoopProbe, 1, of_round(sequence))]);
+    }
+    bed.assert_empty();
+}
+
+/// Two ports lead to a network with a loop of its own, which the switch cannot end: each probe circulates there for
+/// ever. All come in once a second, the oldest first.
+#[test]
+fn block_lasts_while_more_old_probes_circulate_than_the_policer_passes() {
+    let (mut bed, mut links) = bed(&spec(2));
+    let (secret, vlans, both) = (RandomState::new(), [VlanMode::Access(1), VlanMode::Access(1)], PortSet::first(2));
+    let ports = vlans.clone().map(|vlan| Some(ProbedPort { mac: mac(0), vlan }));
+    let mut prober = Prober::new(ports.to_vec(), Some(Nanos(HZ)), secret.clone());
+    prober.set_ports(both, both);
+    let own = Arc::new(OwnProbes::new(identity(&secret), prober.recent_rounds()));
+    bed.switch.recognize_probes(&own);
+    let mut guard = Guard::new(["a", "b"].map(str::to_owned).into_iter().zip(vlans), LagsSpec::default(), true);
+    let mut circulating = Vec::new();
+    for round in 0..100 {
+        prober.tick(Nanos(bed.now));
+        own.set_rounds(prober.recent_rounds());
+        circulating.extend(prober.take_frames(99).into_iter().map(|probe| probe.frame));
+        circulating.iter().for_each(|probe| bed.io.inject(1, probe));
+        bed.run(100_000);
+        for (_, port, bytes) in punted(&mut links) {
+            prober.received(port, &bytes, Nanos(bed.now));
+        }
+        let _ = guard.look(std::iter::empty(), prober.returned(), Nanos(bed.now));
+        assert_eq!(guard.blocked(), PortSet::only(1), "round {round}, {} probes circulate", circulating.len());
+        bed.switch.set_loops(guard.blocked(), guard.looped());
+        bed.now += HZ;
+    }
     bed.assert_empty();
 }
 

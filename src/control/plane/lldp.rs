@@ -5,6 +5,7 @@ use std::sync::{Arc, LazyLock};
 
 use super::Lcores;
 use crate::config::{Config, DeviceKind, LoopGuard};
+use crate::dataplane::handoff::own_probes::OwnProbes;
 use crate::forward::{LagsSpec, VlanMode};
 use crate::lldp::probe::identity;
 use crate::lldp::{Agent, AgentView, Board, Guard, ProbedPort, Prober, Settings, Stated, System, Timing, stated};
@@ -37,6 +38,8 @@ pub(super) struct LldpThread {
     up: PortSet,
     board: Arc<Board>,
     prober: Prober,
+    /// The probes of `prober`, for the lcores.
+    own_probes: Arc<OwnProbes>,
     guard: Guard,
     /// Statements of the ports without the state of their groups, and the identifier of the group of each port.
     stated: Vec<Option<Stated>>,
@@ -66,11 +69,6 @@ pub(in crate::control) fn settings(config: &Config) -> Settings {
         blocks_loops: config.lldp.loop_guard == LoopGuard::Block,
         probe_interval: config.lldp.loop_probe,
     }
-}
-
-/// The identity of the probes of this run.
-pub(super) fn probe_identity() -> u64 {
-    identity(&SECRET)
 }
 
 /// The ports of `config` that send probes: a routed port and an output of mirrors bridge nothing, and a virtual host is
@@ -142,9 +140,12 @@ impl LldpThread {
         board.publish(agent.view(Nanos(1)), Vec::new());
         let names_and_vlans = config.switch.ports.iter().map(|port| (port.name.clone(), port.vlan.clone()));
         let guard = Guard::new(names_and_vlans, config.switch.lags.clone(), blocks_loops);
+        let prober = Prober::new(probed_ports(config), probe_interval, SECRET.clone());
+        let own_probes = Arc::new(OwnProbes::new(identity(&SECRET), prober.recent_rounds()));
         Self {
             agent,
-            prober: Prober::new(probed_ports(config), probe_interval, SECRET.clone()),
+            prober,
+            own_probes,
             ports,
             up: PortSet::EMPTY,
             board,
@@ -161,6 +162,11 @@ impl LldpThread {
     /// The state for observers.
     pub fn board(&self) -> Arc<Board> {
         self.board.clone()
+    }
+
+    /// The own probes, for the lcores.
+    pub fn own_probes(&self) -> Arc<OwnProbes> {
+        self.own_probes.clone()
     }
 
     /// Ports with LLDP.
@@ -231,6 +237,8 @@ impl LldpThread {
             self.agent.tick(now);
         }
         self.prober.tick(now);
+        // Before the probes of a new round are sent: the lcores drop those of other rounds.
+        self.own_probes.set_rounds(self.prober.recent_rounds());
         let mut events = self.agent.take_events();
         events.extend(self.guard.look(self.agent.loops(), self.prober.returned(), now));
         if !events.is_empty() || now.0 - self.published.0 >= PUBLISH.0 {

@@ -17,6 +17,7 @@ use self::routing::{Routing, TablesEnd};
 use super::{RunError, setup};
 use crate::config::Config;
 use crate::dataplane::handoff::exception::{ExceptionLink, ExceptionPort, exception_channel};
+use crate::dataplane::handoff::own_probes::OwnProbes;
 use crate::dataplane::spec::SwitchSpec;
 use crate::dataplane::{Counters, LcoreControl};
 use crate::forward::LagsSpec;
@@ -44,8 +45,8 @@ const LINK_FRAME: usize = 1500 + 14 + 8;
 /// The lcores' ends of the control plane.
 pub(super) struct LcoreEnd {
     pub exceptions: ExceptionPort,
-    /// The identity of own probes of loops.
-    pub probes: u64,
+    /// The own probes of loops.
+    pub probes: Arc<OwnProbes>,
     /// Tables of routes; `None`: the switch only bridges.
     pub tables: Option<TablesEnd>,
 }
@@ -88,13 +89,13 @@ pub(super) fn prepare(config: &Config, ports: &setup::Ports) -> Result<Option<(P
         Some(tables) => &mut tables.drain(..).map(Some),
         None => &mut std::iter::repeat_with(|| None),
     };
+    let (lldp, lacp) = (LldpThread::new(config), LacpThread::new(config));
     let ends = exceptions.into_iter().zip(tables).map(|(exceptions, tables)| LcoreEnd {
         exceptions,
-        probes: lldp::probe_identity(),
+        probes: lldp.own_probes(),
         tables,
     });
     let ends = ends.collect();
-    let (lldp, lacp) = (LldpThread::new(config), LacpThread::new(config));
     Ok(Some((Prepared { lcores, routing, lldp, lacp, lags: config.switch.lags.clone() }, ends)))
 }
 

@@ -7,6 +7,7 @@ pub mod fdb_view;
 mod fdb_view_tests;
 pub mod mailbox;
 pub(crate) mod mesh;
+pub mod own_probes;
 // The ring's slots are uninitialized memory that two lcores share. Outside `dpdk`, only this file and `prefetch` have
 // unsafe code.
 #[allow(unsafe_code)]

@@ -166,8 +166,8 @@ impl<P: Packet> Pipeline<P> {
     fn take_probe<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, packet: P, meta: &Meta) {
         let (punter, from) = self.punting(port);
         let probe = LoopProbe::read_at(packet.bytes(), meta.desc.l3_offset().into());
-        if probe.is_some_and(|probe| punter.is_own_probe(&probe)) {
-            return match punter.own_probe(from, packet.bytes(), meta) {
+        if let Some(own) = probe.filter(|probe| punter.is_own_probe(probe)) {
+            return match punter.own_probe(from, (packet.bytes(), &own), meta) {
                 Ok(()) => self.trash.add(io, packet),
                 Err(reason) => self.drop_received(io, packet, port, meta, reason),
             };

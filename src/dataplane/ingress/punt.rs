@@ -1,9 +1,12 @@
 //! Punt: frames for the control plane. Packets that the router does not route are dropped, with an answer to their
 //! sender if one is due, or they are for the switch itself. Frames of a link end at its port.
 
+use std::sync::Arc;
+
 use super::police::Policers;
 use crate::dataplane::frame::meta::{Forwarding, Meta};
 use crate::dataplane::handoff::exception::ExceptionPort;
+use crate::dataplane::handoff::own_probes::OwnProbes;
 use crate::dataplane::ingress::forwarder::Forwarder;
 use crate::dataplane::spec::SwitchSpec;
 use crate::dataplane::telemetry::counters::LcoreCounters;
@@ -67,8 +70,8 @@ pub(crate) struct Punter {
     policers: Policers,
     /// Ports that take slow protocols: members of negotiated groups.
     negotiating: PortSet,
-    /// The identity of own probes; `None`: the switch sends none.
-    pub probes: Option<u64>,
+    /// The own probes; `None`: the switch sends none.
+    pub probes: Option<Arc<OwnProbes>>,
     /// `None`: no control plane is attached.
     pub port: Option<ExceptionPort>,
 }
@@ -138,15 +141,29 @@ impl Punter {
 
     /// Whether this run of the switch has sent `probe`.
     pub fn is_own_probe(&self, probe: &LoopProbe) -> bool {
-        Some(probe.identity) == self.probes
+        self.probes.as_ref().is_some_and(|own| own.has_sent(probe))
     }
 
     /// Punts an own probe that has come back.
     ///
+    /// A probe can circulate for ever behind a port, and each round adds others. Probes of ended rounds are refused
+    /// before the policer: otherwise they would use it up, and hardly any probe that counts would pass. The check costs
+    /// a load and a comparison, so that a flood stays cheap. The seal is checked behind the policer, which bounds the
+    /// hashes: forged probes of recent rounds use up the allowance of the port of their sender alone.
+    ///
     /// # Errors
-    /// The reason why the control plane does not get it: there is none, or the probe is policed.
+    /// The reason why the control plane does not get it: there is none, the probe is policed, or its round has ended.
     #[cold]
-    pub fn own_probe(&mut self, from: RouteContext<'_>, bytes: &[u8], meta: &Meta) -> Result<(), DropReason> {
+    pub fn own_probe(
+        &mut self,
+        from: RouteContext<'_>,
+        (bytes, probe): (&[u8], &LoopProbe),
+        meta: &Meta,
+    ) -> Result<(), DropReason> {
+        if !self.probes.as_ref().is_some_and(|own| own.is_recent(probe)) {
+            from.counters.punt_policed[PuntCause::LoopProbe as usize].add(1);
+            return Err(DropReason::PuntPoliced);
+        }
         let is_punted = self.punt(from, bytes, meta, PuntCause::LoopProbe);
         if is_punted { Ok(()) } else { Err(DropReason::PuntPoliced) }
     }
