@@ -38,13 +38,14 @@ impl<P: Packet> Pipeline<P> {
     }
 
     /// Sets the ports that forward nothing because of a loop, and the ports `looped` of these loops. Blocked ports
-    /// still send and take LLDP and PFC. With a member that takes frames its whole group is blocked; an idle one is in
-    /// no loop. The stations behind the ports of a loop are forgotten when its block begins or ends.
+    /// still send and take LLDP and PFC. With a member that takes frames its whole group is blocked. An idle one
+    /// forwards nothing, so it is in no loop, and its group goes on. The stations behind the ports of a loop are
+    /// forgotten when its block begins or ends.
     pub fn set_blocked(&mut self, blocked: PortSet, looped: PortSet) {
-        let whole = self.lags.whole(blocked - self.lags.idle);
+        let blocked = self.lags.whole(blocked - self.lags.idle);
         // Stations behind a group are learned at its head.
         let looped = (looped - self.lags.idle).iter().map(|port| self.lags.bridge_port(port)).collect();
-        self.forwarder.set_blocked(whole | blocked, looped);
+        self.forwarder.set_blocked(blocked, looped);
     }
 
     /// Sets the state of the members of link aggregation groups.

@@ -214,6 +214,23 @@ fn loop_guard_blocks_a_group_as_a_whole() {
     assert_eq!((bed.data(3).len(), members_of(&mut bed, 30).len()), (1, 30));
 }
 
+/// The VLANs of a group are those of its first port. A loop at that port alone, while it is idle, must not end the
+/// others.
+#[test]
+fn loop_at_an_idle_member_leaves_its_group_to_the_others() {
+    let mut bed = learned(&bonded(true, 1));
+    bed.switch.set_lags(state(0b110, 0b110, 0));
+    bed.io.inject(1, &frame(BONDED, 0xffff, 0, 60));
+    bed.run(10_000);
+    bed.data(3);
+    bed.switch.set_blocked(PortSet::only(0));
+    bed.io.inject(0, &frame(BONDED, 3, 0, 100));
+    bed.io.inject(1, &frame(BONDED, 3, 0, 100));
+    bed.run(10_000);
+    assert_eq!((bed.data(3).len(), bed.drops(0, DropReason::LagInactive)), (1, 1));
+    assert_eq!(members_of(&mut bed, 30).values().collect::<BTreeSet<_>>(), BTreeSet::from([&1, &2]));
+}
+
 /// Stations behind a group are learned at its first port, whichever member is in the loop.
 #[test]
 fn loop_at_a_member_forgets_the_stations_of_its_group_alone() {
