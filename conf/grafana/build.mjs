@@ -3,7 +3,7 @@
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 
 const place = (path) => new URL(path, import.meta.url);
-const names = ['overview', 'port', 'buffer', 'pfc-ecn', 'lcores', 'routing'];
+const names = ['overview', 'port', 'buffer', 'pfc-ecn', 'lcores', 'routing', 'neighbours'];
 const check = process.argv.includes('--check');
 let wrong = 0;
 

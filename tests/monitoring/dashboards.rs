@@ -66,6 +66,7 @@ fn dashboard_uids_are_unique_and_links_resolve() {
         [
             "holdfast-buffer",
             "holdfast-lcores",
+            "holdfast-neighbours",
             "holdfast-overview",
             "holdfast-pfc-ecn",
             "holdfast-port",
