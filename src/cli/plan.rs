@@ -1,5 +1,6 @@
 //! The output of `holdfast check`: the derived values of a configuration beside the written ones.
 
+use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 
 use holdfast::config::{Config, LacpConfig, PortDevice, mirror_words, policy_name, words};
@@ -8,6 +9,7 @@ use holdfast::forward::LagSpec;
 use holdfast::headroom::SmallPackets;
 use holdfast::hosts::{FlowPattern, FlowSpec, FlowTarget};
 use holdfast::mmu::HeadroomPolicy;
+use holdfast::qos::FloodKind;
 use holdfast::sets::CLASSES;
 use holdfast::stats::table::Align::{Left, Right};
 use holdfast::stats::table::Table;
@@ -39,7 +41,9 @@ fn write_plan(config: &Config, out: &mut impl Write) -> fmt::Result {
         .iter()
         .chain(&roce(switch))
         .chain(&max_rates(switch))
+        .chain(&storm_control(switch))
         .chain(&lags(config))
+        .chain(&faults(config))
         .chain(&mirror_words::lines(config))
         .chain(&words::mechanisms(switch))
         .try_for_each(|line| writeln!(out, "{line}"))?;
@@ -167,6 +171,26 @@ fn max_rates(switch: &SwitchSpec) -> Vec<String> {
         (!parts.is_empty()).then(|| format!("port {}: {}", port.name, parts.join("; ")))
     };
     switch.ports.iter().filter_map(line).collect()
+}
+
+/// One line per set of ports with equal limits, e.g. `storm control of p1, p2: broadcast 1kpps`.
+fn storm_control(switch: &SwitchSpec) -> Vec<String> {
+    let limits = |port: &PortSpec| {
+        let limit = |(kind, key)| port.storm_limits[kind as usize].map(|rate| format!("{key} {rate}"));
+        FloodKind::TABLE.into_iter().filter_map(limit).collect::<Vec<_>>().join(", ")
+    };
+    let mut ports: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for port in &switch.ports {
+        ports.entry(limits(port)).or_default().push(&port.name);
+    }
+    ports.remove("");
+    ports.into_iter().map(|(limits, ports)| format!("storm control of {}: {limits}", ports.join(", "))).collect()
+}
+
+/// One line if the switch may have faults by order.
+fn faults(config: &Config) -> Option<String> {
+    let listed = config.faults.as_ref()?.list.len();
+    Some(format!("faults by order are allowed: {listed} from the start, others by the API"))
 }
 
 /// One line per link aggregation group, e.g. `group bond0: ports a, b; LACP active, fast; carries frames from 1
