@@ -9,7 +9,7 @@ use crate::dataplane::handoff::exception::{EXCEPTION_FRAMES, ExceptionLink, Exce
 use crate::dataplane::mirror::{CopyFrame, MirrorSpec};
 use crate::dataplane::spec::SwitchSpec;
 use crate::dataplane::{Counters, LcoreControl};
-use crate::mirror::{Board, Exporter, Inject, MirrorConfig};
+use crate::mirror::{Board, Exporter, Failing, Inject, MirrorConfig};
 use crate::route::InjectTo;
 use crate::sync::{AtomicBool, Ordering};
 use crate::units::{Nanos, Ticks};
@@ -110,6 +110,7 @@ impl Prepared {
             control: control.clone(),
             shared: shared.clone(),
             board: self.board,
+            failing: Failing::default(),
             start: Instant::now(),
             published: None,
             wall: WallClock { clock, hz: hz.max(1), at: Ticks(0), wall: 0, until: None },
@@ -219,6 +220,7 @@ struct Worker {
     control: Arc<LcoreControl>,
     shared: Arc<Shared>,
     board: Arc<Board>,
+    failing: Failing,
     start: Instant,
     published: Option<Nanos>,
     wall: WallClock,
@@ -240,7 +242,13 @@ impl Worker {
             }
         }
         self.end_files();
-        self.board.publish(self.exporter.view(), Vec::new());
+        self.publish();
+    }
+
+    fn publish(&mut self) {
+        let view = self.exporter.view();
+        let events = self.failing.next(&view);
+        self.board.publish(view, events);
     }
 
     /// Ends the writers of files, and waits a limited time for their last copies.
@@ -290,7 +298,7 @@ impl Worker {
         self.exporter.flush(now);
         if self.published.is_none_or(|before| now.0 - before.0 >= PUBLISH.0) {
             self.published = Some(now);
-            self.board.publish(self.exporter.view(), Vec::new());
+            self.publish();
         }
         count
     }

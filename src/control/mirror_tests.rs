@@ -104,6 +104,11 @@ fn a_disk_that_hangs_keeps_neither_the_reload_nor_the_stop() {
     assert!(punt(&mut ends[0], 1));
     // The copy waits for the writer by then; one that the thread had not taken would be stale after the reload.
     wait("the error of the file", || board.view().sessions.iter().any(|session| session.error.is_some()));
+    let (events, _) = board.take_events();
+    assert!(
+        events.iter().any(|event| event.session == "all" && event.text().contains("has not finished a write")),
+        "{events:?}"
+    );
     let after = config(Destination::Port { port: 1, has_trailer: false }, 2);
     thread.handle().configure("tor1", &after.mirror, &after.switch.mirror);
     wait("the session of the reload", || board.view().sessions.iter().any(|session| session.to.starts_with("port")));

@@ -1,4 +1,4 @@
-//! Lines about events of LLDP and LACP: of each subject at most one a second.
+//! Lines about events of LLDP, LACP and mirrors: of each subject at most one a second.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -20,7 +20,7 @@ struct Waiting {
     number: u64,
 }
 
-/// The port or group of an event, its name, and the part that it concerns.
+/// The port, group or session of an event, its name, and the part that it concerns.
 type Subject = (String, (&'static str, Option<&'static str>));
 
 /// An event of a protocol.
@@ -28,7 +28,7 @@ type Subject = (String, (&'static str, Option<&'static str>));
 pub(super) struct ProtocolEvent {
     /// Its subject.
     pub subject: Subject,
-    /// The event as a sentence that follows the name of its port or group.
+    /// The event as a sentence that follows the name of its port, group or session.
     pub text: String,
 }
 
@@ -45,11 +45,13 @@ pub(super) struct ProtocolLines {
 pub(super) struct Protocols {
     pub lldp: ProtocolLines,
     pub lacp: ProtocolLines,
+    pub mirror: ProtocolLines,
 }
 
 impl Default for Protocols {
     fn default() -> Self {
-        Self { lldp: ProtocolLines::new("lldp"), lacp: ProtocolLines::new("lacp") }
+        let [lldp, lacp, mirror] = ["lldp", "lacp", "mirror"].map(ProtocolLines::new);
+        Self { lldp, lacp, mirror }
     }
 }
 

@@ -18,8 +18,8 @@ use crate::api::reloads::Ask;
 use crate::dataplane::LcoreControl;
 use crate::sets::PortSet;
 use crate::stats::verdict::not_lossless_line;
-use crate::stats::{Current, Live, Monitor, Snapshot, Style};
-use crate::{lacp, lldp};
+use crate::stats::{Current, Live, Monitor, Snapshot, Style, SwitchView};
+use crate::{lacp, lldp, mirror};
 
 /// Interval between checks of links, device counters and events for the operator.
 const DEVICE_PERIOD: Duration = Duration::from_millis(100);
@@ -114,6 +114,18 @@ impl Watch<'_> {
         }
         self.ports.count_buffers(&switch_view.pools);
         switch_view.health.look(&switch_view.counters, Instant::now());
+        self.report_events(&switch_view, live);
+        for line in switch_view.faults.iter().flat_map(|board| board.take_lines()) {
+            self.note(live, &line);
+        }
+        for line in monitor.look(self.snapshot()) {
+            self.api.note(self.start.elapsed(), &line);
+            announce(live, &line);
+        }
+    }
+
+    /// Reports the events of LLDP, LACP and mirrors.
+    fn report_events(&mut self, switch_view: &SwitchView, live: &mut Live) {
         let now = self.start.elapsed();
         if let Some(board) = &switch_view.lldp {
             let (events, dropped) = board.take_events();
@@ -133,12 +145,15 @@ impl Watch<'_> {
                 self.note(live, &line);
             }
         }
-        for line in switch_view.faults.iter().flat_map(|board| board.take_lines()) {
-            self.note(live, &line);
-        }
-        for line in monitor.look(self.snapshot()) {
-            self.api.note(self.start.elapsed(), &line);
-            announce(live, &line);
+        if let Some(board) = &switch_view.mirror {
+            let (events, dropped) = board.take_events();
+            let line = |event: &mirror::Event| ProtocolEvent {
+                subject: (event.session.clone(), ("destination", None)),
+                text: event.text().to_owned(),
+            };
+            for line in self.protocols.mirror.next((events.iter().map(line), dropped), now) {
+                self.note(live, &line);
+            }
         }
     }
 

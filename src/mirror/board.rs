@@ -1,9 +1,56 @@
 //! The state of the sessions as tables, JSON and metrics show it.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 
-/// The meeting point of the thread of mirrors with others. It has no events.
-pub type Board = crate::board::Board<MirrorView, std::convert::Infallible>;
+/// The meeting point of the thread of mirrors with others.
+pub type Board = crate::board::Board<MirrorView, Event>;
+
+/// A destination begins to refuse copies, or takes them again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    /// The session, or `sflow` for the collectors.
+    pub session: String,
+    /// The error with its remedy; `None`: it is over.
+    pub error: Option<String>,
+}
+
+impl Event {
+    /// The event as a sentence behind the name of the session.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        self.error.as_deref().unwrap_or("its destination takes copies again")
+    }
+}
+
+/// The sessions whose destinations refuse copies. It makes events of changes.
+#[derive(Debug, Default)]
+pub struct Failing(BTreeSet<String>);
+
+impl Failing {
+    /// The name of the collectors in events.
+    const SFLOW: &str = "sflow";
+
+    /// The changes since the view before. Sessions that a reload has removed have none.
+    pub fn next(&mut self, view: &MirrorView) -> Vec<Event> {
+        let sflow = view.sflow.iter().map(|sflow| (Self::SFLOW, sflow.error()));
+        let sessions = view.sessions.iter().map(|session| (session.name.as_str(), session.error.clone()));
+        let mut failing = BTreeSet::new();
+        let mut events = Vec::new();
+        for (name, error) in sessions.chain(sflow) {
+            let was_failing = self.0.contains(name);
+            if error.is_some() {
+                failing.insert(name.to_owned());
+            }
+            if error.is_some() != was_failing {
+                events.push(Event { session: name.to_owned(), error });
+            }
+        }
+        self.0 = failing;
+        events
+    }
+}
 
 /// All sessions.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize)]
@@ -79,4 +126,36 @@ pub struct CollectorView {
     pub errors: u64,
     /// The latest error with its remedy; `None`: the last datagram was sent.
     pub error: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_that_begin_and_end_are_events() {
+        let view = |sessions: &[(&str, Option<&str>)], sflow: Option<&str>| {
+            let session = |&(name, error): &(&str, Option<&str>)| SessionView {
+                name: name.to_owned(),
+                error: error.map(str::to_owned),
+                ..SessionView::default()
+            };
+            let error = sflow.map(str::to_owned);
+            let collector = CollectorView { address: "c".to_owned(), datagrams: 0, errors: 0, error };
+            let sflow = SflowView { collectors: vec![collector], ..SflowView::default() };
+            MirrorView { sessions: sessions.iter().map(session).collect(), stale: 0, sflow: Some(sflow) }
+        };
+        let mut failing = Failing::default();
+        let mut texts = |view| -> Vec<String> {
+            failing.next(&view).iter().map(|event| format!("{}: {}", event.session, event.text())).collect()
+        };
+        assert_eq!(texts(view(&[("a", None), ("b", Some("full"))], None)), ["b: full"]);
+        assert_eq!(texts(view(&[("a", None), ("b", Some("full for 2s"))], Some("no route"))), ["sflow: no route"]);
+        assert_eq!(
+            texts(view(&[("a", Some("full")), ("b", None)], None)),
+            ["a: full", "b: its destination takes copies again", "sflow: its destination takes copies again"]
+        );
+        assert_eq!(texts(view(&[("b", None)], None)), [""; 0], "a session that is gone");
+        assert_eq!(texts(view(&[("a", Some("full"))], None)), ["a: full"]);
+    }
 }

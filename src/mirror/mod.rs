@@ -51,7 +51,7 @@ pub mod spec;
 pub(crate) mod tests;
 pub mod text;
 
-pub use board::{Board, CollectorView, MirrorView, SessionView, SflowView};
+pub use board::{Board, CollectorView, Event, Failing, MirrorView, SessionView, SflowView};
 pub use exporter::{Exporter, Inject, OpenFile};
 pub use spec::{Destination, FileConfig, MOST_FILES, MirrorConfig, SflowConfig, Target};
 

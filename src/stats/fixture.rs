@@ -178,6 +178,10 @@ pub fn mirroring() -> SwitchView {
     let config = crate::config::parse("test", text).unwrap_or_else(|errors| panic!("{errors}"));
     switch_view.spec.mirror = config.switch.mirror;
     switch_view.mirror_config = config.mirror;
+    switch_view.spec.mirror.outputs = PortSet::only(1);
+    let output = &switch_view.counters.ports[1];
+    output.drops[0][DropReason::QueueThreshold as usize].add(6);
+    output.drops[8][DropReason::MirrorOutput as usize].add(2);
     let lcore = &switch_view.counters.lcores[0];
     lcore.copies[0].add(9);
     lcore.copies_policed[2].add(4);

@@ -9,7 +9,7 @@ use super::flow_control::FlowControls;
 use super::health::Health;
 use super::watermarks::Watermarks;
 use crate::build;
-use crate::dataplane::{Counters, PortSpec, SwitchSpec};
+use crate::dataplane::{Counters, DropReason, PortSpec, SwitchSpec};
 use crate::faults::FaultBoard;
 use crate::headroom::{HeadroomInput, LEFT_BEHIND, SmallPackets};
 use crate::hosts::HostCounters;
@@ -217,6 +217,15 @@ impl SwitchView {
     #[must_use]
     pub fn queue_name(&self, queue: usize) -> String {
         class_or(&self.spec.classes.tc_to_queue, queue, "queue")
+    }
+
+    /// Frames that `port`, which sends copies, could not send: its queues refused or discarded them. Frames that it
+    /// received are not among them.
+    #[must_use]
+    pub fn copies_dropped_at(&self, port: usize) -> u64 {
+        let reasons = (0..DropReason::COUNT).filter(|&reason| reason != DropReason::MirrorOutput as usize);
+        let rows = self.counters.ports.get(port).into_iter().flat_map(|port| &port.drops);
+        rows.map(|row| reasons.clone().map(|reason| row[reason].get()).sum::<u64>()).sum()
     }
 
     /// Name of port `port`.

@@ -147,6 +147,7 @@ fn copies_of_drops_marks_and_samples_reach_port_file_and_collector() {
     // Frames of the monitor itself are dropped too.
     let drops = |labels: &[(&str, &str)]| lab.rig.metrics().sum("holdfast_port_dropped_frames_total", labels) as usize;
     let dropped = drops(&[("port", "hf2")]) - drops(&[("port", "hf2"), ("reason", "mirror_output")]);
+    assert_eq!(lab.metric("holdfast_mirror_output_dropped_total", ("port", "hf2")) as usize, dropped);
     let counted = (lines.len(), lost, dropped);
     assert!(lines.len() + lost + dropped == events.len() && !lines.is_empty(), "{counted:?} of {}", events.len());
     assert!(lines.iter().all(|line| line.contains(": dropped threshold: ") || line.contains(": marked with CE: ")));

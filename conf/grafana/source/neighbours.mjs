@@ -39,7 +39,8 @@ export default dashboard('neighbours', 'Neighbours', 'Whether neighbours are con
   lines('Events', 'Frames a second that are copied, by event. Policed: beyond the rate of a session. No buffer: copies came faster than they were taken.', [
     query(`rate(holdfast_mirror_copies_total{${I}}[$__rate_interval])`, '{{event}}'), query(`rate(holdfast_mirror_policed_total{${I}}[$__rate_interval]) > 0`, '{{event}} policed'), query(`rate(holdfast_mirror_no_buffer_total{${I}}[$__rate_interval]) > 0`, '{{event}} no buffer'),
   ], { unit: 'pps' }),
-  lines('Sessions', 'Copies a second that the destination took, or lost.', [
+  lines('Sessions', 'Copies a second that the destination took, or lost. Dropped: by the queues of an output.', [
     query(`rate(holdfast_mirror_written_total{${I}}[$__rate_interval])`, '{{session}}'), query(`rate(holdfast_mirror_lost_total{${I}}[$__rate_interval]) > 0`, '{{session}} lost'),
+    query(`rate(holdfast_mirror_output_dropped_total{${P}}[$__rate_interval]) > 0`, '{{port}} dropped'),
   ], { unit: 'pps' }),
 ]);

@@ -16,6 +16,8 @@ pub struct Mirrors {
     pub sessions: Vec<Session>,
     /// Frames by event, over all sessions; empty without sessions.
     pub events: Vec<CopiedEvent>,
+    /// Ports that send copies.
+    pub outputs: Vec<MirrorOutput>,
     /// The agent of sFlow; null: there is none.
     pub sflow: Option<Sflow>,
     /// Copies that were discarded: they were made for the sessions before a reload.
@@ -54,6 +56,16 @@ pub struct Session {
     pub error: Option<String>,
 }
 
+/// A port that sends copies.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct MirrorOutput {
+    /// Its name.
+    pub port: String,
+    /// Frames that its queues refused or discarded: they are slower than the copies.
+    pub dropped_frames: u64,
+}
+
 /// Frames that met an event.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -62,7 +74,8 @@ pub struct CopiedEvent {
     pub event: String,
     /// Copies given to the exporters. One copy serves all sessions that want it.
     pub copied_frames: u64,
-    /// Frames that were not copied, as they were beyond the rate of their session.
+    /// Frames that were not copied for a session, as they were beyond its rate or the bytes of a poll. A frame counts
+    /// once for each session.
     pub policed_frames: u64,
     /// Frames that were not copied, as every buffer was in use.
     pub no_buffer_frames: u64,
@@ -96,6 +109,7 @@ impl Mirrors {
         Self {
             sessions: sessions.map(|(session, target)| Session::of(look, session, target, &view)).collect(),
             events: if config.targets.is_empty() { Vec::new() } else { CopiedEvent::all(look) },
+            outputs: switch_view.spec.mirror.outputs.iter().map(|port| MirrorOutput::of(look, port)).collect(),
             sflow: config.sflow.as_ref().map(|sflow| Sflow::of(sflow, &view)),
             stale_copies: view.stale,
         }
@@ -135,6 +149,15 @@ fn destination(look: &Look<'_>, to: &Destination) -> String {
         Destination::Port { port, .. } => format!("port {}", look.switch_view.port_name(usize::from(*port))),
         Destination::File(FileConfig { path, .. }) => path.display().to_string(),
         Destination::Sflow => "sflow".to_owned(),
+    }
+}
+
+impl MirrorOutput {
+    fn of(look: &Look<'_>, port: usize) -> Self {
+        Self {
+            port: look.switch_view.port_name(port).to_owned(),
+            dropped_frames: look.switch_view.copies_dropped_at(port),
+        }
     }
 }
 
@@ -198,6 +221,8 @@ mod tests {
             .map(|of| (of.event.as_str(), of.copied_frames, of.policed_frames, of.no_buffer_frames))
             .collect();
         assert_eq!(events, [("dropped", 9, 0, 2), ("marked", 0, 0, 0), ("sampled", 0, 4, 0)]);
+        let outputs: Vec<_> = mirrors.outputs.iter().map(|of| (of.port.as_str(), of.dropped_frames)).collect();
+        assert_eq!(outputs, [("p2", 6)], "without the frames that it received");
         let sflow = mirrors.sflow.expect("an agent");
         assert_eq!(mirrors.stale_copies, 3);
         assert_eq!((sflow.poll_ns, sflow.datagrams, sflow.send_errors), (Some(20_000_000_000), 7, 1));

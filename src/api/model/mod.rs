@@ -40,7 +40,7 @@ pub use lag::{Lag, LagMember, LagPartner};
 pub use lcore::Lcore;
 pub use lldp::{LldpDifference, LldpNeighbour, LldpNote, LldpPort};
 pub use loss::{Dropped, Ecn};
-pub use mirror::{CopiedEvent, Mirrors, Session, Sflow};
+pub use mirror::{CopiedEvent, MirrorOutput, Mirrors, Session, Sflow};
 pub use pfc::{Pfc, PfcPriority};
 pub use port::{Port, PortClass};
 pub use queue::Queue;

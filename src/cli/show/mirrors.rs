@@ -14,10 +14,20 @@ pub fn mirrors(looks: &Looks<'_>) -> String {
     }
     let mut parts = Vec::new();
     if !mirrors.sessions.is_empty() {
-        parts.push(format!("{}(copies, bytes: taken by the destination; lost: refused by it)\n", sessions(&mirrors)));
         parts.push(format!(
-            "{}(policed: beyond the rate of a session; no buffer: copies came faster than they were taken)\n",
+            "{}(copies, bytes: taken by the destination, or given to the queues of its port; lost: refused by it)\n",
+            sessions(&mirrors)
+        ));
+        parts.push(format!(
+            "{}(policed: beyond the rate of a session, or the 8 KiB of a poll; counted for each session)\n\
+             (no buffer: copies came faster than they were taken)\n",
             events(&mirrors)
+        ));
+    }
+    for output in mirrors.outputs.iter().filter(|output| output.dropped_frames > 0) {
+        let (port, frames) = (&output.port, count(output.dropped_frames));
+        parts.push(format!(
+            "port {port}: its queues dropped {frames} frames; raise its speed, or lower `rate` or `bytes` of the mirrors\n"
         ));
     }
     if let Some(sflow) = &mirrors.sflow {
@@ -107,7 +117,7 @@ fn events(mirrors: &Mirrors) -> Table {
 
 #[cfg(test)]
 mod tests {
-    use holdfast::api::model::{CopiedEvent, Sflow, State};
+    use holdfast::api::model::{CopiedEvent, MirrorOutput, Sflow, State};
     use serde_json::json;
 
     use super::super::Seen;
@@ -161,16 +171,20 @@ mod tests {
             error: Some("10.0.0.9:6343: host unreachable; add a route to 10.0.0.9 on this machine".to_owned()),
         };
         let (sessions, events) = (vec![losses, samples], vec![event]);
-        let all = Mirrors { sessions, events, sflow: Some(sflow), stale_copies: 2 };
+        let outputs = vec![MirrorOutput { port: "mon".to_owned(), dropped_frames: 123 }];
+        let all = Mirrors { sessions, events, outputs, sflow: Some(sflow), stale_copies: 2 };
         insta::assert_snapshot!(shown(&all), @r"
         session        events           filter                                        frame     rate  to                              copies  bytes  lost
         losses         dropped, marked  threshold, pool_empty; ports p1, p2; class 3   128B   1000/s  /var/log/holdfast/drops.pcapng   1,234   4KiB     7
         sflow-samples  one in 4096      -                                              128B  10000/s  sflow                                -      -     -
-        (copies, bytes: taken by the destination; lost: refused by it)
+        (copies, bytes: taken by the destination, or given to the queues of its port; lost: refused by it)
 
         event    copied  policed  no buffer
         dropped   1,241   20,000          -
-        (policed: beyond the rate of a session; no buffer: copies came faster than they were taken)
+        (policed: beyond the rate of a session, or the 8 KiB of a poll; counted for each session)
+        (no buffer: copies came faster than they were taken)
+
+        port mon: its queues dropped 123 frames; raise its speed, or lower `rate` or `bytes` of the mirrors
 
         sFlow of 10.0.0.1 to 10.0.0.9:6343: counters every 20s, 12 datagrams, 1 not sent
 

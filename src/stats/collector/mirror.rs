@@ -53,6 +53,13 @@ pub(super) fn mirrors(families: &mut Families, switch_view: &SwitchView) {
             let has_error = view.session(&target.name).is_some_and(|session| session.error.is_some());
             failing.add(&[("session", &target.name)], u64::from(has_error));
         }
+        if !switch_view.spec.mirror.outputs.is_empty() {
+            let help = "Frames that the queues of a port that sends copies refused or discarded.";
+            let dropped = families.counter("holdfast_mirror_output_dropped_total", help);
+            for port in switch_view.spec.mirror.outputs.iter() {
+                dropped.add(&[("port", switch_view.port_name(port))], switch_view.copies_dropped_at(port));
+            }
+        }
         let help = "Copies discarded, as they were made for the sessions before a reload.";
         families.counter("holdfast_mirror_stale_total", help).add(&[], view.stale);
     }

@@ -387,6 +387,7 @@ fn metrics_of_mirrors_are_those_of_their_page() {
         (r#"holdfast_mirror_lost_total{session="losses"}"#, 4.0),
         (r#"holdfast_mirror_lost_total{session="sflow-samples"}"#, 0.0),
         (r#"holdfast_mirror_failing{session="losses"}"#, 1.0),
+        (r#"holdfast_mirror_output_dropped_total{port="p2"}"#, 6.0),
         ("holdfast_mirror_stale_total", 3.0),
         ("holdfast_sflow_datagrams_total", 7.0),
         ("holdfast_sflow_errors_total", 1.0),
