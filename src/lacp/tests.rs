@@ -226,6 +226,9 @@ fn stop_tells_the_peer_at_once() {
         pair.ends[1].received(port, &frame, Nanos(pair.now));
     }
     assert!(pair.ends[1].distributing().is_empty());
+    let view = pair.ends[1].view(PortSet::EMPTY);
+    let why = view.groups[0].members[0].obstacle.expect("a reason").to_string();
+    assert!(why.starts_with("the peer has left the group or "), "{why}");
     pair.ends[0].tick(Nanos(pair.now + 10_000 * MS));
     assert!(pair.ends[0].take_frames().is_empty(), "nothing follows");
 }

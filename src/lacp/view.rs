@@ -102,7 +102,7 @@ pub enum Obstacle {
     Own,
     /// It is connected to another system or key than the group.
     OtherPartner,
-    /// The partner has not chosen this link for its group.
+    /// The partner has left its group, or has not chosen this link for it.
     NotSelectedByPartner,
     /// The partner takes no frames yet.
     PartnerTakesNothing,
@@ -133,7 +133,7 @@ impl Obstacle {
         (
             Self::NotSelectedByPartner,
             "not_selected_by_partner",
-            "the peer has not chosen it; ports of its group need one speed and full duplex",
+            "the peer has left the group or has not chosen it; its ports need one speed and full duplex",
         ),
         (Self::PartnerTakesNothing, "partner_takes_nothing", "the peer takes no frames yet"),
         (Self::TooFew, "too_few", "it is ready, and too few others are; mend them, or lower `min_links`"),
