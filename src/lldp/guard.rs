@@ -56,8 +56,10 @@ impl Guard {
             *known = known.or(blocked);
         }
         let mut events = Vec::new();
-        for &place in self.known.keys().filter(|place| !loops.contains_key(place)) {
-            events.push(self.event(place, EventKind::LoopEnded, now));
+        let stays_blocked = |port: usize| loops.values().any(|blocked| *blocked == Some(port));
+        for (&place, blocked) in self.known.iter().filter(|(place, _)| !loops.contains_key(place)) {
+            let released = blocked.filter(|port| !stays_blocked(*port)).map(|port| self.names[port].clone());
+            events.push(self.event(place, EventKind::LoopEnded { released }, now));
         }
         self.known.retain(|place, _| loops.contains_key(place));
         for (place, blocked) in loops {
@@ -145,22 +147,25 @@ mod tests {
         events.iter().map(|event| format!("{} {}", event.port, event.text())).collect()
     }
 
+    /// The event of a loop by which frames of `from` come back, and for which `blocked` is blocked.
+    fn loop_text(from: &str, blocked: &str) -> String {
+        format!(
+            "a loop: frames of the own port {from} come back here; {blocked} is blocked, remove the cable or the loop \
+             behind it"
+        )
+    }
+
     #[test]
     fn one_port_of_a_loop_is_blocked_until_its_frames_come_back_no_more() {
         let mut guard = guard(true);
         let events = look(&mut guard, &[(0, 1), (1, 0)], 1);
-        assert_eq!(
-            texts(&events),
-            [
-                "0 a loop: frames of the own port b come back here; b is blocked, remove the cable",
-                "1 a loop: frames of the own port a come back here; b is blocked, remove the cable",
-            ]
-        );
+        assert_eq!(texts(&events), [format!("0 {}", loop_text("b", "b")), format!("1 {}", loop_text("a", "b"))]);
         assert_eq!(guard.blocked(), PortSet::only(1));
         assert_eq!(look(&mut guard, &[(0, 1), (1, 0)], 2), []);
-        assert_eq!(texts(&look(&mut guard, &[(1, 0)], 3)), ["0 frames of the own port b are not seen any more"]);
+        assert_eq!(texts(&look(&mut guard, &[(1, 0)], 3)), ["0 frames of the own port b come back no more"]);
         assert_eq!(guard.blocked(), PortSet::only(1), "one direction is enough");
-        look(&mut guard, &[], 4);
+        let events = look(&mut guard, &[], 4);
+        assert_eq!(texts(&events), ["1 frames of the own port a come back no more; b is not blocked any more"]);
         assert_eq!(guard.blocked(), PortSet::EMPTY);
     }
 
@@ -214,8 +219,8 @@ mod tests {
         assert_eq!(
             texts(&events),
             [
-                "1 a loop: frames of the own port a come back here; b is blocked, remove the cable",
-                "2 frames of the own port a come back here; no port is blocked",
+                format!("1 {}", loop_text("a", "b")),
+                "2 frames of the own port a come back here; no port is blocked".to_owned(),
             ]
         );
         assert_eq!(guard.blocked(), PortSet::only(1));
@@ -234,13 +239,7 @@ mod tests {
         assert_eq!(look(&mut guard, &[(0, 2)], 1).len(), 1);
         let both = [Returned { port: 0, from: 2, circulates: true }];
         let events = guard.look([(0, 2)].into_iter(), both.into_iter(), Nanos(2));
-        assert_eq!(
-            (texts(&events), guard.blocked()),
-            (
-                vec!["0 a loop: frames of the own port c come back here; c is blocked, remove the cable".to_owned()],
-                PortSet::only(2)
-            )
-        );
+        assert_eq!((texts(&events), guard.blocked()), (vec![format!("0 {}", loop_text("c", "c"))], PortSet::only(2)));
         // LLDP alone does not keep the block.
         assert_eq!(look(&mut guard, &[(0, 2)], 3).len(), 1);
         assert_eq!(guard.blocked(), PortSet::EMPTY);

@@ -122,7 +122,10 @@ pub enum EventKind {
         blocked: Option<String>,
     },
     /// They come back no more.
-    LoopEnded,
+    LoopEnded {
+        /// The port whose block has ended, if no other loop keeps it blocked.
+        released: Option<String>,
+    },
 }
 
 impl EventKind {
@@ -139,7 +142,7 @@ impl EventKind {
             Self::Differs(..) => "lldp_differs",
             Self::Agrees(_) => "lldp_agrees",
             Self::Loop { .. } => "lldp_loop",
-            Self::LoopEnded => "lldp_loop_ended",
+            Self::LoopEnded { .. } => "lldp_loop_ended",
         }
     }
 
@@ -175,13 +178,17 @@ impl Event {
             EventKind::Agrees(kind) => format!("neighbour {neighbour} agrees again on {}", kind.name()),
             EventKind::Loop { blocked: Some(port) } => {
                 format!(
-                    "a loop: frames of the own port {neighbour} come back here; {port} is blocked, remove the cable"
+                    "a loop: frames of the own port {neighbour} come back here; {port} is blocked, remove the cable or \
+                     the loop behind it"
                 )
             }
             EventKind::Loop { blocked: None } => {
                 format!("frames of the own port {neighbour} come back here; no port is blocked")
             }
-            EventKind::LoopEnded => format!("frames of the own port {neighbour} are not seen any more"),
+            EventKind::LoopEnded { released: Some(port) } => {
+                format!("frames of the own port {neighbour} come back no more; {port} is not blocked any more")
+            }
+            EventKind::LoopEnded { released: None } => format!("frames of the own port {neighbour} come back no more"),
         }
     }
 }
