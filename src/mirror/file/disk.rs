@@ -191,7 +191,8 @@ fn may_displace(path: &Path) -> io::Result<bool> {
             _ if kind.is_dir() => "a directory",
             _ => "not a regular file",
         };
-        let error = format!("`{shown}` is {what}; remove it, or write another path in the configuration");
+        let or = if kind.is_symlink() { ", or remove the link" } else { "" };
+        let error = format!("`{shown}` is {what}; write another path in the configuration{or}");
         return Err(io::Error::other(error));
     }
     let file = match open(path, OpenOptions::new().read(true)) {
@@ -226,8 +227,14 @@ pub(super) fn explain(error: &io::Error, path: &Path) -> String {
         // One of this file, which names its path: that may be the path of an older file.
         return error.to_string();
     }
-    let (shown, directory) = (path.display(), directory(path).display());
+    let directory = directory(path);
+    let has_directory = directory.is_dir();
+    let (shown, directory) = (path.display(), directory.display());
     match error.kind() {
+        // Special file systems such as /proc refuse new files so.
+        ErrorKind::NotFound if has_directory => {
+            format!("`{shown}`: no file can be created in `{directory}`; write another path")
+        }
         ErrorKind::NotFound => format!("`{shown}`: its directory is missing; create `{directory}`"),
         ErrorKind::PermissionDenied => format!(
             "`{shown}`: the user of the switch may not write it; give that user the right to write in `{directory}`"

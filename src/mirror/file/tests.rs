@@ -167,11 +167,23 @@ fn links_directories_and_devices_are_refused() {
     };
     fs::write(&target, "precious").unwrap();
     std::os::unix::fs::symlink(&target, &path).unwrap();
-    assert!(refusal(&path).ends_with("` is a symbolic link; remove it, or write another path in the configuration"));
+    assert!(
+        refusal(&path).ends_with("` is a symbolic link; write another path in the configuration, or remove the link")
+    );
     assert_eq!(fs::read(&target).unwrap(), b"precious");
-    assert!(refusal(directory.path()).contains("` is a directory;"));
-    assert!(refusal(Path::new("/dev/full")).contains("`/dev/full` is not a regular file;"));
+    assert!(refusal(directory.path()).ends_with("` is a directory; write another path in the configuration"));
+    let device = "`/dev/full` is not a regular file; write another path in the configuration";
+    assert_eq!(refusal(Path::new("/dev/full")), device);
     assert!(refusal(&directory.path().join("no/f")).contains("its directory is missing; create"));
+}
+
+#[test]
+fn directory_that_takes_no_files_is_not_told_as_missing() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("f");
+    let expected =
+        format!("`{}`: no file can be created in `{}`; write another path", path.display(), directory.path().display());
+    assert_eq!(disk::explain(&io::ErrorKind::NotFound.into(), &path), expected);
 }
 
 /// Writes a packet with a new writer of `path`. Returns the writer and its error.
@@ -303,7 +315,6 @@ fn errors_have_the_remedies_of_the_page() {
     assert!(page.contains(&format!("\nlosses: {}\n", explain(io::ErrorKind::StorageFull))), "the page's example");
     for (kind, remedy) in [
         (io::ErrorKind::ReadOnlyFilesystem, "under systemd only /var/log/holdfast can be written; write a path there"),
-        (io::ErrorKind::NotFound, "its directory is missing; create `/var/log/holdfast`"),
         (io::ErrorKind::PermissionDenied, "give that user the right to write in `/var/log/holdfast`"),
         (io::ErrorKind::Other, "other error; check the file system of `/var/log/holdfast`"),
     ] {
