@@ -108,10 +108,11 @@ impl SflowView {
         self.collectors.iter().map(|collector| collector.datagrams).sum()
     }
 
-    /// The error of a collector whose last datagram was not sent. It begins with the collector's address.
+    /// The errors of the collectors whose last datagram was not sent. Each begins with the collector's address.
     #[must_use]
     pub fn error(&self) -> Option<String> {
-        self.collectors.iter().find_map(|collector| collector.error.clone())
+        let errors: Vec<&str> = self.collectors.iter().filter_map(|collector| collector.error.as_deref()).collect();
+        (!errors.is_empty()).then(|| errors.join("; "))
     }
 }
 

@@ -95,7 +95,7 @@ pub struct Sflow {
     pub datagrams: u64,
     /// Datagrams that the kernel refused.
     pub send_errors: u64,
-    /// The last error of a collector with its remedy; null: the last datagram to each was sent.
+    /// The last error of each failing collector, with its remedy; null: the last datagram to each was sent.
     pub error: Option<String>,
 }
 

@@ -283,8 +283,8 @@ fn collectors_get_samples_at_each_flush_and_errors_are_counted() {
     socket.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
     let (mut exporter, mut wires) = (exporter(), wires());
     let (mut config, spec) = sessions(&[("drops", Destination::Sflow)], 128, 1);
-    let no_port = "127.0.0.1:0".parse().unwrap();
-    let collectors = vec![socket.local_addr().unwrap(), no_port];
+    let [no_port, other] = ["127.0.0.1:0", "127.0.0.2:0"].map(|address| address.parse().unwrap());
+    let collectors = vec![socket.local_addr().unwrap(), no_port, other];
     config.sflow = Some(SflowConfig { collectors, ..SflowConfig::default() });
     exporter.configure(&config, &spec, Nanos(0));
     exporter.tick(PortSet::ALL, Nanos(0));
@@ -296,10 +296,11 @@ fn collectors_get_samples_at_each_flush_and_errors_are_counted() {
     let view = exporter.view();
     let sflow = view.sflow.unwrap();
     assert_eq!((sflow.collectors[0].datagrams, sflow.collectors[0].error.clone()), (sflow.datagrams, None));
-    assert_eq!((sflow.send_errors, sflow.collectors[1].errors), (sflow.datagrams, sflow.datagrams));
-    let error = sflow.collectors[1].error.as_ref().unwrap();
-    assert!(error.starts_with("127.0.0.1:0: "), "{error}");
-    assert_eq!((sflow.error().as_ref(), &view.sessions[0].error), (Some(error), &None), "it is shown once");
+    assert_eq!((sflow.send_errors, sflow.collectors[1].errors), (2 * sflow.datagrams, sflow.datagrams));
+    let [one, two] = [1, 2].map(|collector: usize| sflow.collectors[collector].error.as_ref().unwrap());
+    assert!(one.starts_with("127.0.0.1:0: ") && two.starts_with("127.0.0.2:0: "), "{one}, {two}");
+    let both = format!("{one}; {two}");
+    assert_eq!((sflow.error(), &view.sessions[0].error), (Some(both), &None), "each is shown once");
     assert_eq!(view.sessions[0].copies, 1);
 }
 
