@@ -207,8 +207,12 @@ fn moves(switch_view: &SwitchView, before: &PortSnapshot, now: &PortSnapshot, po
 }
 
 fn links(switch_view: &SwitchView, before: &PortSnapshot, now: &PortSnapshot, port: usize) -> Vec<Event> {
-    let what = if now.device.link_up { "is up again" } else { "is down: frames for this port are dropped" };
-    let event = || Event { text: format!("{} {what}", switch_view.port_name(port)), count: 1 };
+    let what = || match switch_view.spec.lags.group_of(port) {
+        _ if now.device.link_up => "is up again".to_owned(),
+        None => "is down: frames for this port are dropped".to_owned(),
+        Some(group) => format!("is down: other active members of {} carry its flows, if there are any", group.name),
+    };
+    let event = || Event { text: format!("{} {}", switch_view.port_name(port), what()), count: 1 };
     (before.device.link_up != now.device.link_up).then(event).into_iter().collect()
 }
 
@@ -222,6 +226,7 @@ fn transmit_losses(switch_view: &SwitchView, before: &PortSnapshot, now: &PortSn
 mod tests {
     use super::super::fixture::quiet;
     use super::*;
+    use crate::forward::LagSpec;
     use crate::pfc::WatchdogSpec;
 
     const ACTIONS: [WatchdogAction; 2] = [WatchdogAction::Drop, WatchdogAction::Forward];
@@ -296,6 +301,19 @@ mod tests {
         assert_eq!(look(&mut events, &switch_view, 10), expected);
         publish(true, 40);
         assert_eq!(look(&mut events, &switch_view, 30), ["t=3.0s link: p2 is up again"]);
+    }
+
+    #[test]
+    fn link_of_a_group_member_that_goes_down_leaves_its_flows_to_the_others() {
+        let mut switch_view = watched();
+        let ports = [0, 1].into_iter().collect();
+        let group = LagSpec { name: "bond0".to_owned(), ports, min_links: 1, is_negotiated: false };
+        switch_view.spec.lags.groups.push(group);
+        let mut events = Events::default();
+        look(&mut events, &switch_view, 1);
+        switch_view.devices[1].publish(&crate::stats::DeviceStats { link_up: false, ..Default::default() });
+        let expected = ["t=1.0s link: p2 is down: other active members of bond0 carry its flows, if there are any"];
+        assert_eq!(look(&mut events, &switch_view, 10), expected);
     }
 
     #[test]
