@@ -172,15 +172,19 @@ fn headroom_full(switch_view: &SwitchView, need: &Need) -> Advice {
 }
 
 fn backlog(switch_view: &SwitchView, port: usize, counters: &PortSnapshot) -> Option<Advice> {
-    let (times, highest) = (counters.backlog_xoffs, counters.backlog_highest_frames);
+    let times = counters.backlog_xoffs;
     if times == 0 {
         return None;
     }
+    // Zero: the device cannot count the frames that wait.
+    let waiting = match counters.backlog_highest_frames {
+        0 => String::new(),
+        highest => format!(", with up to {} waiting", frames(highest)),
+    };
     let text = format!(
-        "the core cannot keep up: the port's own backlog paused lossless classes {}, with up to {} waiting; give the \
-         port an lcore of its own or a faster CPU",
-        self::times(times),
-        frames(highest)
+        "the core cannot keep up: the port's own backlog paused lossless classes {}{waiting}; give the port an lcore of \
+         its own or a faster CPU",
+        self::times(times)
     );
     Some(Advice::new(Topic::Backlog, switch_view.port_name(port).to_owned(), times, text))
 }

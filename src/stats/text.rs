@@ -114,8 +114,13 @@ impl Report {
                 table.row(["watchdog".to_owned(), at, format!("{storms} found, {over} over{ignored}")]);
             }
             if port.backlog_xoffs > 0 {
-                let (times, highest) = (grouped(port.backlog_xoffs), frames(port.backlog_highest_frames));
-                let what = format!("XOFF {times}x because the dataplane polled too late, at most {highest} waiting");
+                let times = grouped(port.backlog_xoffs);
+                // Zero: the device cannot count the frames that wait.
+                let waiting = match port.backlog_highest_frames {
+                    0 => String::new(),
+                    highest => format!(", at most {} waiting", frames(highest)),
+                };
+                let what = format!("XOFF {times}x because the dataplane polled too late{waiting}");
                 table.row(["backlog".to_owned(), port.name.clone(), what]);
             }
             if port.egress_stucks > 0 {
@@ -126,7 +131,7 @@ impl Report {
                 table.row(["stuck".to_owned(), port.name.clone(), what]);
             }
             if port.send_errors > 0 {
-                let what = format!("{} that the device accepted were not sent", frames(port.send_errors));
+                let what = format!("{} accepted by the device, but not sent", frames(port.send_errors));
                 table.row(["device".to_owned(), port.name.clone(), what]);
             }
         }
@@ -375,6 +380,18 @@ mod tests {
         lossless: BROKEN: 12 frames lost in class 3 (headroom_full at p1 12); 99 frames discarded by the watchdog
         class 3: 99 frames discarded by the watchdog at p2
         "#);
+    }
+
+    #[test]
+    fn backlog_without_a_number_of_frames_and_a_single_unsent_frame_are_told() {
+        let switch_view = trouble();
+        switch_view.counters.ports[0].backlog_highest_frames.set(0);
+        switch_view.devices[1].publish(&crate::stats::DeviceStats { tx_errors: 1, ..Default::default() });
+        let text = Report::new(&switch_view, Duration::from_secs(10)).to_string();
+        let has = |line: &str| text.contains(&format!("{line}\n"));
+        assert!(has("backlog   p1     XOFF 7x because the dataplane polled too late"), "{text}");
+        assert!(has("device    p2     1 frame accepted by the device, but not sent"), "{text}");
+        assert!(text.contains("backlog paused lossless classes 7 times; give the port an lcore"), "{text}");
     }
 
     #[test]
