@@ -85,7 +85,7 @@ pub fn groups(looks: &Looks<'_>) -> String {
         table.row([
             group.port.clone(),
             class(group.group, group.lossless),
-            alpha(group.alpha, group.static_limit_bytes),
+            alpha(group.alpha),
             bytes(group.used_bytes),
             some_bytes(group.xoff_bytes.or(Some(group.reserve_bytes + group.limit_bytes))),
             bytes(group.used_highest_bytes),
@@ -135,7 +135,7 @@ pub fn queues(looks: &Looks<'_>) -> String {
             class(queue.queue, queue.lossless),
             queue.weight.map_or_else(|| "strict".to_owned(), |weight| format!("weight {weight}")),
             queue.max_rate_bps.map_or_else(|| NONE.to_owned(), |rate| BitRate(rate).to_string()),
-            alpha(queue.alpha, queue.static_limit_bytes),
+            alpha(queue.alpha),
             bytes(queue.depth_bytes),
             some_bytes(queue.limit_bytes),
             bytes(queue.depth_highest_bytes),
@@ -188,5 +188,10 @@ mod tests {
         let rows: Vec<&str> = text.lines().collect();
         assert_eq!(rows[0], "port  queue  serves  depth  highest  sent  policy  telemetry    QCN at  messages");
         assert!(rows[1].ends_with("   5  abm     hpcc       25.39KiB         7"), "{text}");
+        let fixed = Some(20_000);
+        let text = shown(Queue { static_limit_bytes: fixed, limit_bytes: fixed, ..Queue::default() });
+        let rows: Vec<&str> = text.lines().collect();
+        assert_eq!(rows[0], "port  queue  serves  depth     limit  highest  sent", "a fixed limit is no alpha");
+        assert!(rows[1].contains("  19.53KiB  "), "{text}");
     }
 }

@@ -49,13 +49,12 @@ pub fn gigabits(bytes: u64, seconds: f64) -> String {
     if bytes == 0 { NONE.to_owned() } else { format::gigabits(bytes as f64 * 8.0 / seconds) }
 }
 
-/// Formats alpha of the Dynamic Threshold as it is configured, or the fixed limit.
-pub fn alpha(alpha: Option<f64>, fixed: Option<u64>) -> String {
-    match (alpha, fixed) {
-        (Some(alpha), _) if alpha < 1.0 => format!("1/{}", 1.0 / alpha),
-        (Some(alpha), _) => format!("{alpha}"),
-        (None, Some(fixed)) => Bytes(fixed).to_string(),
-        (None, None) => NONE.to_owned(),
+/// Formats alpha of the Dynamic Threshold as it is configured.
+pub fn alpha(alpha: Option<f64>) -> String {
+    match alpha {
+        Some(alpha) if alpha < 1.0 => format!("1/{}", 1.0 / alpha),
+        Some(alpha) => format!("{alpha}"),
+        None => NONE.to_owned(),
     }
 }
 
@@ -86,7 +85,7 @@ mod tests {
             ["-", "1,234", "-", "1.5KiB", "-", "1.50us"]
         );
         assert_eq!([percent(1, 8), percent(0, 8), percent(1, 0)], ["12.5%", "-", "-"]);
-        assert_eq!([alpha(Some(0.25), None), alpha(Some(8.0), None), alpha(None, Some(2048))], ["1/4", "8", "2KiB"]);
+        assert_eq!([alpha(Some(0.25)), alpha(Some(8.0)), alpha(None)], ["1/4", "8", NONE]);
         let times = [3_140_000_000, 245_000_000_000, 7_380_000_000_000, 446_400_000_000_000].map(duration);
         assert_eq!(times, ["3.1s", "4m 05s", "2h 03m", "5d 04h"]);
         assert_eq!(gigabits(1_250_000_000, 1.0), "10.00");
