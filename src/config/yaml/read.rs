@@ -336,12 +336,21 @@ pub fn one_of(words: &[&str]) -> String {
     }
 }
 
-/// The candidate that was probably meant by `word`; `None` if two are equally near.
+/// The candidate that was probably meant by `word`; `None` if two are equally near, or if it has another number.
 pub fn nearest<'a>(word: &str, candidates: &[&'a str]) -> Option<&'a str> {
     let close = |candidate: &&str| distance(word, candidate) <= 1 + candidate.len() / 4;
     let near = candidates.iter().copied().filter(close).min_by_key(|candidate| distance(word, candidate))?;
     let same = |other: &&&str| distance(word, other) == distance(word, near);
-    (candidates.iter().filter(same).count() == 1).then_some(near)
+    let is_other_number = has_digits(word) && has_digits(near) && letters(word).eq(letters(near));
+    (candidates.iter().filter(same).count() == 1 && !is_other_number).then_some(near)
+}
+
+fn has_digits(word: &str) -> bool {
+    word.contains(|c: char| c.is_ascii_digit())
+}
+
+fn letters(word: &str) -> impl Iterator<Item = char> {
+    word.chars().filter(|c| !c.is_ascii_digit())
 }
 
 /// Levenshtein distance, calculated in a single row.
@@ -370,7 +379,9 @@ mod tests {
         assert_eq!(nearest("sped", &keys), Some("speed"));
         assert_eq!(nearest("devices", &keys), Some("device"));
         assert_eq!(nearest("color", &keys), None);
-        assert_eq!(nearest("p3", &["p1", "p2"]), None, "either is as likely");
+        assert_eq!(nearest("q1", &["p1", "r1"]), None, "either is as likely");
+        assert_eq!(nearest("p9", &["p1", "up"]), None, "another number is no misspelling");
+        assert_eq!(nearest("leaf1.pp1", &["leaf1.p1"]), Some("leaf1.p1"));
         assert_eq!(distance("kitten", "sitting"), 3);
     }
 
