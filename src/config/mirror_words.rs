@@ -33,7 +33,10 @@ pub fn lines(config: &Config) -> Vec<String> {
         let mut events: Vec<String> = events(session).into_iter().map(str::to_owned).collect();
         if session.sample > 0 {
             events.pop();
-            events.push(format!("one of {} frames", session.sample));
+            events.push(match session.sample {
+                1 => "each frame".to_owned(),
+                sample => format!("one of {sample} frames"),
+            });
         }
         let reasons = reasons(session);
         let reasons = if reasons.is_empty() { String::new() } else { format!(" for {}", reasons.join(", ")) };

@@ -392,6 +392,7 @@ fn plan_has_a_line_for_each_mirror_and_for_sflow() {
         "mirrors:
   - {name: a, copy: dropped, reasons: [threshold, wred], ports: [p1], classes: [3, 4], to: {file: /a}}
   - {name: b, copy: marked, sample: 100, to: {port: mon}}
+  - {name: c, sample: 1, to: {port: mon}}
 sflow: {collectors: [10.0.0.9], agent: 10.0.0.1, poll: off}\n",
     );
     assert_eq!(
@@ -401,6 +402,8 @@ sflow: {collectors: [10.0.0.9], agent: 10.0.0.1, poll: off}\n",
              event and class on each lcore; to /a, 2 files of 64MiB",
             "mirror b: marked, one of 100 frames; 9018 bytes, at most 1000 a second of each event and class on each \
              lcore; to port mon with trailer",
+            "mirror c: each frame; 9018 bytes, at most 1000 a second of each event and class on each lcore; to port \
+             mon with trailer",
             "sFlow: collectors: [10.0.0.9:6343], agent: 10.0.0.1, sample: 25000, poll: off, drops: 100, marks: off, \
              bytes: 128",
         ]
