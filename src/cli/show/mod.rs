@@ -137,6 +137,17 @@ impl What {
     fn name(self) -> String {
         self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
     }
+
+    /// Whether some of its rows belong to a class, group, priority or queue.
+    fn has_classes(self) -> bool {
+        match self {
+            Self::Ports | Self::Pfc | Self::Groups | Self::Queues | Self::Drops | Self::Ecn | Self::Mirrors => true,
+            Self::Watchdog | Self::Config | Self::Classes | Self::Flows => true,
+            Self::Buffers | Self::Fdb | Self::Lags | Self::Lldp | Self::Faults | Self::Interfaces => false,
+            Self::Neighbours | Self::Routes | Self::Lcores | Self::Hosts | Self::Events => false,
+            Self::Advice | Self::Version => false,
+        }
+    }
 }
 
 /// One reading: the filtered answer as JSON, and the state that it contains.
@@ -173,6 +184,7 @@ impl Looks<'_> {
 
 pub fn show(args: &Args) -> Result<(), Failure> {
     let what = args.what.ok_or_else(|| nothing_named::<What>("show"))?;
+    check_class(args, what)?;
     let client = args.switch.client().map_err(failed)?;
     check_port(&client, args.port.as_deref())?;
     let query = query(args, what)?;
@@ -199,6 +211,15 @@ pub fn show(args: &Args) -> Result<(), Failure> {
         before = Some(seen);
         std::thread::sleep(period);
     }
+}
+
+/// Refuses `--class` where no row has a class: the unfiltered rows would look like those of the class.
+fn check_class(args: &Args, what: What) -> Result<(), Failure> {
+    if args.class.is_none() || what.has_classes() {
+        return Ok(());
+    }
+    let what = what.name();
+    Err(Failure::usage(format!("`show {what}` has no rows of a class; remove --class")))
 }
 
 /// The parameters of the request for routes, except their number.
