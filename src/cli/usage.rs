@@ -6,7 +6,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 /// Prints the error, and returns the exit code. `--help` and `--version` are such errors too, and end with 0.
 pub fn refuse(error: &clap::Error) -> ExitCode {
-    match conflict(error) {
+    match conflict(error).or_else(|| version(error)) {
         Some(sentence) => super::report(&sentence, 2),
         None => error.exit(),
     }
@@ -31,12 +31,30 @@ fn conflict(error: &clap::Error) -> Option<String> {
     }
 }
 
+/// The sentence about the command `version`, for which there are other words; `None`: the error is another one.
+fn version(error: &clap::Error) -> Option<String> {
+    let is_version = |value: &ContextValue| matches!(value, ContextValue::String(name) if name == "version");
+    let is_meant = error.kind() == ErrorKind::InvalidSubcommand
+        && error.get(ContextKind::InvalidSubcommand).is_some_and(is_version);
+    is_meant.then(|| {
+        "there is no command `version`; write `holdfast --version`, or `holdfast show version` for a running switch"
+            .to_owned()
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use clap::Parser;
 
     use super::super::Cli;
     use super::*;
+
+    #[test]
+    fn command_version_is_refused_with_the_words_to_write() {
+        let of = |line: &str| version(&Cli::try_parse_from(line.split(' ')).expect_err("it is refused"));
+        assert!(of("holdfast version").is_some_and(|text| text.contains("write `holdfast --version`")));
+        assert_eq!((of("holdfast versions"), of("holdfast --version")), (None, None));
+    }
 
     #[test]
     fn arguments_that_exclude_each_other_are_named_without_usage_line() {

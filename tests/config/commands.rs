@@ -264,6 +264,7 @@ fn wrong_client_arguments_are_refused_with_valid_choices() {
         (&["show", "ports", "--class", "9"], "`9` is not a traffic class; write a number from 0 to 7"),
         (&["show", "ports", "--class", "x"], "`x` is not a traffic class; write a number from 0 to 7"),
         (&["show", "lags", "--class", "3"], "`show lags` has no rows of a class; remove --class"),
+        (&["version"], "there is no command `version`; write `holdfast --version`, or `holdfast show version` for"),
         (&["why-dropped", "--class", "8"], "`8` is not a traffic class; write a number from 0 to 7"),
         (&["show", "ports", "--watch", "0"], "`0` is not an interval; write seconds from 0.1 to 86400, e.g. 2"),
     ] {
