@@ -251,7 +251,7 @@ impl Fault {
         self.toward.is_none_or(|only| only == toward)
     }
 
-    /// The fault as the configuration writes it, at the port named `port`.
+    /// The fault as the configuration writes it, at the port named `port`, without defaults of `what` and `at`.
     #[must_use]
     pub fn text(&self, port: &str) -> String {
         let mut parts = vec![format!("{}: {port}", self.kind.verb().word())];
@@ -262,7 +262,8 @@ impl Fault {
             FaultKind::Late { response } => parts.push(format!("response: {}", exact(response))),
             _ => {}
         }
-        if self.kind == FaultKind::Lose {
+        let usual = if self.classes.is_none() && self.flow.is_any() { What::Any } else { What::Data };
+        if self.kind == FaultKind::Lose && self.what != usual {
             parts.push(format!("what: {}", self.what.word()));
         }
         parts.extend(self.toward.map(|toward| format!("toward: {}", toward.word())));
@@ -283,7 +284,9 @@ impl Fault {
         if !self.flow.is_any() {
             parts.push(format!("flow: {{{}}}", self.flow));
         }
-        parts.push(format!("at: {}", exact(self.at)));
+        if self.at > Nanos(0) {
+            parts.push(format!("at: {}", exact(self.at)));
+        }
         parts.extend(self.time.map(|time| format!("for: {}", exact(time))));
         format!("{{{}}}", parts.join(", "))
     }

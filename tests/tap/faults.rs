@@ -146,15 +146,18 @@ fn real_hosts_meet_the_faults_that_are_ordered() {
     let said: Vec<String> = documented().iter().map(|words| lab.holdfast(words)).collect();
     assert_eq!(
         (said[0].as_str(), &said[2..]),
-        ("1\n", &["1 fault is removed\n".to_owned(), "0 faults are removed\n".to_owned()][..])
+        (
+            "1\n",
+            &["1 fault is removed\n".to_owned(), "0 faults are removed\n".to_owned()][..]
+        )
     );
-    assert!(said[1].contains("{lose: hf1, what: any, toward: host, one_in: 5, at: 0ns}"), "{}", said[1]);
+    assert!(said[1].contains("{lose: hf1, toward: host, one_in: 5}"), "{}", said[1]);
     // Counted loss: one in five of the requests.
     lab.order("{lose: hf1, one_in: 5, toward: host, flow: {protocol: icmp}}");
     let said = lab.ping(&["-q", "-c", "20"]);
     assert!(said.contains("20 packets transmitted, 16 received"), "{said}");
     assert_eq!(lab.hits(), 4);
-    assert!(lab.holdfast(&["show", "faults"]).contains("{lose: hf1, what: data, toward: host, one_in: 5, flow: "));
+    assert!(lab.holdfast(&["show", "faults"]).contains("{lose: hf1, toward: host, one_in: 5, flow: "));
     assert_eq!(lab.rig.metrics().sum("holdfast_faults_active", &[("port", "hf1")]) as u64, 1);
     lab.clear();
 

@@ -58,7 +58,7 @@ mod tests {
             id: 3,
             port: "p1".to_owned(),
             state: "active".to_owned(),
-            text: "{lose: p1, what: data, one_in: 10, at: 0s}".to_owned(),
+            text: "{lose: p1, what: pfc, one_in: 10}".to_owned(),
             frames: 12,
             lossless_frames: 11,
             ..Fault::default()
@@ -67,8 +67,8 @@ mod tests {
         let text = shown(&Faults { allowed: true, list: vec![fault, over], ..Faults::default() });
         insta::assert_snapshot!(text, @r"
         id  port  state   frames  lossless  PFC  passed  fault
-         3  p1    active      12        11    0       0  {lose: p1, what: data, one_in: 10, at: 0s}
-        12  p1    over        12        11    4       0  {lose: p1, what: data, one_in: 10, at: 0s}
+         3  p1    active      12        11    0       0  {lose: p1, what: pfc, one_in: 10}
+        12  p1    over        12        11    4       0  {lose: p1, what: pfc, one_in: 10}
         (frames: hit since the order; passed: not held or copied, for lack of room)
         ");
     }

@@ -38,8 +38,8 @@ fn board_bounds_its_list_and_numbers_are_new() {
     assert_eq!(bed.receive(&[udp(0, 1, 9, 0)]).len(), 1);
     assert_eq!(bed.counts(), [1], "counts of the slot before are not its own");
     let lines = bed.board.take_lines();
-    assert!(lines.iter().any(|line| line.starts_with("fault 1 ends: {lose: p1, what: any, at: ")), "{lines:?}");
-    assert!(lines.iter().any(|line| line.starts_with("fault 66 begins: {mark: p1, at: ")), "{lines:?}");
+    assert!(lines.iter().any(|line| line.starts_with("fault 1 ends: {lose: p1, for: 1us}; ")), "{lines:?}");
+    assert!(lines.iter().any(|line| line.starts_with("fault 66 begins: {mark: p1}")), "{lines:?}");
     bed.end();
 }
 
