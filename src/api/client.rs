@@ -87,7 +87,7 @@ pub enum ClientError {
     )]
     Busy(PathBuf),
     /// The switch refused the request.
-    #[error("{error}; {remedy}")]
+    #[error("{error}{}{remedy}", if error.contains('\n') { "\n" } else { "; " })]
     Refused {
         /// Its error.
         error: String,

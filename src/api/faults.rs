@@ -61,7 +61,7 @@ pub(super) async fn remove(served: &Served, id: Option<&str>) -> Response {
         None => None,
         Some(Ok(id)) => Some(id),
         Some(Err(_)) => {
-            let remedy = "write the number of a fault, which GET /v1/faults lists";
+            let remedy = "write the number of a fault; `holdfast show faults` or GET /v1/faults lists them";
             return error(StatusCode::BAD_REQUEST, "the path does not end with a number", remedy);
         }
     };

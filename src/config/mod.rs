@@ -36,7 +36,7 @@ pub use model::{
 };
 pub use overrides::Overrides;
 pub use sections::api::{MAX_SOCKET_PATH, Socket};
-pub use sections::faults::read_request as read_faults;
+pub use sections::faults::{check_syntax as check_fault_syntax, read_request as read_faults};
 pub use sections::lcores::MAX_LCORES;
 pub use sections::policy::{Pool, Ratio, headroom_sum, policy_name};
 

@@ -86,8 +86,8 @@ impl Refused {
     #[must_use]
     pub fn remedy(self) -> &'static str {
         match self {
-            Self::TooMany { .. } => "remove some with DELETE /v1/faults/ID",
-            Self::Unknown(_) => "GET /v1/faults lists the numbers",
+            Self::TooMany { .. } => "remove some with `holdfast fault remove ID` or DELETE /v1/faults/ID",
+            Self::Unknown(_) => "`holdfast show faults` or GET /v1/faults lists the numbers",
             Self::Busy => "retry; check that each lcore has a CPU",
         }
     }

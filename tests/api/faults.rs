@@ -65,7 +65,8 @@ fn faults_are_added_and_removed_by_requests() {
     }
     let (status, _) = switch.send("POST /v1/faults", &vec![b' '; 70_000]);
     assert_eq!(status, 413);
-    assert_eq!(switch.printed(&["fault", "add", "{corrupt: p3, one_in: 5}", "{duplicate: p3}"]), "3 4\n");
+    let added = switch.printed(&["fault", "add", "{corrupt: p3, one_in: 5, at: 0s}", "{duplicate: p3}"]);
+    assert_eq!(added, "fault 3: {corrupt: p3, one_in: 5}\nfault 4: {duplicate: p3}\n");
     assert_eq!(switch.printed(&["fault", "remove", "4"]), "1 fault is removed\n");
     let shown = switch.printed(&["show", "faults"]);
     assert!(shown.contains("{corrupt: p3, one_in: 5}"), "{shown}");

@@ -147,7 +147,7 @@ fn real_hosts_meet_the_faults_that_are_ordered() {
     assert_eq!(
         (said[0].as_str(), &said[2..]),
         (
-            "1\n",
+            "fault 1: {lose: hf1, toward: host, one_in: 5}\n",
             &["1 fault is removed\n".to_owned(), "0 faults are removed\n".to_owned()][..]
         )
     );

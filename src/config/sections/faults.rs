@@ -119,6 +119,14 @@ pub fn read_request(text: &str, switch: &SwitchSpec) -> Result<Vec<Fault>, Confi
     report.finish().map(|_| faults)
 }
 
+/// Checks that `text` is YAML; `source` names it in errors.
+///
+/// # Errors
+/// The error with line and column in `text`.
+pub fn check_syntax(source: &str, text: &str) -> Result<(), ConfigErrors> {
+    crate::config::yaml::parse(source, text).map(drop)
+}
+
 fn read_list(item: &Item<'_>, ports: &FaultPorts<'_>) -> Vec<Fault> {
     let items = item.list(EXAMPLE).unwrap_or_default();
     if items.len() > MOST_FAULTS {
