@@ -31,9 +31,9 @@ export default dashboard('neighbours', 'Neighbours', 'Whether neighbours are con
 
   row('Faults by order'),
   lines('Frames hit', 'A second, by fault. Passed: let pass for lack of room.', [
-    query(`sum by (port, fault) (rate(holdfast_fault_frames_total{${P}}[$__rate_interval]))`, '{{port}} {{fault}}'), query(`rate(holdfast_fault_passed_frames_total{${P}}[$__rate_interval]) > 0`, '{{port}} passed'),
+    query(`sum by (port, fault) (rate(holdfast_fault_frames_total{${P}}[$__rate_interval])) > 0`, '{{port}} {{fault}}'), query(`rate(holdfast_fault_passed_frames_total{${P}}[$__rate_interval]) > 0`, '{{port}} passed'),
   ], { unit: 'pps' }),
-  lines('Faults and held frames', 'Faults that act now, and frames that they hold.', [query(`sum by (fault) (holdfast_faults_active{${P}})`, '{{fault}}'), query(`holdfast_fault_held_frames{${I}}`, 'held frames')], { unit: 'short' }),
+  lines('Faults and held frames', 'Faults that act now, and frames that they hold.', [query(`sum by (fault) (holdfast_faults_active{${P}}) > 0`, '{{fault}}'), query(`holdfast_fault_held_frames{${I}}`, 'held frames')], { unit: 'short' }),
 
   row('Mirrors and sFlow'),
   lines('Events', 'Frames a second that are copied, by event. Policed: beyond the rate of a session. No buffer: copies came faster than they were taken.', [
