@@ -14,11 +14,14 @@ typedef void (*hook)(void);
 
 static _Atomic(hook) before_callback, after_callback;
 
+/* Whether this thread's callbacks are surrounded. */
+static _Thread_local int are_chosen;
+
 /*
  * Functions of drivers that serve as callbacks. EAL finds a callback by its function and its argument, so the argument
- * stays the driver's own, and each function has a stand-in of its own. A program has few: one or two of each driver.
+ * stays the driver's own, and each function has a stand-in of its own. A driver has few: net_memif has two.
  */
-#define STAND_INS 32
+#define STAND_INS 8
 
 static _Atomic(rte_intr_callback_fn) functions[STAND_INS];
 static pthread_mutex_t functions_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -26,29 +29,26 @@ static pthread_mutex_t functions_lock = PTHREAD_MUTEX_INITIALIZER;
 static void call(unsigned int number, void *argument)
 {
 	hook before = atomic_load(&before_callback), after = atomic_load(&after_callback);
-	rte_intr_callback_fn function = atomic_load(&functions[number]);
 
-	if (before == NULL || after == NULL) {
-		function(argument);
-		return;
-	}
-	before();
-	function(argument);
-	after();
+	if (before != NULL)
+		before();
+	are_chosen = 1;
+	atomic_load(&functions[number])(argument);
+	are_chosen = 0;
+	if (after != NULL)
+		after();
 }
 
 #define STAND_IN(n) static void stand_in_##n(void *argument) { call(n, argument); }
-#define EACH(m) \
-	m(0) m(1) m(2) m(3) m(4) m(5) m(6) m(7) m(8) m(9) m(10) m(11) m(12) m(13) m(14) m(15) \
-	m(16) m(17) m(18) m(19) m(20) m(21) m(22) m(23) m(24) m(25) m(26) m(27) m(28) m(29) m(30) m(31)
+#define EACH(m) m(0) m(1) m(2) m(3) m(4) m(5) m(6) m(7)
 EACH(STAND_IN)
 #define NAME(n) stand_in_##n,
 static const rte_intr_callback_fn stand_ins[STAND_INS] = {EACH(NAME)};
 
-/* The stand-in of a function; the function itself if there is none. `is_new`: it may get one. */
+/* The stand-in of a function; the function itself if it has none. `is_new`: it gets one, or NULL if all are taken. */
 static rte_intr_callback_fn stand_in(rte_intr_callback_fn function, int is_new)
 {
-	rte_intr_callback_fn found = function;
+	rte_intr_callback_fn found = is_new ? NULL : function;
 
 	if (function == NULL)
 		return function;
@@ -67,6 +67,11 @@ static rte_intr_callback_fn stand_in(rte_intr_callback_fn function, int is_new)
 	}
 	pthread_mutex_unlock(&functions_lock);
 	return found;
+}
+
+void hf_choose_interrupts(int are_surrounded)
+{
+	are_chosen = are_surrounded;
 }
 
 void hf_surround_interrupts(hook before, hook after)
@@ -114,7 +119,11 @@ int hf_surrounds_interrupts(void)
 int OURS(rte_intr_callback_register)(const struct rte_intr_handle *handle, rte_intr_callback_fn callback,
 				     void *argument)
 {
-	return FORWARD(rte_intr_callback_register, handle, stand_in(callback, 1), argument);
+	rte_intr_callback_fn function = stand_in(callback, are_chosen);
+
+	if (function == NULL)
+		return -ENOSPC;
+	return FORWARD(rte_intr_callback_register, handle, function, argument);
 }
 
 int OURS(rte_intr_callback_unregister)(const struct rte_intr_handle *handle, rte_intr_callback_fn callback,

@@ -12,7 +12,7 @@ use super::interface::Interface;
 use super::kernel_ring::KernelRings;
 use super::port::{PortConfig, VDEV};
 use super::ring::{End, Rings};
-use super::{Eal, Error, HEADROOM, Mempool, interface, log};
+use super::{Eal, Error, HEADROOM, Mempool, guard, interface, log};
 use crate::sets::MAX_PORTS;
 
 /// Bytes of a frame beyond its MTU: Ethernet header, two VLAN tags and the frame check sequence.
@@ -95,6 +95,12 @@ impl Device {
             eal: Arc::clone(eal.shared()),
         };
         device.driver = Driver::named(&device.driver_name());
+        if device.driver.frees_queues_of_ended_peers() && !guard::is_linked() {
+            return Err(Error::Invalid {
+                what: format!("port `{name}` of a program that is linked without this project's build.rs"),
+                remedy: "link it with the arguments of `surround_interrupts` there".into(),
+            });
+        }
         Ok(device)
     }
 

@@ -10,7 +10,7 @@ use crate::sets::PortSet;
 use crate::sync::{AtomicBool, Ordering};
 
 use super::lcore::{Lcore, allowed_cpus, list};
-use super::{Error, check, log, mempool, port};
+use super::{Error, check, guard, log, mempool, port};
 
 /// Set permanently by the first start: EAL cannot start twice, not even after it was shut down.
 static STARTED: AtomicBool = AtomicBool::new(false);
@@ -196,6 +196,9 @@ impl Drop for Shared {
 
 /// Calls EAL's own start function. Returns a negative number if it failed.
 fn start(arguments: Vec<CString>) -> c_int {
+    // Devices of arguments such as `--vdev=net_memif0` register their callbacks here.
+    let is_guarded = |argument: &CString| argument.as_bytes().windows(9).any(|part| part == b"net_memif");
+    let has_guarded = arguments.iter().any(is_guarded);
     let count = c_int::try_from(arguments.len()).unwrap_or(c_int::MAX);
     // EAL and its option parser keep pointers into the arguments, so these are never freed. This happens once per
     // process.
@@ -204,9 +207,11 @@ fn start(arguments: Vec<CString>) -> c_int {
     let pointers = pointers.leak();
     // SAFETY: it registers constants of libraries, once, before any of their functions is called.
     unsafe { dpdk_sys::hf_before_start() };
+    guard::set_up();
     // SAFETY: `pointers` holds `count` strings with a zero at their ends and then a null pointer. All of them stay
     // allocated for good and are written by no other code. STARTED lets only one thread get here, once.
-    unsafe { dpdk_sys::rte_eal_init(count, pointers.as_mut_ptr()) }
+    let init = || unsafe { dpdk_sys::rte_eal_init(count, pointers.as_mut_ptr()) };
+    guard::registering(has_guarded, init)
 }
 
 /// Removes the directory that EAL creates for files shared between processes. Holdfast configures EAL to share none.

@@ -5,7 +5,7 @@
 //! `ffi/interrupts.c` surrounds them.
 
 use std::ffi::c_void;
-use std::sync::{Arc, Mutex, Once, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use dpdk_sys::{eth_rx_burst_t, eth_tx_burst_t, rte_eth_fp_ops, rte_mbuf};
@@ -43,6 +43,29 @@ extern "C" fn open_all() {
     }
 }
 
+/// Sets the functions around callbacks. To be called before EAL starts.
+pub(super) fn set_up() {
+    // SAFETY: the functions are static, take no arguments and may be called by any thread.
+    unsafe { dpdk_sys::hf_surround_interrupts(Some(close_all), Some(open_all)) };
+}
+
+/// Whether drivers register their callbacks with this program. A program that links the library in its own way may miss
+/// the arguments that `build.rs` gives to the linker.
+pub(super) fn is_linked() -> bool {
+    // SAFETY: the function asks the linker, and has no preconditions.
+    unsafe { dpdk_sys::hf_surrounds_interrupts() == 1 }
+}
+
+/// Calls `driver`. If `is_guarded`, callbacks that it registers run between the gates, and those that these register.
+pub(super) fn registering<R>(is_guarded: bool, driver: impl FnOnce() -> R) -> R {
+    // SAFETY: the function sets a variable of this thread.
+    unsafe { dpdk_sys::hf_choose_interrupts(is_guarded.into()) };
+    let result = driver();
+    // SAFETY: as above.
+    unsafe { dpdk_sys::hf_choose_interrupts(0) };
+    result
+}
+
 /// A queue of a guarded port. It takes the place of the driver's queue in the table of operations.
 struct Queue {
     gate: Arc<Gate>,
@@ -67,9 +90,6 @@ impl Guarded {
     /// The operations must be those of a started port with these queues, and the port must stay started while the value
     /// is in use. One thread may use it at a time.
     pub unsafe fn new(operations: &rte_eth_fp_ops, [rx_queues, tx_queues]: [u16; 2]) -> Self {
-        static SURROUND: Once = Once::new();
-        // SAFETY: the functions are static, take no arguments and may be called by any thread.
-        SURROUND.call_once(|| unsafe { dpdk_sys::hf_surround_interrupts(Some(close_all), Some(open_all)) });
         let mut all = GATES.lock().unwrap_or_else(PoisonError::into_inner);
         let gate = Arc::new(Gate::new(all.are_closed));
         all.gates.push(Arc::downgrade(&gate));

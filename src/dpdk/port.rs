@@ -8,10 +8,11 @@ use dpdk_sys::{HF_MAX_ETHPORTS, rte_eth_fc_conf, rte_eth_stats, rte_ether_addr};
 
 use super::check::{argument, check_vdev, pci_address, plug_error};
 use super::device::{self, Device, Origin};
+use super::driver::Driver;
 use super::error::errno_text;
 use super::interface::{Interface, InterfaceState};
 use super::kernel_ring::KernelRings;
-use super::{Eal, Error, Mempool, PortQueues, PortSender, driver, log};
+use super::{Eal, Error, Mempool, PortQueues, PortSender, driver, guard, log};
 
 /// The bus of virtual devices.
 pub(super) const VDEV: &CStr = c"vdev";
@@ -140,8 +141,10 @@ impl EthPort {
         }
         check_room_for(name)?;
         let mark = log::mark();
+        let is_guarded = Driver::of_device(name).frees_queues_of_ended_peers();
         // SAFETY: EAL runs, and the three strings have a zero at their ends; DPDK copies them.
-        let status = unsafe { dpdk_sys::rte_eal_hotplug_add(VDEV.as_ptr(), c_name.as_ptr(), c_arguments.as_ptr()) };
+        let plug = || unsafe { dpdk_sys::rte_eal_hotplug_add(VDEV.as_ptr(), c_name.as_ptr(), c_arguments.as_ptr()) };
+        let status = guard::registering(is_guarded, plug);
         if status != 0 {
             return Err(plug_error(status, devargs, &log::since(mark, &errno_text(status))));
         }
@@ -197,7 +200,9 @@ impl EthPort {
             return Ok(());
         }
         // SAFETY: the port is configured and owned by `device`; the lock excludes other control calls on it.
-        device.attempt("start", || unsafe { dpdk_sys::rte_eth_dev_start(device.id) })?;
+        let start = || unsafe { dpdk_sys::rte_eth_dev_start(device.id) };
+        let is_guarded = device.driver.frees_queues_of_ended_peers();
+        device.attempt("start", || guard::registering(is_guarded, start))?;
         state.started = true;
         if let Some(kernel) = &mut state.kernel {
             // Frames that the kernel dropped before the port could be polled are not losses of this port.
