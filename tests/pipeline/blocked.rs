@@ -113,6 +113,13 @@ fn stations_of_all_ports_of_a_loop_are_forgotten_when_its_block_begins_and_ends(
     // A block that stays leaves the stations as they are.
     bed.switch.set_loops(PortSet::only(2), looped);
     assert_eq!(known(&mut bed, 0), [1]);
+    // So does a loop of other ports that begins and ends meanwhile.
+    for (blocked, looped) in
+        [(0b1100, 0b1110), (0b0100, 0b0110)].map(|(a, b)| (PortSet::from_bits(a), PortSet::from_bits(b)))
+    {
+        bed.switch.set_loops(blocked, looped);
+        assert_eq!(known(&mut bed, 0), [1], "{blocked:?}");
+    }
     bed.switch.set_loops(PortSet::EMPTY, PortSet::EMPTY);
     assert_eq!(known(&mut bed, 0), vec![0; 0], "station 1 may be behind port 2 now");
     bed.assert_empty();

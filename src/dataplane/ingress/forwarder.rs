@@ -432,10 +432,10 @@ impl Forwarder {
     /// Sets the ports that forward nothing: they are in no VLAN. `looped` are the bridge ports of the loops for which
     /// ports are blocked.
     ///
-    /// A change forgets the stations behind ports whose block has changed, and behind ports of loops before or after
-    /// it. Circulating frames come in by these alone, and teach wrong stations there. The end of a block can move
-    /// stations from any port of its loop. Stations behind other ports stay, so that no lossless frame to them is
-    /// dropped.
+    /// A change forgets the stations behind ports whose block has changed, and behind ports that come to a loop or
+    /// leave one. Circulating frames come in by these alone, and teach wrong stations there. The end of a block can
+    /// move stations from any port of its loop. Stations behind other ports stay, also those of other loops, so that no
+    /// lossless frame to them is dropped.
     pub fn set_blocked(&mut self, blocked: PortSet, looped: PortSet) {
         if (self.blocked, self.looped) == (blocked, looped) {
             return;
@@ -445,7 +445,7 @@ impl Forwarder {
             let Some(mode) = self.modes.get(port) else { continue };
             self.vlans.set_member(port, mode, !blocked.contains(port));
         }
-        for port in (changed | self.looped | looped).iter() {
+        for port in (changed | (self.looped ^ looped)).iter() {
             self.fdb.forget_port(port);
         }
         (self.blocked, self.looped) = (blocked, looped);
