@@ -40,6 +40,12 @@ enum Order {
     },
 }
 
+/// The answer that lists the faults.
+#[derive(serde::Deserialize)]
+struct Answer {
+    faults: Faults,
+}
+
 pub fn fault(args: &Args) -> Result<(), Failure> {
     match &args.order {
         Order::Add { faults, switch } => {
@@ -97,7 +103,7 @@ fn without_place(line: &str) -> String {
 
 /// The faults `ids` with their texts, as far as the switch still has them.
 fn added(client: &Client, ids: &[u64]) -> String {
-    let listed = client.get::<Faults>("faults").unwrap_or_default().list;
+    let listed = client.get::<Answer>("faults").map_or_else(|_| Vec::new(), |answer| answer.faults.list);
     let mut text = String::new();
     for id in ids {
         let fault = listed.iter().find(|fault| fault.id == *id);
