@@ -247,7 +247,7 @@ impl Worker {
 
     fn publish(&mut self) {
         let view = self.exporter.view();
-        let events = self.failing.next(&view);
+        let events = self.failing.next(&view, self.now());
         self.board.publish(view, events);
     }
 

@@ -1,8 +1,10 @@
 //! The state of the sessions as tables, JSON and metrics show it.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use serde::Serialize;
+
+use crate::units::Nanos;
 
 /// The meeting point of the thread of mirrors with others.
 pub type Board = crate::board::Board<MirrorView, Event>;
@@ -26,28 +28,39 @@ impl Event {
 
 /// The sessions whose destinations refuse copies. It makes events of changes.
 #[derive(Debug, Default)]
-pub struct Failing(BTreeSet<String>);
+pub struct Failing {
+    /// The time of the last view with an error, by session.
+    errors: BTreeMap<String, Nanos>,
+}
 
 impl Failing {
-    /// The name of the collectors in events.
-    const SFLOW: &str = "sflow";
+    /// The collectors as a session. No mirror may have this name.
+    pub const SFLOW: &str = "sflow";
+    /// Time without an error after which it is over. A destination that refuses some copies has it by turns.
+    const OVER: Nanos = Nanos(3_000_000_000);
 
     /// The changes since the view before. Sessions that a reload has removed have none.
-    pub fn next(&mut self, view: &MirrorView) -> Vec<Event> {
+    pub fn next(&mut self, view: &MirrorView, now: Nanos) -> Vec<Event> {
         let sflow = view.sflow.iter().map(|sflow| (Self::SFLOW, sflow.error()));
         let sessions = view.sessions.iter().map(|session| (session.name.as_str(), session.error.clone()));
-        let mut failing = BTreeSet::new();
+        let mut errors = BTreeMap::new();
         let mut events = Vec::new();
         for (name, error) in sessions.chain(sflow) {
-            let was_failing = self.0.contains(name);
-            if error.is_some() {
-                failing.insert(name.to_owned());
-            }
-            if error.is_some() != was_failing {
-                events.push(Event { session: name.to_owned(), error });
+            let last = self.errors.get(name).copied();
+            let is_over = last.is_some_and(|last| now.0.saturating_sub(last.0) >= Self::OVER.0);
+            match (error, last) {
+                (Some(error), last) => {
+                    if last.is_none() {
+                        events.push(Event { session: name.to_owned(), error: Some(error) });
+                    }
+                    errors.insert(name.to_owned(), now);
+                }
+                (None, Some(_)) if is_over => events.push(Event { session: name.to_owned(), error: None }),
+                (None, Some(last)) => _ = errors.insert(name.to_owned(), last),
+                (None, None) => {}
             }
         }
-        self.0 = failing;
+        self.errors = errors;
         events
     }
 }
@@ -84,7 +97,8 @@ pub struct SessionView {
     pub bytes: u64,
     /// Copies that did not reach it: the file could not be written, or the lcore of the port had no buffer.
     pub lost: u64,
-    /// The latest error with its remedy; `None`: the last attempt succeeded. Errors of sFlow are those of collectors.
+    /// The latest error with its remedy; `None`: the last attempt succeeded, or would. Errors of sFlow are those of
+    /// collectors.
     pub error: Option<String>,
 }
 
@@ -147,16 +161,19 @@ mod tests {
             MirrorView { sessions: sessions.iter().map(session).collect(), stale: 0, sflow: Some(sflow) }
         };
         let mut failing = Failing::default();
-        let mut texts = |view| -> Vec<String> {
-            failing.next(&view).iter().map(|event| format!("{}: {}", event.session, event.text())).collect()
+        let mut texts = |seconds: u64, view| -> Vec<String> {
+            let events = failing.next(&view, Nanos(seconds * 1_000_000_000));
+            events.iter().map(|event| format!("{}: {}", event.session, event.text())).collect()
         };
-        assert_eq!(texts(view(&[("a", None), ("b", Some("full"))], None)), ["b: full"]);
-        assert_eq!(texts(view(&[("a", None), ("b", Some("full for 2s"))], Some("no route"))), ["sflow: no route"]);
+        assert_eq!(texts(0, view(&[("a", None), ("b", Some("full"))], None)), ["b: full"]);
+        assert_eq!(texts(1, view(&[("a", None), ("b", Some("full for 2s"))], Some("no route"))), ["sflow: no route"]);
+        assert_eq!(texts(2, view(&[("a", Some("full")), ("b", None)], None)), ["a: full"]);
+        assert_eq!(texts(3, view(&[("a", Some("full")), ("b", Some("full"))], None)), [""; 0], "refused by turns");
         assert_eq!(
-            texts(view(&[("a", Some("full")), ("b", None)], None)),
-            ["a: full", "b: its destination takes copies again", "sflow: its destination takes copies again"]
+            texts(6, view(&[("a", Some("full")), ("b", None)], None)),
+            ["b: its destination takes copies again", "sflow: its destination takes copies again"]
         );
-        assert_eq!(texts(view(&[("b", None)], None)), [""; 0], "a session that is gone");
-        assert_eq!(texts(view(&[("a", Some("full"))], None)), ["a: full"]);
+        assert_eq!(texts(7, view(&[("b", None)], None)), [""; 0], "a session that is gone");
+        assert_eq!(texts(8, view(&[("a", Some("full"))], None)), ["a: full"]);
     }
 }

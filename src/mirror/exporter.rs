@@ -21,6 +21,10 @@ const SHORTEST_FRAME: usize = 60;
 /// Bytes of a frame beyond the MTU of its port: the header and a VLAN tag.
 const BEYOND_MTU: usize = 14 + 4;
 
+/// Reasons for which a port takes no copy, with their remedies.
+const NO_LINK: &str = "has no link; check its cable and its monitor";
+const NO_BUFFER: &str = "its lcore has no buffer for further copies; write a lower `rate` of the session";
+
 /// The lcores' ports, as outputs of copies.
 pub trait Inject {
     /// Sends `bytes` by `port`. Returns false if the lcore of the port has no buffer for it.
@@ -43,6 +47,8 @@ pub struct Exporter {
     retired: Retired,
     open_file: OpenFile,
     agent: Option<Agent>,
+    /// Ports with a link. Copies to others are lost.
+    up: PortSet,
     stale: u64,
     line: String,
     frame: Vec<u8>,
@@ -78,6 +84,7 @@ impl Exporter {
             retired: Retired::default(),
             open_file: |name, config, preamble, now| FileWriter::new(name, PcapFile::new(config, preamble), now),
             agent: None,
+            up: PortSet::ALL,
             stale: 0,
             line: String::new(),
             frame: Vec::new(),
@@ -172,7 +179,7 @@ impl Exporter {
             self.stale += 1;
             return;
         }
-        let Self { facts, counters, sessions, agent, line, frame, .. } = self;
+        let Self { facts, counters, sessions, agent, up, line, frame, .. } = self;
         line.clear();
         let copied = sessions.iter_mut().enumerate().filter(|(index, _)| copy.sessions.contains(*index));
         for (_, Session { bytes, output, counts, error, .. }) in copied {
@@ -189,13 +196,13 @@ impl Exporter {
                 Output::Port { port, has_trailer } => {
                     let mtu = facts.ports.get(usize::from(*port)).map_or(0, |port| port.mtu);
                     compose(frame, bytes, if *has_trailer { line } else { "" }, usize::from(mtu) + BEYOND_MTU);
-                    let is_sent = ports.inject(*port, frame);
-                    if is_sent {
-                        *error = None;
-                    } else if error.is_none() {
-                        *error = Some(no_buffer(facts.name_of(*port)));
-                    }
-                    is_sent.then_some(frame.len())
+                    let refusal = match () {
+                        () if !up.contains(usize::from(*port)) => Some(NO_LINK),
+                        () if !ports.inject(*port, frame) => Some(NO_BUFFER),
+                        () => None,
+                    };
+                    *error = refusal.map(|refusal| format!("port {}: {refusal}", facts.name_of(*port)));
+                    refusal.is_none().then_some(frame.len())
                 }
                 Output::Sflow => agent.as_mut().and_then(|agent| agent.take((copy, bytes, at), facts, counters, now)),
             };
@@ -206,8 +213,9 @@ impl Exporter {
         }
     }
 
-    /// Samples the counters for sFlow if it is time. `up` are the ports with a link.
+    /// Takes the ports with a link, `up`, and samples the counters for sFlow if it is time.
     pub fn tick(&mut self, up: PortSet, now: Nanos) {
+        self.up = up;
         if let Some(agent) = &mut self.agent {
             agent.tick(&self.facts, &self.counters, up, now);
         }
@@ -275,11 +283,6 @@ impl Exporter {
         let sflow = self.agent.as_ref().map(Agent::view);
         MirrorView { sessions: self.sessions.iter().map(view).collect(), stale: self.stale, sflow }
     }
-}
-
-/// The error of an lcore without a buffer, with its remedy.
-fn no_buffer(port: &str) -> String {
-    format!("port {port}: its lcore has no buffer for further copies; write a lower `rate` of the session")
 }
 
 /// Whether both have the same port, the same path, or the collectors as their destination.

@@ -182,6 +182,7 @@ pub fn mirroring() -> SwitchView {
     let output = &switch_view.counters.ports[1];
     output.drops[0][DropReason::QueueThreshold as usize].add(6);
     output.drops[8][DropReason::MirrorOutput as usize].add(2);
+    output.drops[8][DropReason::LinkLocal as usize].add(3);
     let lcore = &switch_view.counters.lcores[0];
     lcore.copies[0].add(9);
     lcore.copies_policed[2].add(4);

@@ -223,9 +223,20 @@ impl SwitchView {
     /// received are not among them.
     #[must_use]
     pub fn copies_dropped_at(&self, port: usize) -> u64 {
-        let reasons = (0..DropReason::COUNT).filter(|&reason| reason != DropReason::MirrorOutput as usize);
+        // Reasons that only a frame on its way out has.
+        const REASONS: [DropReason; 9] = [
+            DropReason::Threshold,
+            DropReason::PoolEmpty,
+            DropReason::QueueThreshold,
+            DropReason::Wred,
+            DropReason::Watchdog,
+            DropReason::NoBuffer,
+            DropReason::EgressDown,
+            DropReason::EgressStuck,
+            DropReason::Shutdown,
+        ];
         let rows = self.counters.ports.get(port).into_iter().flat_map(|port| &port.drops);
-        rows.map(|row| reasons.clone().map(|reason| row[reason].get()).sum::<u64>()).sum()
+        rows.map(|row| REASONS.map(|reason| row[reason as usize].get()).iter().sum::<u64>()).sum()
     }
 
     /// Name of port `port`.

@@ -136,8 +136,9 @@ fn wrong_mirrors_are_refused_with_place_and_remedy() {
         (format!("{{name: 'a b', copy: dropped, {file}}}"), "mirrors[0].name: `a b` is not a name; write up to 32"),
         (
             format!("{{name: sflow-drops, copy: dropped, {file}}}"),
-            "mirrors[0].name: `sflow-drops` is the name of a session of `sflow`; write another",
+            "mirrors[0].name: `sflow-drops` stands for a part of",
         ),
+        (format!("{{name: sflow, copy: dropped, {file}}}"), "mirrors[0].name: `sflow` stands for a part of `sflow`;"),
         (
             format!("{{name: a, {file}}}"),
             "mirrors[0]: the mirror copies nothing; write e.g. `copy: dropped`, or `sample: 1000`",

@@ -13,11 +13,11 @@ export default dashboard('neighbours', 'Neighbours', 'Whether neighbours are con
   stat('Groups down', 'Link aggregation groups that carry no frames.', [query(`count(holdfast_lag_up{${I}} == 0) or vector(0)`, 'down')], { thresholds: NONE_IS_GOOD, decimals: 0, unit: 'short' }),
   stat('Members idle', 'Members that neither take nor send frames.', [query(`count(holdfast_lag_member_active{${P}} == 0) or vector(0)`, 'idle')], { thresholds: steps(GOOD, [1, LOOK]), decimals: 0, unit: 'short' }),
   stat('Faults', 'By order, that act now: the verdict says so.', [query(`sum(holdfast_faults_active{${P}}) or vector(0)`, 'faults')], { thresholds: steps(GOOD, [1, LOOK]), decimals: 0, unit: 'short' }),
-  stat('Mirrors failing', 'Files that are not written, and datagrams that the kernel refuses.', [query(`sum(holdfast_mirror_failing{${I}}) + sum(rate(holdfast_sflow_errors_total{${I}}[1m]) > bool 0) or sum(holdfast_mirror_failing{${I}}) or vector(0)`, 'failing')], { thresholds: NONE_IS_GOOD, decimals: 0, unit: 'short' }),
+  stat('Mirrors failing', 'Files that are not written, outputs that drop copies, and collectors whose datagrams the kernel refuses.', [query(`(sum(holdfast_mirror_failing{${I}}) or vector(0)) + (count(rate(holdfast_mirror_output_dropped_total{${I}}[1m]) > 0) or vector(0)) + (count(rate(holdfast_sflow_errors_total{${I}}[1m]) > 0) or vector(0))`, 'failing')], { thresholds: NONE_IS_GOOD, decimals: 0, unit: 'short' }),
 
   row('LLDP and loops'),
   table('Differences', 'Neighbours that differ, by kind.', ['port', 'kind'], [['neighbours']], [query(`holdfast_lldp_differences{${P}} > 0`)], { w: 12, h: 8 }),
-  states('Loops', 'Blocked, or told only.', [query(`holdfast_port_loop{${P}} + holdfast_port_loop_blocked{${P}}`, '{{port}}')], words({ 0: ['none', GOOD], 1: ['told', LOOK], 2: ['blocked', ACT] })),
+  states('Loops', 'Blocked, or told only.', [query(`clamp_max(holdfast_port_loop{${P}} + 2 * holdfast_port_loop_blocked{${P}}, 2)`, '{{port}}')], words({ 0: ['none', GOOD], 1: ['told', LOOK], 2: ['blocked', ACT] })),
   lines('LLDP frames', 'A second, by port. Discarded: malformed, or without room for a neighbour.', [
     query(`rate(holdfast_lldp_received_frames_total{${P}}[$__rate_interval])`, '{{port}} received'), query(`rate(holdfast_lldp_discarded_frames_total{${P}}[$__rate_interval]) > 0`, '{{port}} discarded'),
   ], { unit: 'pps' }),

@@ -14,7 +14,7 @@ use crate::config::yaml::read::{Fields, Item};
 use crate::dataplane::mirror::{MirrorSession, MirrorSpec, ReasonSet};
 use crate::dataplane::telemetry::drops::DropReason;
 use crate::forward::VlanMode;
-use crate::mirror::{Destination, FileConfig, MOST_FILES, MirrorConfig, Target};
+use crate::mirror::{Destination, Failing, FileConfig, MOST_FILES, MirrorConfig, Target};
 use crate::sets::{CLASSES, ClassSet, PortSet};
 use crate::units::Bytes;
 
@@ -92,8 +92,8 @@ pub fn read(item: Option<Item<'_>>, ports: &mut [Port<'_>]) -> Mirrors {
 
 fn read_name(fields: &Fields<'_>, seen: &mut Unique) -> Option<String> {
     let name = names::read(fields, "name: losses", seen)?;
-    if SFLOW_NAMES.contains(&name.as_str()) {
-        return fields.get("name")?.refuse(format!("`{name}` is the name of a session of `sflow`; write another"));
+    if SFLOW_NAMES.contains(&name.as_str()) || name == Failing::SFLOW {
+        return fields.get("name")?.refuse(format!("`{name}` stands for a part of `sflow`; write another"));
     }
     Some(name)
 }

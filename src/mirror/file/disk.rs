@@ -9,7 +9,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FallocateFlags, OFlags};
+use rustix::fs::OFlags;
 
 use super::Store;
 use crate::mirror::pcapng;
@@ -132,12 +132,9 @@ impl Store for Disk {
         file.set_len(len)
     }
 
-    fn has_room(&mut self, len: u64, bytes: u64) -> bool {
-        let Some(file) = &self.file else { return false };
-        // Blocks behind the end are reserved, and freed again by setting the length. Some network mounts cannot do it.
-        let is_reserved = rustix::fs::fallocate(file, FallocateFlags::KEEP_SIZE, len, bytes).is_ok();
-        let is_freed = file.metadata().is_ok_and(|metadata| metadata.len() == len) && file.set_len(len).is_ok();
-        is_reserved && is_freed
+    fn has_room(&self, bytes: u64) -> bool {
+        let free = self.file.as_ref().and_then(|file| rustix::fs::fstatvfs(file).ok());
+        free.is_some_and(|of| of.f_bavail.saturating_mul(of.f_frsize) >= bytes)
     }
 
     fn is_in_place(&self, len: u64) -> bool {

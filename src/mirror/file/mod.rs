@@ -46,8 +46,8 @@ pub trait Store {
     /// # Errors
     /// If the file could not be cut.
     fn cut(&mut self, len: u64) -> io::Result<()>;
-    /// Whether the file of `len` bytes could grow by `bytes`. The file stays as it is.
-    fn has_room(&mut self, len: u64, bytes: u64) -> bool;
+    /// Whether the file system of the file has `bytes` free.
+    fn has_room(&self, bytes: u64) -> bool;
     /// Whether the file is still in its place and has at least `len` bytes.
     fn is_in_place(&self, len: u64) -> bool;
 }
@@ -101,6 +101,8 @@ pub struct PcapFile<S = Disk> {
     missing: Vec<u64>,
     counts: Counts,
     error: Option<String>,
+    /// Whether the error is lack of room in the file system. A quota is another: its rest cannot be asked.
+    is_full: bool,
 }
 
 impl PcapFile {
@@ -130,6 +132,7 @@ impl<S: Store> PcapFile<S> {
             missing: vec![0; 1 << u8::BITS],
             counts: Counts::default(),
             error: None,
+            is_full: false,
         }
     }
 
@@ -151,7 +154,7 @@ impl<S: Store> PcapFile<S> {
         self.config = config;
     }
 
-    /// The error of the last attempt to write, with its remedy; `None`: it succeeded.
+    /// The error of the last attempt to write, with its remedy; `None`: it succeeded, or a full disk has room again.
     #[must_use]
     pub fn error(&self) -> Option<&str> {
         self.error.as_deref()
@@ -197,8 +200,8 @@ impl<S: Store> PcapFile<S> {
             self.look_at = after(now, RETRY);
             self.is_open = self.store.is_in_place(self.len);
             // Else the error would stay until the next event.
-            if self.is_open && self.error.is_some() && self.store.has_room(self.len, BATCH as u64) {
-                self.error = None;
+            if self.is_open && self.is_full && self.store.has_room(BATCH as u64) {
+                (self.error, self.is_full) = (None, false);
             }
         }
         if self.is_ready(now) {
@@ -214,6 +217,7 @@ impl<S: Store> PcapFile<S> {
         match self.store.begin(&self.preamble, self.config.files) {
             Ok(()) => {
                 (self.is_open, self.error, self.look_at) = (true, None, after(now, RETRY));
+                self.is_full = false;
                 self.len = self.preamble.len() as u64;
             }
             Err(error) => self.fail(&error, now),
@@ -237,7 +241,7 @@ impl<S: Store> PcapFile<S> {
         }
         self.batch.clear();
         match result {
-            Ok(()) => self.error = None,
+            Ok(()) => (self.error, self.is_full) = (None, false),
             Err(error) => {
                 // A file that cannot be cut is left; the next attempt begins another.
                 self.is_open = self.store.cut(self.len).is_ok();
@@ -256,6 +260,7 @@ impl<S: Store> PcapFile<S> {
     fn fail(&mut self, error: &io::Error, now: Nanos) {
         self.retry_at = after(now, RETRY);
         self.error = Some(disk::explain(error, &self.config.path));
+        self.is_full = error.kind() == io::ErrorKind::StorageFull;
         self.batch.clear();
         for Written { port, missing, .. } in std::mem::take(&mut self.packets) {
             self.lose(port, missing, 1);

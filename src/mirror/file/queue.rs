@@ -192,6 +192,11 @@ impl Queue {
         answers
     }
 
+    /// Whether no further packets are taken.
+    pub fn is_closed(&self) -> bool {
+        self.lock().is_closed
+    }
+
     /// Whether the writer has no job and is in no turn.
     pub fn is_idle(&self) -> bool {
         let state = self.lock();

@@ -133,6 +133,7 @@ impl FileWriter {
         let is_full = self.full_at.is_some_and(|at| now.0.saturating_sub(at.0) < FULL.0);
         let error = match () {
             () if self.refusal.is_some() => self.refusal.clone(),
+            () if self.has_ended() && !self.queue.is_closed() => Some(self.is_broken()),
             () if waits >= HANGS.0 => Some(self.hangs(waits / 1_000_000_000)),
             () if is_full && answers.error.is_none() => Some(self.is_too_slow()),
             () => answers.error,
@@ -148,6 +149,11 @@ impl FileWriter {
             return format!("`{path}`: has not finished a write for {seconds}s; {remedy}");
         }
         format!("`{path}`: waits for {seconds}s for the last write of a file of the sessions before; {remedy}")
+    }
+
+    /// The error of a writer whose thread has ended by a panic, which has printed its message.
+    fn is_broken(&self) -> String {
+        format!("`{}`: its thread has ended by a defect; report it, and restart the switch", self.config.path.display())
     }
 
     /// The error of a writer whose queue was full.

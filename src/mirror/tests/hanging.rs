@@ -57,8 +57,8 @@ impl Store for Hanging {
         self.disk().cut(len)
     }
 
-    fn has_room(&mut self, len: u64, bytes: u64) -> bool {
-        self.disk().has_room(len, bytes)
+    fn has_room(&self, bytes: u64) -> bool {
+        self.disk.has_room(bytes)
     }
 
     fn is_in_place(&self, len: u64) -> bool {

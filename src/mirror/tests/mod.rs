@@ -198,6 +198,11 @@ fn copies_beyond_the_buffers_of_an_lcore_are_lost() {
     wires.frames.clear();
     take(&mut exporter, 1, 1, &mut wires);
     assert_eq!(exporter.view().sessions[0].error, None);
+    exporter.tick(PortSet::only(0), Nanos(1));
+    take(&mut exporter, 1, 1, &mut wires);
+    let view = &exporter.view().sessions[0];
+    assert_eq!((view.copies, view.lost, wires.frames.len()), (3, 4, 1));
+    assert_eq!(view.error.as_deref(), Some("port p2: has no link; check its cable and its monitor"));
 }
 
 #[test]
@@ -308,7 +313,7 @@ proptest! {
     #[test]
     fn any_copy_is_exported_to_a_port(copy in any_copy(), bytes: u16) {
         let (mut exporter, mut wires) = (exporter(), wires());
-        let (config, spec) = sessions(&[("a", port(1, true)), ("b", port(200, false))], bytes, 1);
+        let (config, spec) = sessions(&[("a", port(1, true)), ("b", port(63, false))], bytes, 1);
         exporter.configure(&config, &spec, Nanos(0));
         exporter.take(&CopyFrame { sessions: SessionSet(0b11), ..copy }, 0, Nanos(1), &mut wires);
         let longest = usize::from(switch().ports[1].mtu) + 18;
