@@ -287,9 +287,12 @@ fn host_loses_a_link_and_gets_it_back_without_reordering() {
     let lab = Lab::start("", "lacp=active other_config:lacp-time=fast");
     lab.wait_for_members(2);
     lab.says(" lacp: bond0: carries frames");
-    let text = lab.show();
-    let rows: Vec<&str> = text.lines().filter(|line| line.contains(" active ")).collect();
-    assert!(rows.len() == 2 && rows[0].starts_with("bond0  active, fast  up"), "{text}");
+    // A member counts as active while it opens.
+    wait_for("two rows that are active", PATIENCE, || {
+        let text = lab.show();
+        let rows: Vec<&str> = text.lines().filter(|line| line.contains(" active ")).collect();
+        (rows.len() == 2 && rows[0].starts_with("bond0  active, fast  up")).then_some(())
+    });
     lab.meet();
     let sent_by =
         |lab: &Lab, port| lab.metrics().sum("holdfast_port_sent_frames_total", &[("port", port), ("queue", "3")]);
