@@ -1,8 +1,8 @@
 //! Calls of a driver that frees memory of its queues in EAL's interrupt thread, as net_memif does.
 //!
 //! When a peer of memif ends, the driver unmaps the rings in a callback, and does not ask if an lcore reads them. So an
-//! lcore passes a [`Gate`] at each call of such a port, and callbacks run while all gates are closed.
-//! `ffi/interrupts.c` surrounds them.
+//! lcore passes a [`Gate`] at each call of such a port, and callbacks of such drivers run while all gates are closed.
+//! `ffi/interrupts.c` surrounds them; a slow callback of another driver closes nothing.
 
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, PoisonError, Weak};

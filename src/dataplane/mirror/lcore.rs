@@ -176,8 +176,8 @@ impl Mirror {
     /// Copies a frame that was discarded in a queue of port `egress`.
     #[cold]
     pub fn copy_discarded(&mut self, bytes: &[u8], egress: usize, desc: FrameDesc, (reason, now): (DropReason, Ticks)) {
-        // A copy that finds no room at an output must not cause another one. No port has received an own frame.
-        if desc.is_own() || self.is_output(egress) {
+        // No port has received an own frame. Copies are such, so that a lost copy causes no other one.
+        if desc.is_own() {
             return;
         }
         let (cause, ingress, class) = (CopyCause::Dropped(reason), desc.ingress(), Some(desc.class()));
