@@ -24,6 +24,8 @@ pub struct Words<'a> {
 impl<'a> Words<'a> {
     /// Returns the words of the lines `text` of `source`, the first of which has the number `line`.
     pub fn new(source: &'a str, text: &'a str, line: u64) -> Self {
+        // Editors of some systems begin UTF-8 files with a byte order mark.
+        let text = if line == 1 { text.trim_start_matches('\u{feff}') } else { text };
         let mut words = Vec::new();
         for (number, text) in text.lines().enumerate() {
             for word in text.split_whitespace() {
@@ -33,6 +35,38 @@ impl<'a> Words<'a> {
         }
         let last = words.last().map_or(Place { line, column: 1 }, |word| word.place);
         Self { source, words: words.into_iter(), last }
+    }
+
+    /// Takes the words of the next line as `what`, which has as many words as `format`.
+    pub fn record(&mut self, what: &str, format: &str) -> Result<Self, ConfigErrors> {
+        let first = self.word(what)?;
+        let is_beside = |word: &&Word<'_>| word.place.line == first.place.line;
+        let (found, expected) =
+            (1 + self.words.as_slice().iter().take_while(is_beside).count(), format.split(' ').count());
+        if found != expected {
+            let message = format!("{what} has {expected} words, not {found}; write `{format}` on a line of its own");
+            return Err(self.error(first.place, message));
+        }
+        let words: Vec<Word<'_>> = [first].into_iter().chain(self.words.by_ref().take(expected - 1)).collect();
+        let last = words.last().map_or(first.place, |word| word.place);
+        Ok(Self { source: self.source, words: words.into_iter(), last })
+    }
+
+    /// Checks that no word is left behind those of `what`.
+    pub fn end(&mut self, what: &str) -> Result<(), ConfigErrors> {
+        match self.next() {
+            None => Ok(()),
+            Some(word) => {
+                let message =
+                    format!("`{}` is one word too many for {what}; remove it, or correct the words before", word.text);
+                Err(self.error(word.place, message))
+            }
+        }
+    }
+
+    /// Place of the next word, or of the last one.
+    pub fn place(&self) -> Place {
+        self.words.as_slice().first().map_or(self.last, |word| word.place)
     }
 
     /// Takes the next word, if there is one.

@@ -1,5 +1,7 @@
 //! The configuration: a line for each key.
 
+use std::collections::HashSet;
+
 use crate::config::error::{ConfigErrors, Place, Warning};
 use crate::config::yaml::read::nearest;
 use crate::sim::tokens::Words;
@@ -119,7 +121,7 @@ impl Default for Settings {
 
 /// A key without effect here: the values that are worth a warning.
 #[derive(Debug, Clone, Copy)]
-enum Ignored {
+pub(super) enum Ignored {
     /// None: the key describes what Holdfast decides otherwise.
     Silently,
     /// All: the user asks for something that is missing.
@@ -128,7 +130,7 @@ enum Ignored {
     RunsAs(&'static str),
 }
 
-const IGNORED: &[(&str, Ignored)] = &[
+pub(super) const IGNORED: &[(&str, Ignored)] = &[
     ("USE_DYNAMIC_PFC_THRESHOLD", Ignored::RunsAs("1")),
     ("PAUSE_TIME", Ignored::Silently),
     ("DATA_RATE", Ignored::Silently),
@@ -151,13 +153,19 @@ const IGNORED: &[(&str, Ignored)] = &[
 pub fn parse(source: &str, text: &str) -> Result<(Settings, Vec<Warning>), ConfigErrors> {
     let mut settings = Settings { source: source.to_owned(), ..Settings::default() };
     let (mut warnings, mut maps) = (Vec::new(), Maps::default());
+    let mut seen = HashSet::new();
     for (number, line) in text.lines().enumerate() {
-        // Explanations in braces, as in config_doc.txt.
-        let line = line.split('{').next().unwrap_or_default();
+        // Explanations in braces, as in config_doc.txt, and behind a number sign, which ns-3 skips as an unknown key.
+        let line = line.split(['{', '#']).next().unwrap_or_default();
         let mut words = Words::new(source, line, number as u64 + 1);
         let Some(key) = words.next() else { continue };
+        if !seen.insert(key.text) {
+            let message = format!("{} is written again; this line replaces the earlier one", key.text);
+            warnings.push(Warning::of_text(source, Some(key.place), message));
+        }
         if let Some((name, ignored)) = IGNORED.iter().find(|(name, _)| *name == key.text) {
-            let value = words.next().map_or("", |word| word.text);
+            let value = words.word("a value")?.text;
+            words.end(name)?;
             let warning = match *ignored {
                 Ignored::WithWarning => format!("{name} has no effect here"),
                 Ignored::RunsAs(fixed) if fixed != value => {
@@ -169,6 +177,7 @@ pub fn parse(source: &str, text: &str) -> Result<(Settings, Vec<Warning>), Confi
             continue;
         }
         read_key((key.text, key.place), &mut words, &mut settings, &mut maps)?;
+        words.end(key.text)?;
     }
     settings.ecn = maps.join();
     if let Some(ecn) = settings.ecn.iter().find(|ecn| ecn.kmin_kb > ecn.kmax_kb) {
@@ -210,7 +219,17 @@ fn read_map<T>(
     value: impl Fn(&mut Words<'_>) -> Result<T, ConfigErrors>,
 ) -> Result<Vec<(u64, T)>, ConfigErrors> {
     let count: u64 = words.take("a number of rates")?;
-    (0..count).map(|_| Ok((words.take("a rate in bit/s")?, value(words)?))).collect()
+    let mut map: Vec<(u64, T)> = Vec::new();
+    for _ in 0..count {
+        let word = words.word("a rate in bit/s")?;
+        let message = |what: &str| format!("`{}` {what}; write each rate in bit/s once", word.text);
+        let rate = word.text.parse().map_err(|_| words.error(word.place, message("is not a rate in bit/s")))?;
+        if map.iter().any(|(other, _)| *other == rate) {
+            return Err(words.error(word.place, message("is there twice")));
+        }
+        map.push((rate, value(words)?));
+    }
+    Ok(map)
 }
 
 fn read_mode(words: &mut Words<'_>) -> Result<CcMode, ConfigErrors> {

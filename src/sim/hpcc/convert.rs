@@ -10,7 +10,7 @@ use super::config::{CcMode, Ecn, Settings};
 use super::flows::FlowLine;
 use super::path::BaseTimes;
 use super::topology::Topology;
-use super::{Inputs, MmuSizes, Prepared, qlen, sizes};
+use super::{Inputs, MmuSizes, Prepared, qlen, sizes, windows};
 use crate::config::error::{ConfigError, ConfigErrors, Subject, Warning};
 use crate::config::model::EcnOrder;
 use crate::hosts::FlowKind;
@@ -31,7 +31,7 @@ use crate::wire::inband;
 /// Bytes of a packet that are not payload: Ethernet, IPv4, UDP, BTH, invariant CRC.
 const HEADERS: u64 = 14 + 20 + 8 + 12 + 4;
 /// Time from the beginning of the scenario to the first flow, in nanoseconds.
-const LEAD_NS: u64 = 10_000;
+pub(super) const LEAD_NS: u64 = 10_000;
 /// Time between two polls of a switch. ns-3's switches do not poll; with 100 ns, batches in queues make HPCC unfair.
 const POLL: &str = "10ns";
 /// DSCP of ACKs with ACK_HIGH_PRIO: class 6 of the preset, a strict class.
@@ -49,6 +49,7 @@ pub fn prepare(inputs: Inputs, seed: Option<u64>, mmu: (HpccRules, MmuSizes)) ->
     let times = BaseTimes::new(&topology, destinations.into_iter(), settings.payload_bytes);
     let too_long = check_paths(&settings, &flows, &times)?;
     let plan = Plan::new(&settings, &topology, &flows)?;
+    let outside = windows::check(&settings, &topology, &flows)?;
     let epoch_ns = flows.first().map_or(0, |flow| flow.start_ns.saturating_sub(LEAD_NS));
     let text = plan.text(epoch_ns, seed);
     let mut scenarios = scenario::parse(&settings.source, &text, None, &Options::default()).map_err(without_places)?;
@@ -56,7 +57,7 @@ pub fn prepare(inputs: Inputs, seed: Option<u64>, mmu: (HpccRules, MmuSizes)) ->
     scenario.warnings.iter_mut().for_each(in_words_of_hpcc);
     plan.give_rules(&mut scenario, mmu)?;
     scenario.most_events = u64::MAX;
-    scenario.warnings.splice(0..0, warnings.into_iter().chain(plan.warnings.clone()).chain(too_long));
+    scenario.warnings.splice(0..0, warnings.into_iter().chain(plan.warnings.clone()).chain(too_long).chain(outside));
     add_flows(&mut scenario, &plan, epoch_ns);
     scenario.monitor = (!settings.qlen.is_empty()).then(|| qlen::monitor(&settings, epoch_ns));
     Ok(Prepared {
@@ -157,7 +158,7 @@ impl<'a> Plan<'a> {
         if !self.settings.ecn_enabled {
             return Ok(());
         }
-        match self.switches.iter().find_map(|&switch| self.slowest(switch).filter(|&rate| self.ecn(rate).is_none())) {
+        match self.rates().find(|&rate| self.ecn(rate).is_none()) {
             None => Ok(()),
             Some(rate) => {
                 let message = format!(
@@ -309,6 +310,12 @@ impl<'a> Plan<'a> {
     /// The thresholds of a switch: those of its slowest ports, because a queue has the same on every port.
     fn ecn_of(&self, switch: usize) -> Option<Ecn> {
         self.slowest(switch).and_then(|rate| self.ecn(rate)).filter(|_| self.settings.ecn_enabled)
+    }
+
+    /// The rates of the ports of all switches.
+    fn rates(&self) -> impl Iterator<Item = u64> + '_ {
+        let ports = self.switches.iter().flat_map(|switch| &self.ports[switch]);
+        ports.map(|(link, _)| self.topology.links[*link].rate.0)
     }
 
     /// The rate of the slowest port of a switch.

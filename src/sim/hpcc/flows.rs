@@ -24,12 +24,13 @@ const LARGEST: u64 = 1 << 40;
 /// Reads the flows between hosts of `topology`. Lines beyond their number are ignored, as by ns-3, with a warning.
 pub fn parse(source: &str, text: &str, topology: &Topology) -> Result<(Vec<FlowLine>, Option<Warning>), ConfigErrors> {
     let mut words = Words::new(source, text, 1);
-    let word = words.word("a number of flows")?;
+    let word = words.record("the first line", "flows")?.word("a number of flows")?;
     let count = word.text.parse().ok().filter(|&count: &usize| (1..=MOST).contains(&count));
     let count = count
         .ok_or_else(|| words.error(word.place, format!("`{}` is not a number of flows from 1 to {MOST}", word.text)))?;
     let mut flows: Vec<FlowLine> = Vec::new();
     for _ in 0..count {
+        let mut words = words.record("a flow", "src dst pg dport bytes start")?;
         let place = words.word("a flow")?;
         let host = |word: crate::sim::tokens::Word<'_>, words: &Words<'_>| {
             let node = word.text.parse().ok().filter(|&node: &usize| topology.is_switch.get(node) == Some(&false));

@@ -6,6 +6,8 @@
 mod config;
 mod convert;
 mod flows;
+#[cfg(test)]
+mod format_tests;
 mod path;
 mod qlen;
 mod sizes;
@@ -13,6 +15,7 @@ mod slowdown;
 #[cfg(test)]
 mod tests;
 mod topology;
+mod windows;
 mod write;
 
 pub use self::sizes::MmuSizes;
@@ -79,10 +82,10 @@ impl Inputs {
             read_text_up_to(&path, LARGEST_FILE, "a list").map(|text| (path.display().to_string(), text))
         };
         let (source, text) = open(&settings.topology)?;
-        let topology = topology::parse(&source, &text)?;
+        let (topology, beyond) = topology::parse(&source, &text)?;
         let (source, text) = open(&settings.flows)?;
         let (flows, ignored) = flows::parse(&source, &text, &topology)?;
-        warnings.extend(ignored);
+        warnings.extend(beyond.into_iter().chain(ignored));
         let files = vec![base.join(&settings.topology), base.join(&settings.flows)];
         Ok(Self { settings, topology, flows, base, files, warnings })
     }

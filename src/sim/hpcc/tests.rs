@@ -8,7 +8,7 @@ use crate::sim::spec::{FaultKind, FrameSizes, Load, MessageSize};
 use crate::units::{Alpha, BitRate, Bytes, Cells, Nanos};
 
 /// Three hosts at one switch, number 0; two more switches lead to host 5.
-const TOPOLOGY: &str = "\
+pub(super) const TOPOLOGY: &str = "\
 7 3 6
 0 4 6
 1 0 100Gbps 0.001ms 0
@@ -18,8 +18,9 @@ const TOPOLOGY: &str = "\
 4 6 400Gbps 1us 0
 6 5 100Gbps 1us 0
 ";
-const FLOWS: &str = "3\n1 3 3 100 5000 2\n2 5 3 101 2500 2.00001\n1 5 3 102 1 2.00002\nignored beyond the number\n";
-const CONFIG: &str = "\
+pub(super) const FLOWS: &str =
+    "3\n1 3 3 100 5000 2\n2 5 3 101 2500 2.00001\n1 5 3 102 1 2.00002\nignored beyond the number\n";
+pub(super) const CONFIG: &str = "\
 ENABLE_QCN 1
 PACKET_PAYLOAD_SIZE 1000
 TOPOLOGY_FILE mix/t.txt
@@ -39,20 +40,20 @@ PMAX_MAP 2 100000000000 0.2 400000000000 0.2
 BUFFER_SIZE 32
 ";
 
-fn inputs(config: &str, topology: &str, flows: &str) -> Result<Inputs, ConfigErrors> {
+pub(super) fn inputs(config: &str, topology: &str, flows: &str) -> Result<Inputs, ConfigErrors> {
     let (settings, warnings) = config::parse("c.txt", config)?;
-    let topology = topology::parse("t.txt", topology)?;
+    let (topology, _) = topology::parse("t.txt", topology)?;
     let (flows, _) = flows::parse("f.txt", flows, &topology)?;
     Ok(Inputs { settings, topology, flows, base: PathBuf::from("dir"), files: Vec::new(), warnings })
 }
 
-const NO_RULES: (HpccRules, MmuSizes) = (HpccRules::NONE, MmuSizes::Hpcc);
+pub(super) const NO_RULES: (HpccRules, MmuSizes) = (HpccRules::NONE, MmuSizes::Hpcc);
 
 fn prepared(config: &str) -> Prepared {
     inputs(config, TOPOLOGY, FLOWS).unwrap().prepare(None, NO_RULES).unwrap_or_else(|errors| panic!("{errors}"))
 }
 
-fn error(config: &str, topology: &str, flows: &str) -> String {
+pub(super) fn error(config: &str, topology: &str, flows: &str) -> String {
     match inputs(config, topology, flows).and_then(|inputs| inputs.prepare(None, NO_RULES)) {
         Ok(_) => panic!("accepted"),
         Err(errors) => errors.to_string(),
@@ -229,10 +230,11 @@ fn impossible_sizes_rates_and_links_are_refused() {
     );
     let unlinked = TOPOLOGY.replace("7 3 6", "7 3 5").replace("0 3 100Gbps 0.001ms 0.01\n", "");
     assert_eq!(error(CONFIG, &unlinked, FLOWS), "mix/f.txt: no links lead from 1 to 3; write them in mix/t.txt");
+    const ONE_LINK: &str = "in HPCC's format a host has one link, to a switch, and line 2 lists the switches";
     let twice = TOPOLOGY.replace("2 0 100Gbps", "1 6 100Gbps");
-    assert_eq!(error(CONFIG, &twice, FLOWS), "t.txt: host 1 has 2 links; leave one of them");
+    assert_eq!(error(CONFIG, &twice, FLOWS), format!("t.txt: host 1 has 2 links; {ONE_LINK}"));
     let hosts = TOPOLOGY.replace("2 0 100Gbps", "2 3 100Gbps");
-    assert_eq!(error(CONFIG, &hosts, FLOWS), "t.txt: the link of 2 and 3 joins two hosts; write a switch between them");
+    assert_eq!(error(CONFIG, &hosts, FLOWS), format!("t.txt: the link of 2 and 3 joins two hosts; {ONE_LINK}"));
 }
 
 #[test]
@@ -250,7 +252,7 @@ fn flow_before_time_zero_is_refused_and_flows_beyond_the_number_are_named() {
         error(CONFIG, TOPOLOGY, "1\n1 3 3 100 5000 -2\n"),
         "f.txt:2:16: `-2` is not a time in seconds; write from 0 to 10000"
     );
-    let topology = topology::parse("t.txt", TOPOLOGY).unwrap();
+    let (topology, _) = topology::parse("t.txt", TOPOLOGY).unwrap();
     let (_, warning) = flows::parse("f.txt", FLOWS, &topology).unwrap();
     let expected = "f.txt:5:1: the first line states 3 flows; this line and those after it have no effect";
     assert_eq!(warning.map(|warning| warning.to_string()).as_deref(), Some(expected));
@@ -287,7 +289,7 @@ fn every_key_of_the_list_is_read() {
 
 #[test]
 fn flows_that_start_in_one_nanosecond_are_in_order() {
-    let topology = topology::parse("t.txt", TOPOLOGY).unwrap();
+    let (topology, _) = topology::parse("t.txt", TOPOLOGY).unwrap();
     for start in ["2.000000003", "2.000123457", "2.00000001"] {
         let text = format!("2\n1 3 3 100 10 {start}\n2 3 3 100 10 {start}\n");
         assert_eq!(flows::parse("f.txt", &text, &topology).unwrap().0.len(), 2);

@@ -1,6 +1,6 @@
 //! The topology: `nodes switches links`, the numbers of the switches, then `src dst rate delay loss` for each link.
 
-use crate::config::error::{ConfigError, ConfigErrors};
+use crate::config::error::{ConfigError, ConfigErrors, Warning};
 use crate::sim::tokens::Words;
 use crate::units::{BitRate, Nanos};
 
@@ -31,9 +31,13 @@ impl Topology {
     }
 }
 
-/// Reads a topology.
-pub fn parse(source: &str, text: &str) -> Result<Topology, ConfigErrors> {
-    let mut words = Words::new(source, text, 1);
+/// The first line of the format. Topologies of other tools have more words there: SimAI's has six.
+const HEADER: &str = "nodes switches links";
+
+/// Reads a topology. Words beyond the number of links are ignored, as by ns-3, with a warning.
+pub fn parse(source: &str, text: &str) -> Result<(Topology, Option<Warning>), ConfigErrors> {
+    let mut all = Words::new(source, text, 1);
+    let mut words = all.record("the first line of a topology of HPCC's simulator", HEADER)?;
     let mut count = |what: &str| -> Result<usize, ConfigErrors> {
         let word = words.word(what)?;
         match word.text.parse() {
@@ -43,14 +47,19 @@ pub fn parse(source: &str, text: &str) -> Result<Topology, ConfigErrors> {
     };
     let (nodes, switches, links) =
         (count("a number of nodes")?, count("a number of switches")?, count("a number of links")?);
-    links_of(&mut words, nodes, switches, links)
+    let topology = links_of(&mut all, nodes, switches, links)
         .map_err(|errors| {
             let counts = format!("line 1 states {nodes} nodes, {switches} switches and {links} links");
             let explained =
                 |error: &ConfigError| ConfigError { message: format!("{} ({counts})", error.message), ..error.clone() };
             ConfigErrors::new(errors.iter().map(explained).collect())
         })
-        .and_then(|topology| check(source, &topology).map(|()| topology))
+        .and_then(|topology| check(source, &topology).map(|()| topology))?;
+    let ignored = all.next().map(|word| {
+        let message = format!("the first line states {links} links; this line and those after it have no effect");
+        Warning::of_text(source, Some(word.place), message)
+    });
+    Ok((topology, ignored))
 }
 
 /// Reads switches and links, by their numbers in the first line.
@@ -67,16 +76,24 @@ fn links_of(words: &mut Words<'_>, nodes: usize, switches: usize, links: usize) 
         })
     };
     for _ in 0..switches {
-        is_switch[node(words)?] = true;
+        let (place, number) = (words.place(), node(words)?);
+        if std::mem::replace(&mut is_switch[number], true) {
+            let message = format!("switch {number} is listed twice; list each switch once");
+            return Err(words.error(place, message));
+        }
     }
     let mut all = Vec::new();
     for _ in 0..links {
+        let words = &mut words.record("a link", "src dst rate delay loss")?;
         let ends = [node(words)?, node(words)?];
         let rate = words.take("a rate, e.g. 100Gbps")?;
         all.push(Link { ends, rate, delay_ns: delay(words)?, loss: words.decimal("an error rate", 0.0..=1.0)? });
     }
     Ok(Topology { is_switch, links: all })
 }
+
+/// The remedy of a host with other links. Topologies of other tools have such hosts.
+const ONE_LINK: &str = "in HPCC's format a host has one link, to a switch, and line 2 lists the switches";
 
 /// Checks that each host has one link, which leads to a switch, or none.
 fn check(source: &str, topology: &Topology) -> Result<(), ConfigErrors> {
@@ -85,7 +102,7 @@ fn check(source: &str, topology: &Topology) -> Result<(), ConfigErrors> {
     for link in &topology.links {
         let [a, b] = link.ends;
         if !topology.is_switch[a] && !topology.is_switch[b] {
-            return error(format!("the link of {a} and {b} joins two hosts; write a switch between them"));
+            return error(format!("the link of {a} and {b} joins two hosts; {ONE_LINK}"));
         }
         if a == b {
             return error(format!("a link joins {a} to itself; remove it"));
@@ -96,7 +113,7 @@ fn check(source: &str, topology: &Topology) -> Result<(), ConfigErrors> {
     }
     match topology.hosts().find(|&host| links[host] > 1) {
         None => Ok(()),
-        Some(host) => error(format!("host {host} has {} links; leave one of them", links[host])),
+        Some(host) => error(format!("host {host} has {} links; {ONE_LINK}", links[host])),
     }
 }
 
