@@ -1,7 +1,7 @@
 #!/bin/bash
 # All tests, with and without DPDK. `make test` calls this once the packages are there. It says what each stage took.
 #
-# Each configuration is built once: with DPDK for the tests, and as shipped without DPDK for instructions and speed. What
+# Each configuration is built once: with DPDK for the tests, and as shipped without DPDK for instructions. What
 # needs no libdpdk is also linted without it, so that the layering cannot rot. Each test runs once, but for those in which
 # dataplane lcores matter: they run with two lcores too.
 #
@@ -47,10 +47,7 @@ tests() { $cargo test --workspace --no-fail-fast "$@"; }
 nextest() { $cargo nextest run --workspace "$@"; }
 
 # As shipped, without DPDK: another directory of artifacts, so that cargo builds it beside the other configuration.
-shipped() {
-    $cargo bench --no-default-features --bench instructions --no-run &&
-        $cargo test --profile bench --no-default-features --test sim_docs --no-run
-}
+shipped() { $cargo bench --no-default-features --bench instructions --no-run; }
 
 # Test binaries that run a switch begin with this line; all others are pure.
 of_switches() { names_of "$(grep -l '^#!\[cfg(feature = "dpdk")\]' tests/*/main.rs tests/*.rs)"; }
@@ -117,12 +114,8 @@ else
     unset HOLDFAST_TEST_ARGS
 fi
 
-stage "instructions of the packet path"
+stage "instructions of the packet path and the simulator"
 $cargo bench --no-default-features --bench instructions
-
-# Ignored without optimisation. The profile is the benchmark's, so that the library is built already.
-stage "speed of the simulator"
-$cargo test --profile bench --no-default-features --test sim_docs -- --quiet speed
 
 # Ten minutes, most of them a release build, are not for every run.
 if [ "${HOLDFAST_DOCKER_TEST:-}" ]; then

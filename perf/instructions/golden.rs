@@ -11,7 +11,8 @@ pub const LEAST: f64 = 1.0;
 
 const HEAD: &str = "\
 # Instructions of the packet path, counted by callgrind. A `pipeline` line is of a packet through the whole pipeline (an
-# idle poll: of a poll), a `stage` line of a call, or of a burst of 64 where it says so.
+# idle poll: of a poll), a `stage` line of a call, or of a burst of 64 where it says so. The
+# `simulator` line is of an event.
 #
 # `make test` fails when a count differs from its line by more than 2 % and by more than 1, up or down. When the change
 # is meant, and the commit's message says why:

@@ -1,4 +1,4 @@
-//! A guard of the packet path: compares its instructions, as counted by callgrind, with perf/instructions.txt.
+//! A guard of the packet path and the simulator: compares their instructions, as counted by callgrind, with perf/instructions.txt.
 //!
 //! Time is unreliable on a shared machine; instructions are the same in every run. This program runs itself under
 //! valgrind once for each count. Collection is on in functions called `measured_*` and off in those called
@@ -14,6 +14,7 @@ mod frames;
 mod golden;
 mod pipelines;
 mod routed;
+mod simulator;
 mod stages;
 mod valgrind;
 
@@ -66,6 +67,7 @@ const CASES: &[Case] = &[
     ("stage, shaper", stages::shaper),
     ("stage, wred judge", stages::wred),
     ("stage, hand-off ring, a burst", stages::handoff),
+    ("simulator, an event", simulator::event),
 ];
 
 /// The argument that selects one case to run, under valgrind.

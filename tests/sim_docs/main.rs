@@ -13,7 +13,6 @@ mod command;
 mod figures;
 mod outputs;
 mod own_control;
-mod speed;
 mod sweeps;
 
 use std::collections::BTreeSet;
