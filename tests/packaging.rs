@@ -6,6 +6,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+#[path = "packaging/notices.rs"]
+mod notices;
+
 fn repository(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
@@ -97,12 +100,18 @@ fn debian_package_has_its_dependencies_and_files() {
         "usr/share/bash-completion/completions/holdfast",
         "usr/share/zsh/vendor-completions/_holdfast",
         "usr/share/fish/vendor_completions.d/holdfast.fish",
+        "usr/share/doc/holdfast/copyright",
+        "usr/share/doc/holdfast/notices/crates.txt",
+        "usr/share/doc/holdfast/notices/rust.html",
         "usr/share/doc/holdfast/examples/nic-tor.yaml",
         "usr/share/doc/holdfast/examples/frr/frr.conf",
         "usr/share/doc/holdfast/examples/systemd/routing-linux.conf",
     ] {
         assert!(fs::metadata(root.join(file)).is_ok_and(|file| file.len() > 0), "{file}");
     }
+    let copyright = fs::read_to_string(root.join("usr/share/doc/holdfast/copyright")).expect("a copyright file");
+    assert!(copyright.starts_with("Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\n"));
+    assert!(copyright.contains("crates/tokio-") && !copyright.contains("debian/glibc"), "{copyright}");
     assert!(!root.join("etc/holdfast/switch.yaml").exists(), "what is to run there is the operator's to say");
     // The scripts need nothing beside them: without arguments they print their usage.
     for script in ["tap-tor.sh", "leaf-spine.sh"] {
@@ -126,6 +135,7 @@ fn script(path: &Path, text: &str) {
 
 /// Writes a stand-in for a static program, which only the whole build makes. Returns it, and a PATH whose `strip`
 /// leaves it alone.
+#[cfg(feature = "dpdk")]
 fn static_program(directory: &Path) -> (PathBuf, String) {
     let (program, real) = (directory.join("holdfast"), env!("CARGO_BIN_EXE_holdfast"));
     script(&program, &format!("[ $1 != --version ] || {{ echo 'DPDK: 1, static'; exit; }}\nexec {real} \"$@\""));
@@ -133,8 +143,9 @@ fn static_program(directory: &Path) -> (PathBuf, String) {
     (program, format!("{}/bin:{}", directory.display(), std::env::var("PATH").unwrap()))
 }
 
+#[cfg(feature = "dpdk")]
 #[test]
-fn package_of_a_static_program_depends_on_no_library() {
+fn package_of_a_static_program_depends_on_no_library_and_has_their_notices() {
     if !["dpkg-deb", "dpkg-shlibdeps"].into_iter().all(has) {
         return;
     }
@@ -145,6 +156,10 @@ fn package_of_a_static_program_depends_on_no_library() {
     let package = text(build.arg(&program).arg(directory.path()));
     let field = |name| text(Command::new("dpkg-deb").args(["-f", package.trim(), name])).trim().to_owned();
     assert_eq!((field("Depends"), field("Recommends")), ("adduser".to_owned(), String::new()));
+    let list = text(Command::new("dpkg-deb").args(["-c", package.trim()]));
+    for file in ["copyright", "notices/debian/libc6-dev.txt", "notices/common-licenses/LGPL-2.1", "notices/sources"] {
+        assert!(list.lines().any(|line| line.ends_with(&format!("/usr/share/doc/holdfast/{file}"))), "{file}: {list}");
+    }
 }
 
 /// The program is a stand-in, so that only the files around it are built twice, in two directories.
@@ -172,7 +187,8 @@ fn release_has_the_same_bytes_in_any_directory_and_its_sums_are_right() {
     assert_eq!(names, [format!("{base}.cdx.json"), format!("{base}.tar.gz"), format!("holdfast_{version}_amd64.deb")]);
 
     let list = text(Command::new("tar").arg("-tzf").arg(directory.path().join(names[1])));
-    for file in ["holdfast", "LICENSE", "man/holdfast-run.1", "conf/tap-tor.sh", "conf/containerlab/holdfast.clab.yml"]
+    let files = ["holdfast", "LICENSE", "man/holdfast-run.1", "conf/tap-tor.sh", "conf/containerlab/holdfast.clab.yml"];
+    for file in files.into_iter().chain(["notices/copyright", "notices/crates.txt", "notices/common-licenses/LGPL-2.1"])
     {
         assert!(list.lines().any(|line| line == format!("{base}/{file}")), "{file}: {list}");
     }
@@ -194,6 +210,9 @@ fn image_has_the_static_program_and_its_size_is_checked() {
     let last = dockerfile.lines().rfind(|line| line.starts_with("FROM "));
     assert_eq!(last, Some("FROM scratch"));
     assert!(dockerfile.contains("packaging/build-static)"));
+    for line in ["packaging/notices /notices static", "COPY docker/source-offer /root-of/usr/share/doc/holdfast/"] {
+        assert!(dockerfile.contains(line), "{line}");
+    }
     let parts = fs::read_to_string(repository("tests/docker/parts.sh")).expect("the test of the image");
     assert!(parts.contains(r#"-lt 100000000 ] || fail "the image has 100 MB or more""#));
 }

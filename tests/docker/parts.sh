@@ -24,6 +24,10 @@ image_is_as_promised() {
     # Who runs it has its capabilities: it is for one group.
     docker run --rm --network none --user 1000 --group-add 464 "$image" --version >/dev/null || fail "its group cannot run it"
     ! docker run --rm --network none --user 1000 "$image" --version >/dev/null 2>&1 || fail "everybody may run it"
+    docker run --rm --network none --entrypoint cat "$image" /usr/share/doc/holdfast/sources >"$work/sources"
+    for source in bash busybox glibc numactl; do
+        grep -q "^$source=" "$work/sources" || fail "the image does not name the source of $source"
+    done
     docker run --rm --network none "$image" doctor >"$work/doctor.log" || fail "the doctor found something bad"
     grep -q 'CAP_NET_ADMIN  *missing' "$work/doctor.log" || fail "the doctor sees capabilities that are not there"
     docker run --rm --network none --cap-add NET_ADMIN "$image" doctor | grep -q 'CAP_NET_ADMIN  *present' ||
