@@ -45,8 +45,8 @@ use self::sections::classes::Class;
 use self::sections::ports::{Common, Context, Port};
 use self::sections::preset::Preset;
 use self::sections::{
-    api, buffer, classes, faults, hosts, lags, lcores, lldp, maps, max_rate, mirrors, ports, queue_policy, routing,
-    sflow, storm, stuck, system, watchdog,
+    api, buffer, classes, faults, filter, hosts, lags, lcores, lldp, maps, max_rate, mirrors, ports, queue_policy,
+    routing, sflow, storm, stuck, system, watchdog,
 };
 use self::yaml::count;
 use self::yaml::names::Unique;
@@ -68,6 +68,7 @@ const KEYS: &[&str] = &[
     "watchdog",
     "stuck_after",
     "storm_control",
+    "filter",
     "fdb",
     "lcores",
     "eal",
@@ -153,7 +154,8 @@ pub(crate) fn build(root: &Item<'_>, overrides: &Overrides) -> Option<Config> {
     let lcores = lcores::read(top.get("lcores"), overrides);
     let stuck_after = stuck::of_switch(top.get("stuck_after"));
     let storm_limits = storm::read(top.get("storm_control"), StormLimits::default());
-    let context = Context { maps: &maps, watchdog, stuck_after, storm_limits, lcores: &lcores, overrides };
+    let checks_l4 = filter::read(top.get("filter"), overrides.simulated);
+    let context = Context { maps: &maps, watchdog, stuck_after, storm_limits, checks_l4, lcores: &lcores, overrides };
     let mut macs = Unique::new("MAC address");
     let ports = top.required("ports", "ports: [{name: p1, device: ring, speed: 10G}]");
     let mut ports = ports::read(ports, &mut macs, &context);
@@ -305,6 +307,7 @@ fn port_spec(
         mac: port.mac,
         rate: port.rate,
         mtu: port.mtu,
+        checks_l4: port.checks_l4,
         trust: port.trust,
         port_class: port.class,
         marks: port.marks,

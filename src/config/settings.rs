@@ -307,6 +307,7 @@ fn of_port(port: &PortSpec, device: &PortDevice, switch: &SwitchSpec, list: &mut
     let response = device.peer_response.map_or("by speed".to_owned(), |time| time.to_string());
     list.fixed_rounded("peer_response", response, device.peer_response);
     list.fixed("descriptors", format!("{} rx, {} tx", device.rx_descriptors, device.tx_descriptors));
+    list.fixed("filter.l4_length", port.checks_l4);
     list.fixed("vlan", words::vlans(&port.vlan));
     list.fixed("pfc", words::pfc(port.pfc));
     list.fixed("pfc_proven", device.pfc_proven);

@@ -140,6 +140,7 @@ fn each_change_is_named_and_only_live_ones_can_be_made() {
         ("buffer: {size: 20MiB}", "buffer.size", false),
         ("buffer: {queue_policy: abm}", "buffer.queue_policy", false),
         ("fdb: {ageing: 20s}", "fdb.ageing", false),
+        ("filter: {l4_length: true}", "filter.l4_length", false),
         ("lcores: {poll_gap: 30us}", "lcores.poll_gap", false),
         ("metrics: 127.0.0.1:9999", "metrics", false),
         ("maps: {tc_to_queue: {1: 0}}", "maps.tc_to_queue.1", false),

@@ -22,6 +22,8 @@ use crate::wire::MacAddr;
 pub(crate) struct Port {
     pub mac: MacAddr,
     pub mtu: Bytes,
+    /// Whether frames whose transport header has a defect are dropped, bridged ones too.
+    pub checks_l4: bool,
     /// Ports with a smaller MTU than this one.
     pub smaller_mtu: PortSet,
     /// Class, group and queue of the frames received here.
@@ -90,6 +92,7 @@ impl Port {
         Self {
             mac: spec.mac,
             mtu: Bytes(spec.mtu.into()),
+            checks_l4: spec.checks_l4,
             smaller_mtu: (0..switch.ports.len()).filter(|&port| switch.ports[port].mtu < spec.mtu).collect(),
             classifier: PortClassifier::new(number, spec, &switch.classes),
             lossless,

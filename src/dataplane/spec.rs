@@ -24,6 +24,9 @@ pub struct PortSpec {
     pub rate: BitRate,
     /// Largest IP packet in bytes; a frame may have 14 bytes of Ethernet and two tags on top.
     pub mtu: u16,
+    /// Whether frames received here are dropped if their transport header has a defect. Packets to the router always
+    /// are.
+    pub checks_l4: bool,
     /// The mark that decides the class of a frame received here.
     pub trust: Trust,
     /// Class of frames without a trusted mark.
@@ -68,6 +71,7 @@ impl PortSpec {
             mac,
             rate,
             mtu: 1500,
+            checks_l4: false,
             trust: Trust::Dscp,
             port_class: 0,
             marks: MarkMap::identity(),

@@ -92,7 +92,7 @@ impl Ipv4 {
     #[inline]
     #[must_use]
     pub fn ports(self, packet: &[u8]) -> u32 {
-        if self.is_fragment() { 0 } else { ports(self.protocol, packet, self.header_len.into()) }
+        if self.is_fragment() { 0 } else { ports(self.protocol, packet, self.header_len.into(), total_len(packet)) }
     }
 }
 
@@ -132,13 +132,26 @@ impl Ipv6 {
     #[inline]
     #[must_use]
     pub fn ports(self, packet: &[u8]) -> u32 {
-        ports(self.next_header, packet, IPV6_LEN)
+        ports(self.next_header, packet, IPV6_LEN, IPV6_LEN + payload_len(packet))
     }
 }
 
+/// Total length that the header of an IPv4 packet states.
 #[inline]
-fn ports(protocol: u8, packet: &[u8], offset: usize) -> u32 {
-    let has_ports = protocol == UDP || protocol == TCP;
+fn total_len(packet: &[u8]) -> usize {
+    packet.get(2..4).map_or(0, |len| usize::from(u16::from_be_bytes([len[0], len[1]])))
+}
+
+/// Payload length that the header of an IPv6 packet states.
+#[inline]
+fn payload_len(packet: &[u8]) -> usize {
+    packet.get(4..6).map_or(0, |len| usize::from(u16::from_be_bytes([len[0], len[1]])))
+}
+
+/// The ports at `offset` of `packet`, which ends at `end`: padding follows.
+#[inline]
+fn ports(protocol: u8, packet: &[u8], offset: usize, end: usize) -> u32 {
+    let has_ports = (protocol == UDP || protocol == TCP) & (offset + 4 <= end);
     match packet.get(offset..).and_then(|segment| segment.first_chunk()) {
         Some(&ports) if has_ports => u32::from_be_bytes(ports),
         _ => 0,
@@ -310,6 +323,8 @@ mod tests {
         packet[9] = 1;
         assert_eq!(read(&packet), 0);
         assert_eq!(Ipv4::read(&packet[..19]), None);
+        (packet[3], packet[9]) = (23, UDP);
+        assert_eq!(read(&packet), 0, "padding behind a packet of three bytes");
     }
 
     #[test]

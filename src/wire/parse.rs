@@ -1,6 +1,9 @@
 //! Parses the headers of any frame: Ethernet, up to two VLAN tags, IPv4, IPv6, UDP and TCP.
 //!
 //! The parser checks every length once, so that callers use its results without further checks.
+//!
+//! A bridge forwards a packet whatever its transport header holds (IEEE 802.1Q clause 8.6), so a defect there is a field
+//! of [`Headers`] and no error.
 
 use super::MacAddr;
 use super::vlan_tag::TAG_LEN;
@@ -54,8 +57,8 @@ pub enum ParseError {
     /// Impossible IPv6 version.
     #[error("malformed IPv6 header")]
     Ipv6Malformed,
-    /// The frame ends inside its UDP or TCP header.
-    #[error("truncated UDP or TCP header")]
+    /// The packet ends inside its UDP or TCP header, or inside an IPv6 extension header.
+    #[error("truncated UDP, TCP or extension header")]
     L4Truncated,
     /// Impossible UDP length or TCP header length.
     #[error("malformed UDP or TCP header")]
@@ -105,6 +108,9 @@ pub struct Headers {
     pub l3_offset: u8,
     /// DSCP and ECN as one byte; zero without IP.
     pub traffic_class: u8,
+    /// The defect of the transport header, or of an IPv6 extension header in front of it. A fragment has a defect only
+    /// if it holds the whole header.
+    pub l4_error: Option<ParseError>,
     /// IP protocol of the ports; zero without ports.
     l4_protocol: u8,
     /// Source and destination port.
@@ -122,11 +128,13 @@ impl Headers {
         l3: L3::Other,
         l3_offset: 0,
         traffic_class: 0,
+        l4_error: None,
         l4_protocol: 0,
         l4_ports: [0; 2],
     };
 
-    /// Returns the ports of UDP or TCP. Later fragments have none.
+    /// Returns the ports of UDP or TCP. A packet without a whole and valid transport header has none, unless it is a
+    /// first fragment that holds them.
     #[must_use]
     pub fn l4(&self) -> Option<L4> {
         let [source, destination] = self.l4_ports;
@@ -165,7 +173,7 @@ impl Headers {
 /// Reads the headers of `frame`, which starts with the destination address and has no frame check sequence.
 ///
 /// # Errors
-/// Returns an error if a header is cut short or contradicts itself.
+/// Returns an error if the header of Ethernet or IP is cut short or contradicts itself.
 pub fn parse(frame: &[u8]) -> Result<Headers, ParseError> {
     let mut headers = Headers::NONE;
     let ethernet: &[u8; ETHERNET_LEN] = frame.first_chunk().ok_or(ParseError::Truncated)?;
@@ -220,7 +228,7 @@ fn parse_ipv4(packet: &[u8], headers: &mut Headers) -> Result<(), ParseError> {
     let fragment = u16::from_be_bytes([fixed[6], fixed[7]]);
     if fragment & 0x1fff == 0 {
         let whole = fragment & 0x2000 == 0;
-        return parse_l4(fixed[9], &packet[header_len..total_len], whole, headers);
+        headers.l4_error = parse_l4(fixed[9], &packet[header_len..total_len], whole, headers).err();
     }
     Ok(())
 }
@@ -235,10 +243,12 @@ fn parse_ipv6(packet: &[u8], headers: &mut Headers) -> Result<(), ParseError> {
     let payload = packet[IPV6_LEN..].get(..payload_len).ok_or(ParseError::Ipv6Truncated)?;
     headers.l3 = L3::V6;
     headers.traffic_class = fixed[0] << 4 | fixed[1] >> 4;
-    match fixed[6] {
+    let parsed = match fixed[6] {
         protocol @ (UDP | TCP) => parse_l4(protocol, payload, true, headers),
         next => parse_extensions(next, payload, headers),
-    }
+    };
+    headers.l4_error = parsed.err();
+    Ok(())
 }
 
 /// Walks hop-by-hop, routing, destination and fragment headers (RFC 8200 section 4) to the ports, at most
@@ -249,7 +259,7 @@ fn parse_extensions(mut next: u8, mut payload: &[u8], headers: &mut Headers) -> 
         if !matches!(next, 0 | 43 | 44 | 60) {
             break;
         }
-        let &[following, units, offset, flags, ..] = payload.first_chunk::<8>().ok_or(ParseError::Ipv6Truncated)?;
+        let Some(&[following, units, offset, flags, ..]) = payload.first_chunk::<8>() else { return cut(whole) };
         let len = match next {
             44 => {
                 if u16::from_be_bytes([offset, flags]) & 0xfff8 != 0 {
@@ -261,12 +271,22 @@ fn parse_extensions(mut next: u8, mut payload: &[u8], headers: &mut Headers) -> 
             _ => 8 + usize::from(units) * 8,
         };
         next = following;
-        payload = payload.get(len..).ok_or(ParseError::Ipv6Truncated)?;
+        let Some(rest) = payload.get(len..) else { return cut(whole) };
+        payload = rest;
     }
     parse_l4(next, payload, whole, headers)
 }
 
-/// Reads the ports of a UDP or TCP `segment`. A fragment (not `whole`) may be shorter than its header indicates.
+/// The result for a packet that ends inside a header. A first fragment (not `whole`) may end anywhere.
+///
+/// RFC 791 section 3.2: fragments have any multiple of 8 bytes of data.
+#[inline]
+fn cut(whole: bool) -> Result<(), ParseError> {
+    if whole { Err(ParseError::L4Truncated) } else { Ok(()) }
+}
+
+/// Reads the ports of a UDP or TCP `segment`. A first fragment (not `whole`) is judged only by a header that it holds
+/// whole.
 #[inline]
 fn parse_l4(protocol: u8, segment: &[u8], whole: bool, headers: &mut Headers) -> Result<(), ParseError> {
     let needed = match protocol {
@@ -274,22 +294,21 @@ fn parse_l4(protocol: u8, segment: &[u8], whole: bool, headers: &mut Headers) ->
         TCP => TCP_LEN,
         _ => return Ok(()),
     };
-    if segment.len() < needed {
-        return if whole { Err(ParseError::L4Truncated) } else { Ok(()) };
-    }
-    if protocol == UDP {
-        let len = usize::from(u16::from_be_bytes([segment[4], segment[5]]));
+    if let Some(header) = segment.get(..needed) {
+        let len = match protocol {
+            UDP => usize::from(u16::from_be_bytes([header[4], header[5]])),
+            _ => usize::from(header[12] >> 4) * 4,
+        };
         if len < needed || (whole && len > segment.len()) {
             return Err(ParseError::L4Malformed);
         }
-    } else {
-        let len = usize::from(segment[12] >> 4) * 4;
-        if len < needed || len > segment.len() {
-            return Err(ParseError::L4Malformed);
-        }
+    } else if whole {
+        return Err(ParseError::L4Truncated);
     }
-    headers.l4_protocol = protocol;
-    headers.l4_ports = [u16::from_be_bytes([segment[0], segment[1]]), u16::from_be_bytes([segment[2], segment[3]])];
+    if let Some(&[s0, s1, d0, d1]) = segment.first_chunk() {
+        headers.l4_protocol = protocol;
+        headers.l4_ports = [u16::from_be_bytes([s0, s1]), u16::from_be_bytes([d0, d1])];
+    }
     Ok(())
 }
 

@@ -95,10 +95,10 @@ fn truncation_behind_extension_headers_is_detected() {
     frame[20] = 0;
     let mut cut = |payload: u16| {
         frame[18..20].copy_from_slice(&payload.to_be_bytes());
-        parse(&frame).unwrap_err()
+        parse(&frame).unwrap().l4_error
     };
-    assert_eq!(cut(8 + 4), ParseError::L4Truncated, "four bytes of UDP");
-    assert_eq!(cut(7), ParseError::Ipv6Truncated, "seven of the extension header");
+    assert_eq!(cut(8 + 4), Some(ParseError::L4Truncated), "four bytes of UDP");
+    assert_eq!(cut(7), Some(ParseError::L4Truncated), "seven of the extension header");
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn each_defect_has_its_reason() {
     let broken = |change: fn(&mut Vec<u8>)| {
         let mut frame = good.clone();
         change(&mut frame);
-        parse(&frame).unwrap_err()
+        parse(&frame).map_or_else(|error| error, |headers| headers.l4_error.unwrap())
     };
     assert_eq!(broken(|f| f.truncate(13)), ParseError::Truncated);
     assert_eq!(
@@ -136,6 +136,28 @@ fn each_defect_has_its_reason() {
     v6[14] = 0x40;
     assert_eq!(parse(&v6), Err(ParseError::Ipv6Malformed));
     assert_eq!(parse(&ipv6_tcp(0)[..50]), Err(ParseError::Ipv6Truncated));
+}
+
+/// First fragments with each part of a TCP header of 40 bytes and a UDP header: none is judged, and the ports are read
+/// once they are there.
+#[test]
+fn first_fragment_is_judged_by_no_header_that_it_lacks() {
+    for (protocol, len) in [TCP, UDP].into_iter().flat_map(|protocol| (0..=40).map(move |len| (protocol, len))) {
+        let mut segment = [0_u8; 40];
+        segment[..4].copy_from_slice(&[0x13, 0x88, 0x12, 0xb7]);
+        (segment[4], segment[12]) = (200, 0xa0);
+        let mut v4 = ipv4_udp(0, len + 8);
+        (v4[17], v4[20], v4[23]) = ((20 + len) as u8, 0x20, protocol);
+        v4.splice(34.., segment[..len].iter().copied());
+        let mut v6 = ipv6_tcp(0);
+        (v6[19], v6[20]) = ((8 + len) as u8, 44);
+        v6.splice(54.., [protocol, 0, 0, 1, 0, 0, 0, 7].into_iter().chain(segment[..len].iter().copied()));
+        for frame in [v4, v6] {
+            let headers = parse(&frame).unwrap();
+            let ports = (len >= 4).then_some(L4 { protocol, source: 5000, destination: 4791 });
+            assert_eq!((headers.l4_error, headers.l4()), (None, ports), "protocol {protocol}, {len} bytes");
+        }
+    }
 }
 
 proptest! {

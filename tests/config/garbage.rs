@@ -138,6 +138,7 @@ ports:
   - {name: p4, device: net_tap3, speed: 10G}
 storm_control: {broadcast: 1kpps, multicast: off}
 loop_guard: alert
+filter: {l4_length: true}
 loop_probe: 5s
 lldp: {name: tor1, interval: 5s}
 lags: [{name: bond0, ports: [p3], lacp: passive, rate: slow, min_links: 1}]

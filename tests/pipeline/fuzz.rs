@@ -143,6 +143,7 @@ pub fn make_eventful(spec: &mut SwitchSpec, policy: HeadroomPolicy) {
             Some(WatchdogSpec { detection: Nanos(40_000), restoration: Nanos(40_000), action: actions[index % 3] });
         port.stuck_after = Some(Nanos(50_000));
     }
+    spec.ports[..3].iter_mut().for_each(|port| port.checks_l4 = true);
     spec.ports[0].storm_limits = [Some(PacketRate(100)); FloodKind::COUNT];
     for queue in &mut spec.queues {
         queue.wred = WredProfile::new(Bytes(2000), Bytes(20_000), "50%".parse().unwrap());

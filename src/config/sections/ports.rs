@@ -76,6 +76,7 @@ pub struct Port<'a> {
     pub watchdog: Option<Watchdog<'a>>,
     pub stuck_after: Option<Nanos>,
     pub storm_limits: StormLimits,
+    pub checks_l4: bool,
     /// Reserve of the port's lossy and lossless groups, if it is written; indexed by `lossless as usize`.
     pub reserve: [Option<Bytes>; 2],
     pub max_rates: max_rate::OfPort<'a>,
@@ -104,6 +105,7 @@ pub struct Context<'a, 'b> {
     pub watchdog: Option<Watchdog<'a>>,
     pub stuck_after: Option<Nanos>,
     pub storm_limits: StormLimits,
+    pub checks_l4: bool,
     pub lcores: &'b Lcores<'a>,
     pub overrides: &'b Overrides,
 }
@@ -218,6 +220,7 @@ fn read_port<'a>(
         watchdog: watchdog::read_over(fields.get("watchdog"), context.watchdog.clone()),
         stuck_after: stuck::read(fields.get("stuck_after"), context.stuck_after),
         storm_limits: storm::read(fields.get("storm_control"), context.storm_limits),
+        checks_l4: context.checks_l4,
         reserve: fields.get("reserve").map(|item| read_reserve(&item)).unwrap_or_default(),
         max_rates: max_rate::read_of_port(fields.get("max_rate")),
         lcore: context.lcores.of_port(index, fields.get("lcore")),

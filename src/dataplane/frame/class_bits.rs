@@ -7,8 +7,9 @@ use crate::wire::parse::L3;
 /// The class of a frame and its headers in one word. The table of the port's classifier holds most of it ready to copy.
 ///
 /// From bit 0: traffic class or [`UNCLASSIFIED`] (8 bits); mask of its queue if its group is lossy, else zero (8); DSCP
-/// and ECN as one byte, zero without IP (8); network layer (3); whether the frame is other than plain, see
-/// [`crate::wire::Plain`] (1); number of VLAN tags, 0 to 2 (3); whether the outermost is a priority tag (1).
+/// and ECN as one byte, zero without IP (8); network layer (2); whether its transport header has a defect (1); whether
+/// the frame is other than plain, see [`crate::wire::Plain`] (1); number of VLAN tags, 0 to 2 (3); whether the outermost
+/// is a priority tag (1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ClassBits(u32);
 
@@ -56,6 +57,18 @@ impl ClassBits {
     #[inline]
     pub const fn with_oddity(self) -> Self {
         Self(self.0 | 1 << 27)
+    }
+
+    /// Adds whether the transport header has a defect ([`crate::wire::Headers::l4_error`]).
+    #[inline]
+    pub fn with_l4_error(self, has_error: bool) -> Self {
+        Self(self.0 | u32::from(has_error) << 26)
+    }
+
+    /// Whether the transport header has a defect.
+    #[inline]
+    pub fn has_l4_error(self) -> bool {
+        self.0 >> 26 & 1 == 1
     }
 
     /// Whether the frame is a plain one of IPv4, without tag.

@@ -106,13 +106,9 @@ impl Meta {
     pub fn other(headers: &Headers, desc: FrameDesc, vlan: u16, classification: Classification) -> Self {
         let Headers { dst, src, l3, l3_offset, traffic_class, tags, .. } = *headers;
         let usual = Usual { dst: dst.to_number() << 16, src: src.to_number() << 16, traffic_class };
-        Self::ip(
-            usual,
-            desc.with(classification.desc),
-            vlan,
-            classification.class_bits.with_tags(tags, headers.vlan() == Some(0)).with_oddity(),
-            (l3, l3_offset),
-        )
+        let class_bits = classification.class_bits.with_tags(tags, headers.vlan() == Some(0)).with_oddity();
+        let class_bits = class_bits.with_l4_error(headers.l4_error.is_some());
+        Self::ip(usual, desc.with(classification.desc), vlan, class_bits, (l3, l3_offset))
     }
 
     #[inline]

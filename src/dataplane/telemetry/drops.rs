@@ -27,8 +27,8 @@ drop_reasons! {
     Ipv4Malformed => "ipv4_malformed", "an invalid IPv4 version, header length or total length";
     Ipv6Truncated => "ipv6_truncated", "the frame ends inside the IPv6 header or before its payload length";
     Ipv6Malformed => "ipv6_malformed", "an invalid IPv6 version";
-    L4Truncated => "l4_truncated", "the packet ends inside its UDP or TCP header";
-    L4Malformed => "l4_malformed", "an invalid UDP length or TCP header length";
+    L4Truncated => "l4_truncated", "the packet ends inside its UDP, TCP or IPv6 extension header; bridged packets with `filter` only";
+    L4Malformed => "l4_malformed", "an invalid UDP length or TCP header length; bridged packets with `filter` only";
     MacControl => "mac_control", "a MAC control frame that is neither PFC nor PAUSE, or too short to be either";
     SourceInvalid => "source_invalid", "a source address that is zero or a group address";
     LinkLocal => "link_local", "a destination that bridges must not relay (01-80-C2-00-00-0x)";

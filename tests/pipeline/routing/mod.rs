@@ -10,3 +10,4 @@ mod lossless;
 mod packet;
 mod punt;
 mod reference;
+mod transport;

@@ -9,7 +9,7 @@ use crate::io::Packet;
 use crate::route::{Adjacency, FoundGroup, RouteTable};
 use crate::wire::ip::{self, Ipv4, Ipv6};
 use crate::wire::parse::L3;
-use crate::wire::vlan_tag;
+use crate::wire::{parse, vlan_tag};
 
 /// The destination of a packet.
 #[derive(Debug, Clone, Copy)]
@@ -30,6 +30,9 @@ pub(super) fn read(table: &RouteTable, frame: &impl Packet, meta: &Meta) -> Resu
     if meta.class_bits.tags() > 1 {
         return Err(NOT_ROUTABLE);
     }
+    if meta.class_bits.has_l4_error() {
+        return Err(l4_error(frame.bytes()));
+    }
     match meta.class_bits.l3() {
         L3::V4 => read_v4(table, packet),
         L3::V6 => {
@@ -41,6 +44,13 @@ pub(super) fn read(table: &RouteTable, frame: &impl Packet, meta: &Meta) -> Resu
         }
         L3::Other => Err(Exception::Local),
     }
+}
+
+/// The fate of a packet whose transport header has a defect.
+#[cold]
+fn l4_error(frame: &[u8]) -> Exception {
+    let error = parse(frame).ok().and_then(|headers| headers.l4_error);
+    error.map_or(NOT_ROUTABLE, |error| Exception::Drop(error.into()))
 }
 
 #[inline]
