@@ -143,7 +143,7 @@ impl<P: Packet> Pipeline<P> {
                     lag_drain: LagDrain::new(),
                     forwarder,
                     router,
-                    punter: Punter::new(spec, hz),
+                    punter: Punter::new(spec, lcore, hz),
                     mirror: Mirror::new(&spec.mirror, counters.clone(), lcore, (hz, !seed)),
                     sampled: PortSet::EMPTY,
                     rewriter: Rewriter::new(spec),

@@ -16,17 +16,28 @@ impl Policer {
     /// Creates a policer on a clock of `hz` ticks a second that passes `burst_events` in a row after silence.
     #[must_use]
     pub fn new(events_per_second: u32, burst_events: u32, hz: u64) -> Self {
-        let interval = (hz / u64::from(events_per_second).max(1)).max(1);
+        Self::with_interval(hz / u64::from(events_per_second).max(1), burst_events)
+    }
+
+    /// Creates a policer that passes an event every `interval` ticks, and `burst_events` in a row after silence.
+    #[must_use]
+    pub fn with_interval(interval: u64, burst_events: u32) -> Self {
+        let interval = interval.max(1);
         Self { full_at: 0, interval, burst: u64::from(burst_events.max(1) - 1) * interval }
     }
 
-    /// Whether an event may pass at `now`.
+    /// Whether an event could pass at `now`. Counts no event.
+    #[must_use]
+    pub fn could_pass(&self, now: Ticks) -> bool {
+        self.full_at.saturating_sub(now.0) <= self.burst
+    }
+
+    /// Whether an event may pass at `now`. Counts the event if it may.
     pub fn passes(&mut self, now: Ticks) -> bool {
-        let start = self.full_at.max(now.0);
-        if start - now.0 > self.burst {
-            return false;
+        let passes = self.could_pass(now);
+        if passes {
+            self.full_at = self.full_at.max(now.0) + self.interval;
         }
-        self.full_at = start + self.interval;
-        true
+        passes
     }
 }

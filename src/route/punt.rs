@@ -5,7 +5,7 @@
 
 use crate::sets::CLASSES;
 
-/// The reason why a frame is punted. Each has a policer of its own.
+/// The reason why a frame is punted. Each has policers of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum PuntCause {

@@ -13,6 +13,7 @@ pub(crate) mod next_stage;
 pub(crate) mod parse;
 mod police;
 pub(crate) mod port_classifier;
+mod port_policers;
 pub(crate) mod punt;
 pub(crate) mod rewrite;
 mod roce;

@@ -1,52 +1,57 @@
-//! Policers of punted frames: each cause may use its rate, so that a flood of one delays no other. Frames of a link are
-//! policed by port, so that a peer silences no other.
+//! Policers of punted frames: each cause may use its rate, so that a flood of one delays no other. All police by port,
+//! so that a port that floods silences no other. Answers to the router's own questions have policers of their own, so
+//! that a flood of questions does not make the router forget its neighbours.
 
-use crate::qos::policer::Policer;
+use super::port_policers::PortPolicers;
 use crate::route::PuntCause;
-use crate::sets::MAX_PORTS;
 use crate::units::Ticks;
 
-/// Frames of a cause that may pass in a row.
-const BURST_FRAMES: u32 = 64;
 /// Frames of LLDP or of LACP that may pass in a row at a port: two of each of eight neighbours. All ports share the
 /// buffers of the lcore.
 const BURST_OF_LINK: u32 = 16;
 /// Own probes that may pass in a row at a port: those of four trunks in a round.
 const BURST_OF_PROBES: u32 = 64;
+/// Answers to own questions that may pass at a port in a second and in a row. The router asks each of 16,384 neighbours
+/// again after 45 s, and all may be behind one port.
+const ANSWERS: u32 = 500;
+const BURST_OF_ANSWERS: u32 = 64;
+
+/// The policers that a frame must pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PoliceAs {
+    /// Those of its cause.
+    Cause,
+    /// Those of answers to the router's own questions.
+    Answer,
+}
 
 /// The policers of one lcore.
 #[derive(Debug)]
 pub(crate) struct Policers {
-    by_cause: [Policer; PuntCause::COUNT],
-    /// Policers of LLDP, of LACP and of probes, by port.
-    lldp: Box<[Policer; MAX_PORTS]>,
-    lacp: Box<[Policer; MAX_PORTS]>,
-    probes: Box<[Policer; MAX_PORTS]>,
+    by_cause: Box<[PortPolicers]>,
+    /// Answers by ARP, and by neighbour discovery.
+    answers: Box<[PortPolicers; 2]>,
 }
 
 impl Policers {
-    /// Creates the policers on a clock of `hz` ticks a second.
-    pub fn new(hz: u64) -> Self {
-        let policer = |cause: usize| Policer::new(PuntCause::TABLE[cause].2, BURST_FRAMES, hz);
-        let of_link = |cause: PuntCause| {
-            let burst = if cause == PuntCause::LoopProbe { BURST_OF_PROBES } else { BURST_OF_LINK };
-            let policer = Policer::new(PuntCause::TABLE[cause as usize].2, burst, hz);
-            Box::new([policer; MAX_PORTS])
+    /// Creates the policers of an lcore that receives by `ports` ports, on a clock of `hz` ticks a second.
+    pub fn new(ports: usize, hz: u64) -> Self {
+        let policers = |(cause, _, rate): &(PuntCause, &str, u32)| match cause {
+            PuntCause::Lldp | PuntCause::Lacp => PortPolicers::separate(*rate, BURST_OF_LINK, hz),
+            PuntCause::LoopProbe => PortPolicers::separate(*rate, BURST_OF_PROBES, hz),
+            _ => PortPolicers::shared(*rate, ports, hz),
         };
-        let (lldp, lacp) = (of_link(PuntCause::Lldp), of_link(PuntCause::Lacp));
-        let probes = of_link(PuntCause::LoopProbe);
-        Self { by_cause: std::array::from_fn(policer), lldp, lacp, probes }
+        let answers = || PortPolicers::separate(ANSWERS, BURST_OF_ANSWERS, hz);
+        Self { by_cause: PuntCause::TABLE.iter().map(policers).collect(), answers: Box::new([answers(), answers()]) }
     }
 
     /// Whether a frame of `cause` that `port` received may pass at `now`.
-    #[inline]
-    pub fn pass(&mut self, cause: PuntCause, port: usize, now: Ticks) -> bool {
-        match cause {
-            PuntCause::Lldp => self.lldp[port % MAX_PORTS].passes(now),
-            PuntCause::Lacp => self.lacp[port % MAX_PORTS].passes(now),
-            PuntCause::LoopProbe => self.probes[port % MAX_PORTS].passes(now),
-            _ => self.by_cause[cause as usize].passes(now),
-        }
+    pub fn pass(&mut self, cause: PuntCause, police_as: PoliceAs, port: usize, now: Ticks) -> bool {
+        let policers = match police_as {
+            PoliceAs::Cause => &mut self.by_cause[cause as usize],
+            PoliceAs::Answer => &mut self.answers[usize::from(cause == PuntCause::NeighbourDiscovery)],
+        };
+        policers.pass(port, now)
     }
 }
 
@@ -55,43 +60,58 @@ mod tests {
     use super::*;
 
     const HZ: u64 = 1_000_000_000;
+    const PORTS: usize = 4;
+
+    fn pass(policers: &mut Policers, cause: PuntCause, port: usize, time: u64) -> bool {
+        policers.pass(cause, PoliceAs::Cause, port, Ticks(time))
+    }
 
     #[test]
     fn flood_passes_at_its_rate_and_leaves_other_causes_alone() {
-        let mut policers = Policers::new(HZ);
-        let mut passed = 0;
-        for microsecond in 0..1_000_000 {
-            passed += u64::from(policers.pass(PuntCause::Arp, 0, Ticks(microsecond * 1000)));
-        }
-        assert!((1_000..=1_000 + u64::from(BURST_FRAMES)).contains(&passed), "{passed} in a second");
-        assert!(policers.pass(PuntCause::Bgp, 0, Ticks(HZ)));
+        let mut policers = Policers::new(PORTS, HZ);
+        let passed = (0..1_000_000).filter(|&time| pass(&mut policers, PuntCause::Arp, 0, time * 1000)).count();
+        assert!((562..=602).contains(&passed), "{passed} in a second");
+        assert!(pass(&mut policers, PuntCause::Bgp, 0, HZ));
     }
 
     #[test]
     fn flood_of_lldp_at_one_port_leaves_the_others_alone() {
-        let mut policers = Policers::new(HZ);
-        let passed = (0..1_000_000).filter(|&time| policers.pass(PuntCause::Lldp, 3, Ticks(time * 1000))).count();
+        let mut policers = Policers::new(PORTS, HZ);
+        let passed = (0..1_000_000).filter(|&time| pass(&mut policers, PuntCause::Lldp, 3, time * 1000)).count();
         assert!((20..=20 + BURST_OF_LINK as usize).contains(&passed), "{passed} in a second");
-        assert!(policers.pass(PuntCause::Lldp, 4, Ticks(HZ)));
+        assert!(pass(&mut policers, PuntCause::Lldp, 4, HZ));
     }
 
     #[test]
     fn flood_of_probes_passes_at_its_rate_and_leaves_lldp_and_lacp_of_its_port_alone() {
-        let mut policers = Policers::new(HZ);
-        let passed = (0..1_000_000).filter(|&time| policers.pass(PuntCause::LoopProbe, 3, Ticks(time * 1000))).count();
+        let mut policers = Policers::new(PORTS, HZ);
+        let passed = (0..1_000_000).filter(|&time| pass(&mut policers, PuntCause::LoopProbe, 3, time * 1000)).count();
         assert!((50..=50 + BURST_OF_PROBES as usize).contains(&passed), "{passed} in a second");
         for cause in [PuntCause::Lldp, PuntCause::Lacp, PuntCause::Arp] {
-            assert!(policers.pass(cause, 3, Ticks(HZ)));
+            assert!(pass(&mut policers, cause, 3, HZ));
         }
-        assert!(policers.pass(PuntCause::LoopProbe, 4, Ticks(HZ)));
+        assert!(pass(&mut policers, PuntCause::LoopProbe, 4, HZ));
     }
 
     #[test]
     fn burst_passes_after_silence() {
-        let mut policers = Policers::new(HZ);
+        let mut policers = Policers::new(PORTS, HZ);
         for second in [5, 9] {
-            let passed = (0..100).filter(|_| policers.pass(PuntCause::Icmp, 0, Ticks(second * HZ))).count();
-            assert_eq!(passed as u64, u64::from(BURST_FRAMES));
+            let passed = (0..100).filter(|_| pass(&mut policers, PuntCause::Icmp, 0, second * HZ)).count();
+            assert_eq!(passed, 40);
+        }
+    }
+
+    #[test]
+    fn answers_pass_beside_a_flood_of_questions_and_bound_each_port() {
+        for cause in [PuntCause::Arp, PuntCause::NeighbourDiscovery] {
+            let mut policers = Policers::new(PORTS, HZ);
+            assert!((0..1_000).any(|_| !pass(&mut policers, cause, 0, HZ)), "the questions are policed");
+            let mut answers = |port, time| policers.pass(cause, PoliceAs::Answer, port, Ticks(time));
+            assert_eq!((0..1_000).filter(|_| answers(0, HZ)).count(), 64);
+            assert!(answers(1, HZ));
+            let passed = (0..100_000).filter(|time| answers(0, 2 * HZ + time * 10_000)).count();
+            assert!((500..=564).contains(&passed), "{passed} in a second");
         }
     }
 }

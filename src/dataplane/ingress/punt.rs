@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::police::Policers;
+use super::police::{PoliceAs, Policers};
 use crate::dataplane::frame::meta::{Forwarding, Meta};
 use crate::dataplane::handoff::exception::ExceptionPort;
 use crate::dataplane::handoff::own_probes::OwnProbes;
@@ -77,11 +77,12 @@ pub(crate) struct Punter {
 }
 
 impl Punter {
-    /// Creates the way of an lcore of `spec` whose clock has `hz` ticks a second.
-    pub fn new(spec: &SwitchSpec, hz: u64) -> Self {
+    /// Creates the way of `lcore` of `spec`, whose clock has `hz` ticks a second.
+    pub fn new(spec: &SwitchSpec, lcore: usize, hz: u64) -> Self {
+        let ports = spec.ports.iter().filter(|port| usize::from(port.lcore) == lcore).count();
         let groups = spec.lags.groups.iter().filter(|group| group.is_negotiated);
         let negotiating = groups.fold(PortSet::EMPTY, |all, group| all | group.ports);
-        Self { policers: Policers::new(hz), negotiating, probes: None, port: None }
+        Self { policers: Policers::new(ports, hz), negotiating, probes: None, port: None }
     }
 
     /// Decides the forwarding of a packet that is not routed, and punts it if it must be.
@@ -99,8 +100,11 @@ impl Punter {
             }
             Exception::Local => match cause_of(bytes, meta) {
                 None => Forwarding::Drop(DropReason::NotRoutable),
-                Some(cause) if self.punt(from, bytes, meta, cause) => Forwarding::Consumed,
-                Some(_) => Forwarding::Drop(DropReason::PuntPoliced),
+                Some(cause) => {
+                    let police_as = if is_answer(bytes, meta, cause) { PoliceAs::Answer } else { PoliceAs::Cause };
+                    let is_punted = self.punt_as(from, bytes, meta, cause, police_as);
+                    if is_punted { Forwarding::Consumed } else { Forwarding::Drop(DropReason::PuntPoliced) }
+                }
             },
             Exception::Resolve => {
                 let is_punted = self.punt(from, bytes, meta, PuntCause::Resolve);
@@ -168,11 +172,22 @@ impl Punter {
         if is_punted { Ok(()) } else { Err(DropReason::PuntPoliced) }
     }
 
-    /// Gives the control plane a copy of a frame. Returns false if the frame is beyond the rate of its cause, or every
-    /// buffer is in use.
+    /// Gives the control plane a copy of a frame, as far as the policers of its cause allow.
     fn punt(&mut self, from: RouteContext<'_>, bytes: &[u8], meta: &Meta, cause: PuntCause) -> bool {
+        self.punt_as(from, bytes, meta, cause, PoliceAs::Cause)
+    }
+
+    /// Gives the control plane a copy of a frame. Returns false if its policers refuse it, or every buffer is in use.
+    fn punt_as(
+        &mut self,
+        from: RouteContext<'_>,
+        bytes: &[u8],
+        meta: &Meta,
+        cause: PuntCause,
+        police_as: PoliceAs,
+    ) -> bool {
         let Some(port) = &mut self.port else { return false };
-        if !self.policers.pass(cause, from.port, from.now) {
+        if !self.policers.pass(cause, police_as, from.port, from.now) {
             from.counters.punt_policed[cause as usize].add(1);
             return false;
         }
@@ -197,6 +212,17 @@ fn unsendable(bytes: &[u8], meta: &Meta) -> Option<Exception> {
         return Some(Exception::Answer(DropReason::TtlExpired, PuntCause::TimeExceeded));
     }
     is_link_local.then_some(Exception::Drop(DropReason::Martian))
+}
+
+/// Whether a frame to the router's own MAC address answers a question of the router: it is an ARP reply or a neighbour
+/// advertisement.
+fn is_answer(bytes: &[u8], meta: &Meta, cause: PuntCause) -> bool {
+    let packet = bytes.get(usize::from(meta.desc.l3_offset())..).unwrap_or_default();
+    match cause {
+        PuntCause::Arp => packet.get(6..8) == Some(&[0, 2]),
+        PuntCause::NeighbourDiscovery => packet.get(40) == Some(&136),
+        _ => false,
+    }
 }
 
 /// Ports of protocols with a policer of their own: BGP (RFC 4271), single-hop and multihop BFD (RFC 5881, RFC 5883),

@@ -5,6 +5,7 @@ mod drops;
 mod ecmp;
 mod forward;
 mod fuzz;
+mod hostile;
 mod inject;
 mod lossless;
 mod packet;
