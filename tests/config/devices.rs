@@ -4,8 +4,54 @@ use super::*;
 use holdfast::config::model::SocketAccess;
 use holdfast::pfc::PfcMode;
 
+/// Returns a configuration with one port. Its peer is trusted if the device needs that.
 fn port(device: &str, keys: &str) -> String {
-    format!("ports:\n  - {{name: p1, speed: 10G, device: '{device}'{keys}}}\n")
+    format!("ports:\n  - {{name: p1, speed: 10G, device: '{device}'{keys}{}}}\n", trust(device))
+}
+
+fn trust(device: &str) -> &'static str {
+    let is_kernel = device.contains("path=/dev/vhost");
+    if device.starts_with("net_memif") || device.starts_with("virtio_user") && !is_kernel {
+        ", trust_peer: true"
+    } else {
+        ""
+    }
+}
+
+#[test]
+fn device_that_follows_its_peer_without_a_check_is_refused_without_the_word_for_it() {
+    let text = |device: &str, keys: &str| format!("ports:\n  - {{name: p1, speed: 10G, device: '{device}'{keys}}}\n");
+    for (device, name) in [
+        ("net_memif0", "net_memif0"),
+        ("net_memif7,role=client,id=1", "net_memif7"),
+        ("net_virtio_user0,path=/run/a.sock", "net_virtio_user0"),
+        ("virtio_user1,path=/run/a.sock,server=1", "virtio_user1"),
+        ("virtio_user1", "virtio_user1"),
+    ] {
+        let why = format!(
+            "the driver of `{name}` follows the descriptors of its peer without a check, so wrong ones end the switch; \
+             write `trust_peer: true` if this peer is as trusted as the switch, or use `vhost:`, which checks them"
+        );
+        refuse(&text(device, ""), &format!("x.yaml:2:36: ports[0].device: {why}"));
+        let column = 36 + device.len() + 2 + ", trust_peer: ".len();
+        refuse(&text(device, ", trust_peer: false"), &format!("x.yaml:2:{column}: ports[0].trust_peer: {why}"));
+        accept(&text(device, ", trust_peer: true"));
+    }
+}
+
+#[test]
+fn trust_in_a_peer_is_refused_where_the_driver_checks_it() {
+    for device in ["net_tap0", "vhost:/run/a.sock", "net_vhost0,iface=/run/a.sock", "virtio_user0,path=/dev/vhost-net"]
+    {
+        let column = 36 + device.len() + 2 + ", trust_peer: ".len();
+        refuse(
+            &format!("ports:\n  - {{name: p1, speed: 10G, device: '{device}', trust_peer: true}}\n"),
+            &format!(
+                "x.yaml:2:{column}: ports[0].trust_peer: only net_memif and net_virtio_user follow a peer without a check; \
+                 remove it"
+            ),
+        );
+    }
 }
 
 #[test]
@@ -128,6 +174,7 @@ fn af_packet_ring_that_the_kernel_rejects_is_refused() {
 #[test]
 fn queues_default_to_one_for_each_priority_with_pfc_by_queue() {
     let queues = |device: &str, keys: &str| {
+        let keys = format!("{keys}{}", trust(device));
         accept(&format!("preset: roce\nports: [{{name: p1, device: \"{device}\", speed: 10G{keys}}}]\n")).devices[0]
             .queues
     };
@@ -187,7 +234,7 @@ fn queues_that_a_device_does_not_have_are_refused() {
         "x.yaml:6:8: ports[0].pfc: `queue` stops no sender at `net_tap0`: its receive queue overflows while it is not \
          polled; write `pfc: software`, or use `device: ring`, vhost or net_memif",
     );
-    let one = accept(&text("net_memif0", "  pfc: queue\n  queues: 1"));
+    let one = accept(&text("net_memif0", "  pfc: queue\n  queues: 1\n  trust_peer: true"));
     assert!(one.warnings[0].contains("with one receive queue, XOFF of a lossless class stops all classes"));
 }
 

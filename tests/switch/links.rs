@@ -25,7 +25,7 @@ fn wait_for_link() {
     let memif = |name: &str, role: &str| {
         let socket = directory.path().join("memif.sock").display().to_string();
         format!(
-            "{{name: {name}, device: \"net_memif0,role={role},id=0,socket={socket},socket-abstract=no,rsize=12\", speed: 100M, backlog_mark: off, pfc_proven: true}}"
+            "{{name: {name}, device: \"net_memif0,role={role},id=0,socket={socket},socket-abstract=no,rsize=12\", speed: 100M, backlog_mark: off, pfc_proven: true, trust_peer: true}}"
         )
     };
     let far = Config::new(&format!(

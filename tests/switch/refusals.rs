@@ -13,7 +13,12 @@ const RING: &str = "  - {name: p2, device: ring, speed: 10G}\nhosts: [{name: h1,
 
 /// Returns a configuration whose first port is `device`.
 fn with_device(device: &str) -> Config {
-    Config::new(&format!("ports:\n  - {{name: p1, device: \"{device}\", speed: 10G}}\n{RING}"))
+    with_device_and(device, "")
+}
+
+/// Returns a configuration whose first port is `device`, with `keys`.
+fn with_device_and(device: &str, keys: &str) -> Config {
+    Config::new(&format!("ports:\n  - {{name: p1, device: \"{device}\", speed: 10G{keys}}}\n{RING}"))
 }
 
 /// Returns a configuration on in-process ports, with `keys`.
@@ -67,7 +72,8 @@ fn unusable_memif_socket_is_refused_and_stale_one_is_replaced() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let server = |path: &Path| {
         let socket = path.display();
-        with_device(&format!("net_memif0,role=server,id=0,socket={socket},socket-abstract=no"))
+        let device = format!("net_memif0,role=server,id=0,socket={socket},socket-abstract=no");
+        with_device_and(&device, ", trust_peer: true")
     };
     let path = directory.path().join("memif.sock");
     let started = || {

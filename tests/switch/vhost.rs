@@ -26,7 +26,7 @@ preset: roce
 metrics: off
 ports:
   - {name: app, device: ring, speed: 1G, pfc: queue}
-  - {name: eth, device: "net_virtio_user0,path=SOCKET", speed: 1G, pfc: off, mac: "02:48:46:0c:00:00"}
+  - {name: eth, device: "net_virtio_user0,path=SOCKET", trust_peer: true, speed: 1G, pfc: off, mac: "02:48:46:0c:00:00"}
 fdb: {static: [{mac: "02:48:46:00:01:00", port: eth}]}
 hosts:
   - name: sender

@@ -157,7 +157,9 @@ impl Alone {
     fn start(device: &str, setup: &[&[&str]]) -> Self {
         let inside = Namespace::new(format!("{}-alone", unique_prefix()));
         setup.iter().for_each(|words| drop(inside.run(words)));
-        let text = FABRIC.replace("net_tap0,iface=hf0,mac=02:48:46:00:01:00", device).replace("net_tap1", "net_null1");
+        let trust = if device.starts_with("net_memif") { ", trust_peer: true" } else { "" };
+        let text = FABRIC.replace("\"net_tap0,iface=hf0,mac=02:48:46:00:01:00\"", &format!("\"{device}\"{trust}"));
+        let text = text.replace("net_tap1", "net_null1");
         let config = Config::new(&text.replace(",iface=hf1,mac=02:48:46:00:01:01", ",no-rx=1"));
         let mut command = inside.command(HOLDFAST);
         command.args(["run", &config.path(), "--json", "--fail-on-loss"]).args(run_arguments());
@@ -259,7 +261,7 @@ fn a_tap_that_is_set_down_in_the_switchs_own_namespace_has_no_link() {
 const PEER: &str = r#"
 metrics: off
 ports:
-  - {name: x, device: "DEVICE", speed: 1G}
+  - {name: x, device: "DEVICE", trust_peer: true, speed: 1G}
   - {name: y, device: "net_null1,no-rx=1", speed: 1G}
 "#;
 

@@ -111,6 +111,31 @@ pub fn check_queue_mode(item: &Item<'_>, kind: &DeviceKind, queues: u8) {
     }
 }
 
+/// Refuses a device whose peer could end the switch, unless `trust_peer:` says that the peer may.
+pub fn check_trust(fields: &Fields<'_>, kind: &DeviceKind) {
+    let written = fields.get("trust_peer");
+    let is_trusted = written.as_ref().and_then(|item| item.flag());
+    let devargs = match kind {
+        DeviceKind::Vdev(devargs) if vdev::needs_trust(devargs) => devargs,
+        _ => {
+            if let Some(item) = written {
+                item.fail("only net_memif and net_virtio_user follow a peer without a check; remove it");
+            }
+            return;
+        }
+    };
+    if is_trusted == Some(true) || written.is_some() && is_trusted.is_none() {
+        return;
+    }
+    if let Some(item) = written.or_else(|| fields.get("device")) {
+        let name = devargs.split(',').next().unwrap_or_default();
+        item.fail(format!(
+            "the driver of `{name}` follows the descriptors of its peer without a check, so wrong ones end the switch; \
+             write `trust_peer: true` if this peer is as trusted as the switch, or use `vhost:`, which checks them"
+        ));
+    }
+}
+
 /// Reads `device:`. `devices` are those of the ports before.
 pub fn read(item: &Item<'_>, devices: &mut Unique) -> Option<DeviceKind> {
     let text = item.text("a device; write e.g. `ring`")?;

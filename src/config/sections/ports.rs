@@ -40,6 +40,7 @@ const KEYS: &[&str] = &[
     "tx_queues",
     "pfc",
     "pfc_proven",
+    "trust_peer",
     "watchdog",
     "stuck_after",
     "reserve",
@@ -234,6 +235,9 @@ fn read_port<'a>(
     let is_written = written.is_some();
     if let (DeviceKind::Vdev(devargs), Some(item)) = (&port.device.kind, written.or_else(|| fields.get("device"))) {
         vdev::check_mtu(&item, devargs, port.mtu, is_written);
+    }
+    if port.has_device {
+        device::check_trust(fields, &port.device.kind);
     }
     check_pfc(fields, &port);
     port

@@ -140,6 +140,17 @@ pub fn keeps_frames(devargs: &str) -> bool {
     Driver::of(devargs).is_some_and(|driver| ["net_vhost", "net_memif"].contains(&driver.names[0]))
 }
 
+/// Whether the driver follows the descriptors of its peer in shared memory without a check. The kernel as the peer
+/// (`/dev/vhost-net`) writes no wrong ones, and net_vhost checks all that it reads.
+pub fn needs_trust(devargs: &str) -> bool {
+    let is_kernel = || argument(devargs, "path").is_some_and(|path| path.starts_with("/dev/vhost"));
+    Driver::of(devargs).is_some_and(|driver| match driver.names[0] {
+        "net_memif" => true,
+        "net_virtio_user" => !is_kernel(),
+        _ => false,
+    })
+}
+
 /// Whether the device is a vhost port.
 pub fn is_vhost(devargs: &str) -> bool {
     Driver::of(devargs).is_some_and(|driver| driver.names.contains(&"net_vhost"))
