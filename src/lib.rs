@@ -32,6 +32,7 @@ pub mod mmu;
 mod mutant;
 pub mod netlink;
 pub mod nic_check;
+pub mod output;
 pub mod pfc;
 mod prefetch;
 pub mod qos;

@@ -29,6 +29,7 @@ use std::sync::LazyLock;
 use clap::{Parser, Subcommand};
 use holdfast::build;
 use holdfast::isa::Isa;
+use holdfast::output::{self, Stream};
 
 /// The version, and the form of the packet path that this processor runs.
 static LONG_VERSION: LazyLock<String> =
@@ -135,11 +136,9 @@ pub fn main() -> ExitCode {
 }
 
 fn report(message: &str, code: u8) -> ExitCode {
-    let mut stderr = io::stderr().lock();
-    for line in message.lines() {
-        // A failed write cannot be reported.
-        let _ = writeln!(stderr, "error: {line}");
-    }
+    let text: String = message.lines().map(|line| format!("error: {line}\n")).collect();
+    // A failed write cannot be reported.
+    let _ = output::write_last(Stream::Err, &text);
     ExitCode::from(code)
 }
 

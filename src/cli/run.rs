@@ -1,6 +1,5 @@
 //! `holdfast run`: runs the switch.
 
-use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -10,6 +9,7 @@ use holdfast::api::Socket;
 use holdfast::api::socket::VARIABLE;
 use holdfast::config::{self, Config, ConfigErrors, Overrides};
 use holdfast::mmu::HeadroomPolicy;
+use holdfast::output::{self, Stream};
 use holdfast::pfc::PfcMode;
 use holdfast::units::Nanos;
 
@@ -158,8 +158,7 @@ impl Args {
 pub fn run(args: Args) -> Result<(), Failure> {
     let config = args.read().map_err(Failure::usage)?;
     for warning in &config.warnings {
-        // A failed write cannot be reported, and `eprintln!` would panic on it.
-        let _ = writeln!(io::stderr(), "warning: {warning}");
+        output::line(Stream::Err, &format!("warning: {warning}"));
     }
     start(config, args)
 }

@@ -1,6 +1,6 @@
 //! The API of a running switch: its socket, its server and its event log.
 
-use std::io::{self, Write};
+use std::io;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -13,6 +13,7 @@ use crate::api::socket::Bound;
 use crate::api::{EventLog, Reloads, Served, Socket, server};
 use crate::config::Config;
 use crate::dataplane::LcoreControl;
+use crate::output::{self, Stream};
 use crate::router::RouterHandle;
 use crate::stats::Current;
 
@@ -37,8 +38,7 @@ impl Api {
             // A configured group or socket is required, so its failure is an error.
             Err(error) if api.socket != Socket::Usual || api.group.is_some() => Err(error.into()),
             Err(error) => {
-                // A failed write is ignored here; `eprintln!` would panic.
-                let _ = writeln!(io::stderr(), "note: the API is off: {error}");
+                output::line(Stream::Err, &format!("note: the API is off: {error}"));
                 Ok(Self::default())
             }
         }

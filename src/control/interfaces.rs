@@ -1,12 +1,12 @@
 //! Waits for the kernel's interfaces of ports. Containerlab, for example, adds interfaces to a container that runs.
 
-use std::io::Write;
 use std::time::{Duration, Instant};
 
 use super::signals::{Order, Signals};
 use crate::config::Config;
 use crate::config::model::DeviceKind;
 use crate::dpdk;
+use crate::output::{self, Stream};
 
 /// Time between two looks.
 const LOOK: Duration = Duration::from_millis(100);
@@ -24,7 +24,7 @@ pub(super) async fn wait(config: &Config, longest: Duration, signals: &mut Signa
             return true;
         }
         if !is_told {
-            let _ = writeln!(std::io::stderr(), "note: waiting for the interfaces {}", missing.join(", "));
+            output::line(Stream::Err, &format!("note: waiting for the interfaces {}", missing.join(", ")));
             is_told = true;
         }
         tokio::select! {

@@ -33,7 +33,7 @@ mod steering;
 mod vhost;
 mod watch;
 
-use std::io::Write;
+use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -62,6 +62,7 @@ use crate::dataplane::mirror::CopyFrame;
 use crate::dataplane::{Counters, LcoreControl, LiveConfig, Pipeline, Work, run_companion};
 use crate::dpdk::{self, EthIo, EthPort, Worker};
 use crate::hosts::{Hosts, HostsOn};
+use crate::output::{self, Stream, Writers};
 use crate::sets::PortSet;
 use crate::stats::{Current, Report, SwitchView, http};
 
@@ -122,6 +123,8 @@ pub fn run(mut config: Config, options: RunOptions, again: Again) -> Result<(), 
     }
     let notifier = notify::Notifier::from_environment()?.map(Arc::new);
     let mut ports = setup::Ports::start(&config, options.verbose)?;
+    // After DPDK has bound this thread, so that the writers leave the lcores' CPUs alone.
+    let _writers = Writers::start().map_err(RunError::Runtime)?;
     follow_devices(&mut config, &ports);
     let counters = Arc::new(Counters::of(&config.switch));
     let hz = dpdk::hz(&ports.eal);
@@ -185,9 +188,9 @@ fn hosts_must_wait(ports: &setup::Ports, up: PortSet) -> bool {
     up != PortSet::first(ports.ports.len()) || ports.ports.iter().any(dpdk::EthPort::has_far_end)
 }
 
-/// Prints a warning. `eprintln` would panic where standard error cannot be written.
+/// Prints a warning.
 fn warn(line: &str) {
-    let _ = writeln!(std::io::stderr(), "warning: {line}");
+    output::line(Stream::Err, &format!("warning: {line}"));
 }
 
 /// Takes from the devices the settings that the configuration leaves to them.
@@ -421,9 +424,8 @@ fn listen(address: SocketAddr) -> Result<TcpListener, RunError> {
     let failed = |error| RunError::Listen { address, error };
     listener.set_nonblocking(true).map_err(failed)?;
     if address.port() == 0 {
-        // `eprintln!` would panic if standard error cannot be written.
-        let _ =
-            writeln!(std::io::stderr(), "note: metrics at http://{}/metrics", listener.local_addr().map_err(failed)?);
+        let address = listener.local_addr().map_err(failed)?;
+        output::line(Stream::Err, &format!("note: metrics at http://{address}/metrics"));
     }
     Ok(listener)
 }
@@ -446,8 +448,11 @@ fn finish(mut ports: setup::Ports, report: &Report, options: &RunOptions) -> Res
         port.stop()?;
     }
     let text = if options.json { report.to_json() } else { report.to_string() };
-    match std::io::stdout().write_all(text.as_bytes()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => return Err(RunError::Output(error)),
+    match output::write_last(Stream::Out, &text) {
+        Err(error) if error.kind() == ErrorKind::TimedOut => {
+            warn("the report is left out because standard output is not read; let its reader run, or write to a file");
+        }
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => return Err(RunError::Output(error)),
         _ => {}
     }
     if options.fail_on_loss && !report.is_lossless() {

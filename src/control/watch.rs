@@ -1,6 +1,6 @@
 //! The control thread while the lcores run: monitors the switch, displays its state, and executes signals and reloads.
 
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -16,6 +16,7 @@ use super::{RunOptions, Running, setup};
 use crate::api::model::{Reload, ReloadOutcome};
 use crate::api::reloads::Ask;
 use crate::dataplane::LcoreControl;
+use crate::output::{self, Stream};
 use crate::sets::PortSet;
 use crate::stats::verdict::not_lossless_line;
 use crate::stats::{Current, Live, Monitor, Snapshot, Style, SwitchView};
@@ -211,18 +212,13 @@ impl Watch<'_> {
 /// Draws the next picture. With `--json`, the picture goes to standard error, and standard output has only the report.
 fn show(live: &mut Live, snapshot: Snapshot, json: bool) {
     let text = live.next(snapshot);
-    // A closed output does not stop the switch.
-    if json {
-        let _ = std::io::stderr().write_all(text.as_bytes());
-    } else {
-        let _ = std::io::stdout().write_all(text.as_bytes()).and_then(|()| std::io::stdout().flush());
-    }
+    output::write(if json { Stream::Err } else { Stream::Out }, text.as_bytes());
 }
 
 /// Prints an event to standard error, or below the picture if both are on the same terminal.
 fn announce(live: &mut Live, line: &str) {
     let is_shown = live.notice(line);
     if !is_shown || !std::io::stderr().is_terminal() {
-        let _ = writeln!(std::io::stderr(), "{line}");
+        output::line(Stream::Err, line);
     }
 }

@@ -4,11 +4,13 @@ use std::collections::VecDeque;
 use std::ffi::{c_char, c_int};
 use std::fs::File;
 use std::io::{Read, Seek, Write};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use dpdk_sys::{HF_LOG_CRIT, HF_LOG_WARNING, libc};
 
+use crate::output::{self, Stream};
 use crate::sync::{AtomicBool, AtomicI32, Ordering};
 
 /// Messages kept. Older ones are discarded.
@@ -28,6 +30,9 @@ const NOISE: &[&str] = &[
 
 /// Maximum number of bytes kept of one message.
 const LONGEST: usize = 512;
+
+/// Longest wait for a reader of the reason of a panic.
+const PANIC_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Whether messages are written to standard error as well.
 static VERBOSE: AtomicBool = AtomicBool::new(false);
@@ -80,9 +85,11 @@ pub(super) fn since(mark: Mark, otherwise: &str) -> String {
 unsafe extern "C" fn sink(level: c_int, text: *const c_char, length: usize) {
     // SAFETY: the C library passes `length` bytes of its stream's buffer, which nothing writes during this call.
     let bytes = unsafe { std::slice::from_raw_parts(text.cast::<u8>(), length) };
-    // DPDK logs the reason of a panic at this level before it aborts, so the message must be visible.
-    if level <= HF_LOG_CRIT as c_int || VERBOSE.load(Ordering::Relaxed) {
+    // DPDK logs the reason of a panic at this level before it aborts, so the message must be visible at once.
+    if level <= HF_LOG_CRIT as c_int {
         write_stderr(bytes);
+    } else if VERBOSE.load(Ordering::Relaxed) {
+        output::write(Stream::Err, bytes);
     }
     let text = String::from_utf8_lossy(&bytes[..length.min(LONGEST)]).trim_end().to_owned();
     let mut log = LOG.lock().unwrap_or_else(PoisonError::into_inner);
@@ -93,12 +100,13 @@ unsafe extern "C" fn sink(level: c_int, text: *const c_char, length: usize) {
     log.total += 1;
 }
 
-/// Writes to the original standard error and ignores failures.
+/// Writes to the original standard error, ignores failures, and gives up on a reader that takes nothing.
 fn write_stderr(bytes: &[u8]) {
     let redirected = TRUE_STDERR.load(Ordering::Relaxed);
     let fd = if redirected >= 0 { redirected } else { libc::STDERR_FILENO };
-    // SAFETY: the buffer is valid for its length; a bad file descriptor only makes the call fail.
-    let _ = unsafe { libc::write(fd, bytes.as_ptr().cast(), bytes.len()) };
+    // SAFETY: the descriptor is not -1, and a closed one only makes the call fail.
+    let file = unsafe { BorrowedFd::borrow_raw(fd) };
+    let _ = output::write_within(file, bytes, PANIC_PATIENCE);
 }
 
 /// Redirects standard output and standard error to memory while it exists. EAL prints its usage to the one, and its

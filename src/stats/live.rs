@@ -2,7 +2,6 @@
 //!
 //! Both are pure functions of two snapshots; [`Live`] keeps the previous snapshot and adds terminal control.
 
-use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,6 +11,7 @@ use super::screen::screen;
 use super::snapshot::{PortSnapshot, Snapshot, Values};
 use super::switch_view::SwitchView;
 use crate::mmu::HeadroomPolicy;
+use crate::output;
 use crate::sets::CLASSES;
 use crate::units::Cells;
 
@@ -236,8 +236,7 @@ impl Drop for Live {
     fn drop(&mut self) {
         let end = self.end();
         if !end.is_empty() {
-            // If the terminal is gone, the error cannot be reported anywhere.
-            let _ = io::stdout().write_all(end.as_bytes()).and_then(|()| io::stdout().flush());
+            output::write(output::Stream::Out, end.as_bytes());
         }
     }
 }

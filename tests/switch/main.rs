@@ -29,4 +29,5 @@ mod signals;
 mod simulated;
 mod sonic;
 mod unprivileged;
+mod unread;
 mod vhost;

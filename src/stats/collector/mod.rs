@@ -34,6 +34,7 @@ use super::current::Current;
 use super::snapshot::Snapshot;
 use super::switch_view::SwitchView;
 use crate::build;
+use crate::output;
 use family::Families;
 
 /// Collects all metrics of one switch.
@@ -124,6 +125,11 @@ fn program(families: &mut Families, switch_view: &SwitchView) {
     let state = switch_view.health.look(&switch_view.counters, Instant::now());
     let help = "1 if every lcore polls and the PFC test of the ports has ended, as in /readyz.";
     families.gauge("holdfast_ready", help).add(&[], u64::from(state.is_ready()));
+    let help = "Lines that were left out because the stream was not read.";
+    let family = families.counter("holdfast_output_left_out_lines_total", help);
+    for (stream, label) in output::Stream::TABLE {
+        family.add(&[("stream", label)], output::left_out(stream));
+    }
 }
 
 #[cfg(test)]
