@@ -28,8 +28,7 @@ use super::reloads::Reloads;
 use super::routing;
 use crate::dataplane::LcoreControl;
 use crate::router::RouterHandle;
-use crate::stats::bounded::{Bounded, hang_up_after};
-use crate::stats::refusal::Refusals;
+use crate::stats::bounded::{Bounded, busy, hang_up_after};
 use crate::stats::{Current, Snapshot};
 
 /// Most simultaneous connections. A person and a few programs need a handful.
@@ -170,10 +169,10 @@ const VIEWS: &[Resource] = views! {
 /// # Errors
 /// None is known for a running server; the result is that of the library.
 pub async fn serve(listener: UnixListener, served: Arc<Served>) -> io::Result<()> {
-    let busy = format!("all {MAX_CONNECTIONS} connections are in use");
-    let busy = text(&Refusal { error: &busy, remedy: "retry in a second" });
-    let refusals = Refusals::new("application/json", &String::from_utf8_lossy(&busy));
-    axum::serve(Bounded::new(listener, MAX_CONNECTIONS, CONNECTION_TIME, refusals), router(served)).await
+    let told = format!("all {MAX_CONNECTIONS} connections are in use");
+    let told = text(&Refusal { error: &told, remedy: "retry in a second" });
+    let busy = busy("application/json", &String::from_utf8_lossy(&told));
+    axum::serve(Bounded::new(listener, MAX_CONNECTIONS, CONNECTION_TIME, busy), router(served)).await
 }
 
 /// The router for all requests.

@@ -1,24 +1,25 @@
-//! A listener that bounds the cost of unknown clients: the number of connections, and the duration of each. A client
-//! without a place is immediately answered to try again ([`super::refusal`]).
+//! A listener that bounds the cost of unknown clients: the number of connections, and the duration of each.
 //!
-//! A client has little time to send its request, so silent and slow clients do not block others for long. The server
-//! runs in the control thread beside other tasks.
+//! When every place is taken, the oldest connection of the client that has most gives way to a new one. So slow clients
+//! keep no other from its answer, and a client with many connections takes no place of one with few. A client is an
+//! address, the first half of an IPv6 address, or the user behind a Unix socket.
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::io;
+use std::net::IpAddr;
 use std::pin::Pin;
-use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use axum::body::Bytes;
 use axum::http::{HeaderValue, Request, header};
 use axum::response::Response;
 use axum::serve::Listener;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::net::{TcpListener, UnixListener};
 use tokio::time::{Instant, Sleep};
-
-use super::refusal::Refusals;
 
 /// Longest time from the connection until the header of the request is complete.
 const HEADER_TIME: Duration = Duration::from_secs(1);
@@ -30,35 +31,158 @@ pub const HEADER_MAX: usize = 16 * 1024;
 /// faulty clients and are answered. Beyond this limit no received data is stored.
 const HEADER_CUT: usize = 4 * HEADER_MAX;
 
-/// A listener, TCP or Unix, that serves only as many connections as it has permits, and refuses the others.
-#[derive(Debug)]
-pub struct Bounded<L> {
-    listener: L,
-    permits: Arc<Semaphore>,
-    time: Duration,
-    refusals: Refusals,
+/// The client that a connection counts for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Client {
+    /// An address, or the network of a host with IPv6, which may choose any address in it.
+    Network(IpAddr),
+    /// The number of a user of this machine; `None` if the kernel does not tell.
+    User(Option<u32>),
 }
 
-impl<L> Bounded<L> {
-    /// Serves at most `connections` of `listener` at once, each for at most `time`; the others receive `refusals`.
-    #[must_use]
-    pub fn new(listener: L, connections: usize, time: Duration, refusals: Refusals) -> Self {
-        Self { listener, permits: Arc::new(Semaphore::new(connections)), time, refusals }
+impl Client {
+    fn at(address: IpAddr) -> Self {
+        Self::Network(match address.to_canonical() {
+            IpAddr::V6(address) => IpAddr::V6((u128::from(address) >> 64 << 64).into()),
+            address => address,
+        })
     }
 }
 
-impl<L: Listener> Listener for Bounded<L> {
+/// A listener that knows its clients.
+pub trait Clients: Listener {
+    /// The client of `stream`, which came from `address`.
+    fn client(stream: &Self::Io, address: &Self::Addr) -> Client;
+}
+
+impl Clients for TcpListener {
+    fn client(_: &Self::Io, address: &Self::Addr) -> Client {
+        Client::at(address.ip())
+    }
+}
+
+impl Clients for UnixListener {
+    fn client(stream: &Self::Io, _: &Self::Addr) -> Client {
+        Client::User(stream.peer_cred().ok().map(|user| user.uid()))
+    }
+}
+
+/// The places of a listener, by the order in which they were taken.
+#[derive(Debug)]
+struct Places {
+    most: usize,
+    taken: Mutex<(u64, BTreeMap<u64, (Client, Arc<Seat>)>)>,
+}
+
+/// The side of a place that its connection looks at.
+#[derive(Debug, Default)]
+struct Seat(Mutex<(bool, Option<Waker>)>);
+
+/// A place of a connection, which is free again when this is dropped.
+#[derive(Debug)]
+struct Place {
+    number: u64,
+    seat: Arc<Seat>,
+    places: Arc<Places>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Places {
+    fn new(most: usize) -> Arc<Self> {
+        Arc::new(Self { most, taken: Mutex::default() })
+    }
+
+    /// Takes a place for `client`. If all are taken, a connection gives way.
+    fn take(self: &Arc<Self>, client: Client) -> Place {
+        let mut taken = lock(&self.taken);
+        let (number, places) = &mut *taken;
+        if places.len() >= self.most
+            && let Some(oldest) = oldest_of_greatest(places)
+            && let Some((_, seat)) = places.remove(&oldest)
+        {
+            seat.give_up();
+        }
+        *number += 1;
+        let seat = Arc::<Seat>::default();
+        places.insert(*number, (client, seat.clone()));
+        Place { number: *number, seat, places: self.clone() }
+    }
+}
+
+/// The oldest place of the client that has most.
+fn oldest_of_greatest(places: &BTreeMap<u64, (Client, Arc<Seat>)>) -> Option<u64> {
+    let mut counts = BTreeMap::new();
+    for (client, _) in places.values() {
+        *counts.entry(*client).or_insert(0) += 1;
+    }
+    let most = counts.values().max()?;
+    places.iter().find(|(_, (client, _))| counts.get(client) == Some(most)).map(|(number, _)| *number)
+}
+
+impl Seat {
+    fn give_up(&self) {
+        let mut state = lock(&self.0);
+        state.0 = true;
+        if let Some(waker) = state.1.take() {
+            waker.wake();
+        }
+    }
+
+    /// Whether the connection must end. Otherwise its task is woken when it must.
+    fn must_end(&self, context: &Context<'_>) -> bool {
+        let mut state = lock(&self.0);
+        state.1 = Some(context.waker().clone());
+        state.0
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        lock(&self.places.taken).1.remove(&self.number);
+    }
+}
+
+/// A listener, TCP or Unix, that serves only as many connections as it has places.
+#[derive(Debug)]
+pub struct Bounded<L> {
+    listener: L,
+    places: Arc<Places>,
+    time: Duration,
+    busy: Bytes,
+}
+
+impl<L> Bounded<L> {
+    /// Serves at most `connections` of `listener` at once, each for at most `time`. One that gives way is told `busy`.
+    #[must_use]
+    pub fn new(listener: L, connections: usize, time: Duration, busy: Bytes) -> Self {
+        Self { listener, places: Places::new(connections), time, busy }
+    }
+}
+
+/// The answer to a client whose connection gives way: status 503 with `body`, which has this content type.
+#[must_use]
+pub fn busy(content_type: &str, body: &str) -> Bytes {
+    let answer = format!(
+        "HTTP/1.1 503 Service Unavailable\r\nContent-Type: {content_type}\r\nContent-Length: {}\r\nRetry-After: 1\r\n\
+         Connection: close\r\n\r\n{body}",
+        body.len()
+    );
+    answer.into()
+}
+
+impl<L: Clients> Listener for Bounded<L> {
     type Io = Limited<L::Io>;
     type Addr = L::Addr;
 
     async fn accept(&mut self) -> (Limited<L::Io>, L::Addr) {
-        loop {
-            let (stream, address) = self.listener.accept().await;
-            match self.permits.clone().try_acquire_owned() {
-                Ok(permit) => return (Limited::new(stream, self.time, permit), address),
-                Err(_) => self.refusals.refuse(stream).await,
-            }
-        }
+        // Earlier connections have their turn, so that none gives way before its request was looked at.
+        tokio::task::yield_now().await;
+        let (stream, address) = self.listener.accept().await;
+        let place = self.places.take(L::client(&stream, &address));
+        (Limited::new(stream, self.time, (place, self.busy.clone())), address)
     }
 
     fn local_addr(&self) -> io::Result<L::Addr> {
@@ -66,7 +190,8 @@ impl<L: Listener> Listener for Bounded<L> {
     }
 }
 
-/// A connection that fails when its time is over, whether its peer sends slowly, reads slowly or does nothing.
+/// A connection that fails when its time is over or when it gives way, whether its peer sends slowly, reads slowly or
+/// does nothing.
 #[derive(Debug)]
 pub struct Limited<S> {
     stream: S,
@@ -75,19 +200,22 @@ pub struct Limited<S> {
     header: Option<(Header, Instant)>,
     /// Bytes received until the header was complete.
     header_bytes: usize,
-    _permit: OwnedSemaphorePermit,
+    place: Place,
+    /// The answer if the connection gives way; empty once there is another.
+    busy: Bytes,
 }
 
 impl<S> Limited<S> {
-    fn new(stream: S, time: Duration, permit: OwnedSemaphorePermit) -> Self {
+    fn new(stream: S, time: Duration, place: (Place, Bytes)) -> Self {
         let now = Instant::now();
         let end = Box::pin(tokio::time::sleep_until(now + time.min(HEADER_TIME)));
-        Self { stream, end, header: Some((Header::default(), now + time)), header_bytes: 0, _permit: permit }
+        let (place, busy) = place;
+        Self { stream, end, header: Some((Header::default(), now + time)), header_bytes: 0, place, busy }
     }
 }
 
-impl<S: Unpin> Limited<S> {
-    /// Fails if the time is over; otherwise returns the result of `step`, with a wake-up at the end of the time.
+impl<S: AsyncWrite + Unpin> Limited<S> {
+    /// Fails if the time is over or the connection gives way; otherwise returns the result of `step`, with a wake-up at the end of the time.
     fn until_end<T>(
         &mut self,
         context: &mut Context<'_>,
@@ -95,6 +223,12 @@ impl<S: Unpin> Limited<S> {
     ) -> Poll<io::Result<T>> {
         if self.end.as_mut().poll(context).is_ready() {
             return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+        }
+        if self.place.seat.must_end(context) {
+            // A new connection has room for the answer; without room there is none.
+            let busy = std::mem::take(&mut self.busy);
+            let _ = Pin::new(&mut self.stream).poll_write(context, &busy);
+            return Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()));
         }
         step(Pin::new(&mut self.stream), context)
     }
@@ -114,7 +248,7 @@ impl<S: Unpin> Limited<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Limited<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Limited<S> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let before = buf.filled().len();
         let read = self.until_end(cx, |stream, cx| stream.poll_read(cx, buf));
@@ -127,7 +261,11 @@ impl<S: AsyncRead + Unpin> AsyncRead for Limited<S> {
 
 impl<S: AsyncWrite + Unpin> AsyncWrite for Limited<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        self.until_end(cx, |stream, cx| stream.poll_write(cx, bytes))
+        let written = self.until_end(cx, |stream, cx| stream.poll_write(cx, bytes));
+        if matches!(written, Poll::Ready(Ok(1..))) {
+            self.busy.clear();
+        }
+        written
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -204,6 +342,35 @@ mod tests {
         let (single, whole) = (end_by(1), end_by(text.len()));
         assert_eq!(single.is_some(), whole.is_some(), "{text:?}");
         single
+    }
+
+    const NEAR: Client = Client::Network(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST));
+    const ROOT: Client = Client::User(Some(0));
+
+    fn is_out(place: &Place) -> bool {
+        lock(&place.seat.0).0
+    }
+
+    #[test]
+    fn oldest_place_of_the_client_with_most_gives_way() {
+        let places = Places::new(4);
+        let few = places.take(ROOT);
+        let many: Vec<_> = (0..100).map(|_| places.take(NEAR)).collect();
+        let out: Vec<usize> = (0..100).filter(|&at| is_out(&many[at])).collect();
+        assert_eq!(out, (0..97).collect::<Vec<_>>());
+        assert!(!is_out(&few));
+        let second = places.take(ROOT);
+        assert!(is_out(&many[97]) && !is_out(&few) && !is_out(&second));
+        drop(many);
+        assert_eq!(lock(&places.taken).1.len(), 2, "a place that gave way is free once");
+    }
+
+    #[test]
+    fn ipv6_client_is_its_network_and_mapped_address_is_ipv4() {
+        let client = |text: &str| Client::at(text.parse().unwrap());
+        assert_eq!(client("2001:db8::1"), client("2001:db8::ffff:2"));
+        assert_ne!(client("2001:db8::1"), client("2001:db8:0:1::1"));
+        assert_eq!(client("::ffff:127.0.0.1"), NEAR);
     }
 
     #[test]

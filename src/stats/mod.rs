@@ -33,7 +33,6 @@ pub mod live;
 pub mod losses;
 pub mod monitor;
 pub mod needs;
-pub mod refusal;
 pub mod report;
 mod screen;
 pub mod snapshot;
