@@ -114,6 +114,9 @@ pub struct Adjacency {
     pub port: PortSet,
     /// Number of the routed port; 64 without one.
     pub port_number: u8,
+    /// In a bridged VLAN: the port of the neighbour's last message, for when the forwarding database lacks it; 64: not
+    /// known.
+    pub answered_by: u8,
 }
 
 const _: () = assert!(size_of::<Adjacency>() == 32);
@@ -125,7 +128,15 @@ impl Adjacency {
     /// Adjacency `id` of no next hop. No bucket has it.
     #[must_use]
     pub const fn unused(id: AdjacencyId) -> Self {
-        Self { addresses: [0; 12], mtu: 0, id, vlan: 0, port: PortSet::EMPTY, port_number: MAX_PORTS as u8 }
+        Self {
+            addresses: [0; 12],
+            mtu: 0,
+            id,
+            vlan: 0,
+            port: PortSet::EMPTY,
+            port_number: MAX_PORTS as u8,
+            answered_by: MAX_PORTS as u8,
+        }
     }
 
     /// Creates adjacency `id` of a next hop with the address `next_hop`, for frames with the source `own` in `vlan`. It
@@ -136,7 +147,14 @@ impl Adjacency {
         let mut addresses = [0; 12];
         addresses[..6].copy_from_slice(&next_hop.0);
         addresses[6..].copy_from_slice(&own.0);
-        Self { addresses, mtu, id, vlan: vlan & 0xfff, port, port_number: port.bits().trailing_zeros() as u8 }
+        let (port_number, answered_by) = (port.bits().trailing_zeros() as u8, MAX_PORTS as u8);
+        Self { addresses, mtu, id, vlan: vlan & 0xfff, port, port_number, answered_by }
+    }
+
+    /// The adjacency with the port of the neighbour's last message.
+    #[must_use]
+    pub fn answered_by(self, port: Option<u8>) -> Self {
+        Self { answered_by: port.unwrap_or(MAX_PORTS as u8), ..self }
     }
 
     /// The next hop's station in the VLAN of its interface.

@@ -8,6 +8,7 @@ use etherparse::{
     IpNumber, Ipv4Header, Ipv6Header,
 };
 
+use super::neighbours::advertisement::Flags;
 use crate::wire::MacAddr;
 use crate::wire::ip::{Ipv4, Ipv6, has_right_checksum};
 use crate::wire::parse::{ETHERTYPE_ARP, ETHERTYPE_IPV4, ETHERTYPE_IPV6, ICMPV6};
@@ -37,6 +38,8 @@ pub struct Discovery {
     pub target: IpAddr,
     /// Whether it asks.
     pub is_request: bool,
+    /// The flags of a neighbour advertisement.
+    pub flags: Option<Flags>,
 }
 
 fn ethernet(dst: MacAddr, src: MacAddr, ethertype: u16, parts: &[&[u8]]) -> Vec<u8> {
@@ -88,7 +91,13 @@ pub fn read_arp(packet: &[u8]) -> Option<Discovery> {
     let is_valid = !mac.is_group() && !mac.is_zero() && !sender.is_multicast() && !sender.is_broadcast();
     // An announcement is about its sender. A reply is too: its target is who asked.
     let target = if is_request { arp.target_ipv4_addr() } else { sender };
-    is_valid.then_some(Discovery { sender: sender.into(), mac: Some(mac), target: target.into(), is_request })
+    is_valid.then_some(Discovery {
+        sender: sender.into(),
+        mac: Some(mac),
+        target: target.into(),
+        is_request,
+        flags: None,
+    })
 }
 
 /// The group in which the host with `address` listens for solicitations (RFC 4291 section 2.7.1).
@@ -187,11 +196,18 @@ pub fn read_discovery(packet: &[u8]) -> Option<Discovery> {
         return None;
     }
     let (header, body) = Icmpv6Header::from_slice(payload).ok()?;
-    let (is_request, is_solicited) = match header.icmp_type {
-        Icmpv6Type::NeighborSolicitation => (true, false),
-        Icmpv6Type::NeighborAdvertisement(header) => (false, header.solicited),
+    let flags = match header.icmp_type {
+        Icmpv6Type::NeighborSolicitation => None,
+        Icmpv6Type::NeighborAdvertisement(header) => {
+            Some(Flags { is_solicited: header.solicited, is_override: header.r#override })
+        }
         _ => return None,
     };
+    let (is_request, is_solicited) = (flags.is_none(), flags.is_some_and(|flags| flags.is_solicited));
+    // RFC 4861 section 7.1.2: an advertisement to a group answers nothing.
+    if is_solicited && Ipv6Addr::from(ipv6.dst).is_multicast() {
+        return None;
+    }
     // Reserved fields may have any value, so the checksum is that of the bytes.
     if !Icmpv6Slice::from_slice(payload).ok()?.is_checksum_valid(ipv6.src, ipv6.dst) {
         return None;
@@ -208,7 +224,7 @@ pub fn read_discovery(packet: &[u8]) -> Option<Discovery> {
     }
     let sender = Ipv6Addr::from(ipv6.src);
     let sender = if is_request { sender } else { target };
-    Some(Discovery { sender: sender.into(), mac, target: target.into(), is_request })
+    Some(Discovery { sender: sender.into(), mac, target: target.into(), is_request, flags })
 }
 
 /// The link-layer address option `wanted` of a discovery message; `Some(None)` without one. `None` if an option has

@@ -14,7 +14,8 @@ fn arp_is_read_as_it_was_made() {
     let request = arp_request((OWN, own), other, None);
     assert_eq!((request.len(), &request[..6]), (60, &[0xff; 6][..]));
     let read = read_arp(&request[14..]).unwrap();
-    let expected = Discovery { sender: own.into(), mac: Some(OWN), target: other.into(), is_request: true };
+    let expected =
+        Discovery { sender: own.into(), mac: Some(OWN), target: other.into(), is_request: true, flags: None };
     assert_eq!(read, expected);
     let reply = arp_reply((PEER, other), (OWN, own));
     assert_eq!(&reply[..6], &OWN.0);
@@ -36,7 +37,7 @@ fn discovery_is_read_as_it_was_made_and_any_damage_is_refused() {
     );
     let read = read_discovery(&frame[14..]).unwrap();
     let target = IpAddr::from(v6("2001:db8::12:3456"));
-    assert_eq!(read, Discovery { sender: own.into(), mac: Some(OWN), target, is_request: true });
+    assert_eq!(read, Discovery { sender: own.into(), mac: Some(OWN), target, is_request: true, flags: None });
     for at in 14..frame.len() {
         let mut damaged = frame.clone();
         damaged[at] ^= 0x10;

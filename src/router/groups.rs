@@ -17,8 +17,9 @@ pub struct HopSet {
     pub adjacencies: Box<[Option<AdjacencyId>]>,
     weights: Box<[u16]>,
     buckets: Buckets,
-    /// Routes that use the set.
+    /// Routes that use the set, and those of them that are no neighbour's own.
     uses: usize,
+    holds: usize,
 }
 
 #[derive(Debug)]
@@ -95,7 +96,14 @@ impl Groups {
             let place = |member: usize| hops.iter().position(|hop| hop.is_same(before.hops.get(member)));
             buckets.inherit(&before.buckets, place);
         }
-        let set = HopSet { adjacencies: vec![None; hops.len()].into(), buckets, weights, uses: 1, hops: hops.clone() };
+        let set = HopSet {
+            adjacencies: vec![None; hops.len()].into(),
+            buckets,
+            weights,
+            uses: 1,
+            holds: 0,
+            hops: hops.clone(),
+        };
         self.slots[(id.0 - GroupId::FIRST) as usize] = Slot::Set(set);
         self.by_hops.insert(hops, id);
         Some((id, true))
@@ -119,19 +127,35 @@ impl Groups {
         }
     }
 
-    /// Ends one use of `id`. Returns its next hops if that was the last; the number may be used again by the next
-    /// update of the tables.
-    pub fn release(&mut self, id: GroupId) -> Option<Box<[NextHopSpec]>> {
+    /// Notes that a route of those that use `id` needs its next hops as neighbours. Returns whether it is the first.
+    pub fn hold(&mut self, id: GroupId) -> bool {
+        self.set_mut(id).is_some_and(|set| {
+            set.holds += 1;
+            set.holds == 1
+        })
+    }
+
+    /// Ends the need of a route. Returns the next hops if that was the last.
+    pub fn unhold(&mut self, id: GroupId) -> Option<Box<[NextHopSpec]>> {
         let set = self.set_mut(id)?;
+        set.holds -= 1;
+        (set.holds == 0).then(|| set.hops.clone())
+    }
+
+    /// Ends one use of `id`. Returns whether that was the last; the number may be used again by the next update of the
+    /// tables.
+    pub fn release(&mut self, id: GroupId) -> bool {
+        let Some(set) = self.set_mut(id) else { return false };
         set.uses -= 1;
         if set.uses > 0 {
-            return None;
+            return false;
         }
         let slot = id.0 - GroupId::FIRST;
-        let Slot::Set(set) = std::mem::replace(&mut self.slots[slot as usize], Slot::Free) else { return None };
-        self.by_hops.remove(&set.hops);
+        if let Slot::Set(set) = std::mem::replace(&mut self.slots[slot as usize], Slot::Free) {
+            self.by_hops.remove(&set.hops);
+        }
         self.free.push(slot);
-        Some(set.hops)
+        true
     }
 
     /// Works out anew which next hops of each set are usable, by `adjacency`. Returns the number of buckets that moved.
@@ -220,8 +244,10 @@ mod tests {
         let (id, is_new) = groups.acquire(&[hop(1, 1), hop(2, 1)], None).unwrap();
         assert!(is_new && id.0 == GroupId::FIRST + 2);
         assert_eq!(groups.acquire(&[hop(2, 1), hop(1, 1)], None), Some((id, false)), "the order does not matter");
-        assert_eq!(groups.release(id), None);
-        assert_eq!(groups.release(id).map(|hops| hops.len()), Some(2));
+        assert!(groups.hold(id) && !groups.hold(id));
+        assert_eq!((groups.unhold(id), groups.unhold(id).map(|hops| hops.len())), (None, Some(2)));
+        assert!(!groups.release(id));
+        assert!(groups.release(id));
         assert_eq!(groups.acquire(&[hop(3, 1)], None).unwrap().0, id, "the number is used again");
         assert_eq!(groups.gleaned(Groups::glean(1)), Some(1));
     }

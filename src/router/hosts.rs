@@ -39,13 +39,7 @@ impl Router {
 
     /// Whether some route beside its own has this neighbour as a next hop. Such a one may be on no network.
     pub(super) fn is_next_hop(&self, key: Key) -> bool {
-        let uses = self.neighbours.get(key).map_or(0, |neighbour| neighbour.uses);
-        let own = self.rib.get(IpNet::from(key.1), Source::Neighbour).and_then(|group| self.groups.set(group));
-        match own.filter(|set| set.hops.first().is_some_and(|hop| hop.interface == key.0)) {
-            // Its own route is one of those that use the group.
-            Some(set) => uses > 1 || set.uses() > 1,
-            None => uses > 0,
-        }
+        self.neighbours.get(key).is_some_and(|neighbour| neighbour.uses > 0)
     }
 
     /// Sets the route of `source` to `prefix`, whose hosts are neighbours on `interface`.

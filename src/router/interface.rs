@@ -114,6 +114,24 @@ impl Interface {
         self.attached.networks.iter().any(|network| network.contains(&address))
     }
 
+    /// Whether a host here may have `address`: it is no group, no loopback, no network, no broadcast address (RFC 1812
+    /// section 4.2.2.11), and not the anycast address of all routers of a network (RFC 4291 section 2.6.1).
+    pub fn may_be_host(&self, address: IpAddr) -> bool {
+        if address.is_unspecified() || address.is_multicast() || address.is_loopback() {
+            return false;
+        }
+        let networks = self.attached.networks.iter().chain(self.addresses());
+        match address {
+            IpAddr::V4(address) => {
+                let v4 =
+                    networks.filter_map(|network| if let IpNet::V4(network) = network { Some(*network) } else { None });
+                let is_end = |end: Ipv4Addr| end == address;
+                !matches!(address.octets()[0], 0 | 240..) && !v4.flat_map(broadcast_addresses).any(is_end)
+            }
+            IpAddr::V6(_) => !networks.filter(|network| network.prefix_len() < 127).any(|net| net.network() == address),
+        }
+    }
+
     /// The own address from which to ask for `target`.
     pub fn source_v4(&self, target: Ipv4Addr) -> Option<Ipv4Addr> {
         let own = |network: &&IpNet| network.contains(&IpAddr::V4(target));
@@ -177,7 +195,9 @@ pub fn adjacencies(interfaces: &[Interface], neighbours: &Neighbours) -> Box<[Ad
             InjectTo::Vlan(_) => PortSet::EMPTY,
         };
         let macs = [neighbour.mac, interface.mac];
-        made[usize::from(id.0)] = Adjacency::new(id, macs, interface.vlan, port, interface.mtu);
+        let answered_by = neighbour.port.filter(|&port| interface.ports.contains(port.into()));
+        made[usize::from(id.0)] =
+            Adjacency::new(id, macs, interface.vlan, port, interface.mtu).answered_by(answered_by);
     }
     made
 }

@@ -34,6 +34,8 @@ pub mod published;
 mod respond;
 mod retry;
 pub mod rib;
+#[cfg(test)]
+mod share_tests;
 mod statics;
 mod tables;
 #[cfg(test)]
@@ -54,12 +56,12 @@ pub use self::view::{InterfaceView, LinuxView, NeighbourView, RouteRange, Router
 
 use self::groups::Groups;
 use self::interface::Interface;
-use self::neighbours::{Effect, Neighbours, Question};
+use self::neighbours::{Effect, Neighbours, Question, Sign};
 use self::retry::Refused;
 use self::rib::{Rib, RibChange};
 use self::tables::Tables;
-use crate::route::{FibWriter, GroupId, InjectTo, NextHopSpec, RouteTable, RoutingSpec};
-use crate::sets::PortSet;
+use crate::route::{AdjacencyId, FibWriter, GroupId, InjectTo, NextHopSpec, RouteTable, RoutingSpec};
+use crate::sets::{MAX_PORTS, PortSet};
 use crate::units::Nanos;
 use crate::wire::MacAddr;
 
@@ -116,6 +118,10 @@ pub struct Router {
     learned: Vec<Attached>,
     /// The exchange with Linux.
     linux: LinuxView,
+    /// Ports with a link.
+    up: PortSet,
+    /// The port that stands for each port in the forwarding database: that of its group.
+    bridge_ports: [u8; MAX_PORTS],
     /// The configuration in force.
     spec: RoutingSpec,
 }
@@ -137,6 +143,8 @@ impl Router {
             loopbacks: Vec::new(),
             learned: vec![Attached::default(); spec.interfaces.len()],
             linux: LinuxView { taps: vec![TapCounts::default(); spec.interfaces.len()], ..LinuxView::default() },
+            up: PortSet::ALL,
+            bridge_ports: std::array::from_fn(|port| port as u8),
             spec: RoutingSpec { routes: Vec::new(), neighbours: Vec::new(), ..spec.clone() },
         };
         for (prefix, group) in interface::fixed_routes() {
@@ -156,6 +164,11 @@ impl Router {
     /// and neighbour discovery, and sends ICMP errors about packets that it does not forward.
     pub fn leave_answers_to_kernel(&mut self) {
         self.answers = false;
+    }
+
+    /// Sets the port that stands for each port in the forwarding database.
+    pub fn set_bridge_ports(&mut self, of: impl Fn(usize) -> usize) {
+        self.bridge_ports = std::array::from_fn(|port| of(port) as u8);
     }
 
     /// Brings static routes, static neighbours and addresses to `wanted`. Interfaces are those of the start.
@@ -244,6 +257,12 @@ impl Router {
     /// Sets the ports that have a link. An interface is up while one of its ports is. The networks of one that is down,
     /// and static routes by it alone, give way to other routes.
     pub fn set_links(&mut self, up: PortSet, now: Nanos) {
+        let down = std::mem::replace(&mut self.up, up) - up;
+        if !down.is_empty() {
+            let mut effect = Effect::default();
+            self.neighbours.ports_down(down, &mut effect);
+            self.apply(effect, now);
+        }
         for index in 0..self.interfaces.len() as u16 {
             let interface = &mut self.interfaces[usize::from(index)];
             let is_up = !(interface.ports & up).is_empty();
@@ -292,20 +311,25 @@ impl Router {
     fn try_route(&mut self, source: Source, prefix: IpNet, next_hops: &[NextHopSpec], now: Nanos) -> bool {
         let known = |hop: &&NextHopSpec| usize::from(hop.interface) < self.interfaces.len();
         let hops: Vec<NextHopSpec> = next_hops.iter().filter(known).copied().collect();
+        let mut effect = Effect::default();
         let group = if hops.is_empty() {
             GroupId::BLACKHOLE
         } else {
             let before = self.rib.get(prefix, source);
             let Some((group, is_new)) = self.groups.acquire(&hops, before) else { return false };
             if is_new {
+                self.tables.touch();
+            }
+            // A neighbour's own route needs no neighbour.
+            if source != Source::Neighbour && self.groups.hold(group) {
                 // A group has each next hop once, and not more than it can.
                 let held = self.groups.set(group).map(|set| &*set.hops).unwrap_or_default();
-                held.iter().for_each(|hop| self.neighbours.hold((hop.interface, hop.address), now));
-                self.tables.touch();
+                held.iter().for_each(|hop| self.neighbours.hold((hop.interface, hop.address), now, &mut effect));
             }
             group
         };
         self.set_group(source, prefix, group);
+        self.apply(effect, now);
         true
     }
 
@@ -317,24 +341,28 @@ impl Router {
     fn set_group(&mut self, source: Source, prefix: IpNet, group: GroupId) {
         self.refused.remove(&(source, prefix.trunc()));
         let change = self.rib.set(prefix, source, group);
-        self.follow(prefix, change);
+        self.follow(source, prefix, change);
     }
 
     fn drop_group(&mut self, source: Source, prefix: IpNet) {
         self.refused.remove(&(source, prefix.trunc()));
         let change = self.rib.remove(prefix, source);
-        self.follow(prefix, change);
+        self.follow(source, prefix, change);
     }
 
-    fn follow(&mut self, prefix: IpNet, change: RibChange) {
+    fn follow(&mut self, source: Source, prefix: IpNet, change: RibChange) {
         if let Some(entry) = change.entry {
             self.tables.change(prefix, entry);
         }
         if let Some(interface) = change.replaced.and_then(|group| self.groups.gleaned(group)) {
             self.disown_hosts(interface, prefix);
         }
-        if let Some(hops) = change.replaced.and_then(|group| self.groups.release(group)) {
-            hops.iter().for_each(|hop| self.neighbours.unhold((hop.interface, hop.address)));
+        let unheld =
+            change.replaced.filter(|_| source != Source::Neighbour).and_then(|group| self.groups.unhold(group));
+        for hop in unheld.iter().flatten() {
+            self.neighbours.unhold((hop.interface, hop.address));
+        }
+        if change.replaced.is_some_and(|group| self.groups.release(group)) {
             self.refused.note_room();
             self.tables.touch();
         }
@@ -349,10 +377,17 @@ impl Router {
     /// Takes a neighbour that the Linux kernel knows.
     pub fn confirm_neighbour(&mut self, interface: u16, address: IpAddr, mac: MacAddr, now: Nanos) {
         let mut effect = Effect::default();
-        if usize::from(interface) < self.interfaces.len() && self.interfaces[usize::from(interface)].is_up {
-            self.neighbours.confirm((interface, address), mac, now, &mut effect);
+        let known = self.interfaces.get(usize::from(interface));
+        if known.is_some_and(|interface| interface.is_up && interface.may_be_host(address)) {
+            self.neighbours.confirm((interface, address), Sign { mac, port: None }, now, &mut effect);
         }
         self.apply(effect, now);
+    }
+
+    /// Takes note of the neighbours that packets use: others give way first. `frames` reads the counter of an
+    /// adjacency.
+    pub fn note_traffic(&mut self, now: Nanos, frames: impl Fn(AdjacencyId) -> u64) {
+        self.neighbours.note_traffic(now, frames);
     }
 
     /// Acts on the time: asks for neighbours, gives up those that do not answer, and tries refused routes again. Call

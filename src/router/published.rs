@@ -170,6 +170,9 @@ mod tests {
     fn frames_follow_a_neighbour_to_another_adjacency() {
         let (mut router, published) = (router(), Published::default());
         let keys = [(0, IpAddr::from([10, 0, 0, 2])), (1, IpAddr::from([10, 0, 1, 2]))];
+        // A next hop stays known.
+        let hop = NextHopSpec { address: keys[0].1, interface: 0, weight: 1 };
+        router.set_route(Source::Static, "10.9.0.0/16".parse().unwrap(), &[hop], NOW);
         confirm(&mut router, 0, 2);
         published.publish(&router, |_| 0);
         assert_eq!(published.frames(&keys, |_| 100), [100, 0]);

@@ -5,9 +5,10 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use super::Router;
 use super::frames::{self, Discovery, IcmpError};
 use super::groups::Groups;
-use super::neighbours::{Effect, Key};
+use super::neighbours::{Effect, Key, NO_PORT, Sign};
 use super::rib::Source;
 use crate::route::{GroupId, PuntCause, PuntFrame};
+use crate::sets::MAX_PORTS;
 use crate::units::Nanos;
 use crate::wire::ip::{self, Ipv4, Ipv6};
 
@@ -16,11 +17,12 @@ impl Router {
     pub fn receive(&mut self, frame: &PuntFrame, now: Nanos) {
         let Some(index) = self.interface_of(frame.vlan) else { return };
         let packet = frame.bytes.get(usize::from(frame.l3_offset)..).unwrap_or_default();
+        let port = self.bridge_ports[usize::from(frame.port) % MAX_PORTS];
         match frame.cause {
-            PuntCause::Arp => self.discover(index, frames::read_arp(packet), now),
-            PuntCause::NeighbourDiscovery => self.discover(index, frames::read_discovery(packet), now),
+            PuntCause::Arp => self.discover((index, port), frames::read_arp(packet), now),
+            PuntCause::NeighbourDiscovery => self.discover((index, port), frames::read_discovery(packet), now),
             PuntCause::Icmp if self.answers => self.answer_echo(index, packet, now),
-            PuntCause::Resolve => self.resolve(index, packet, frame.may_wait, now),
+            PuntCause::Resolve => self.resolve(port, packet, frame.may_wait, now),
             PuntCause::TimeExceeded => self.answer(index, packet, IcmpError::TimeExceeded, now),
             PuntCause::Unreachable => self.answer(index, packet, IcmpError::NoRoute, now),
             PuntCause::TooBig => {
@@ -38,8 +40,8 @@ impl Router {
         }
     }
 
-    /// Learns from a message about a neighbour, and answers it if it asks for an own address.
-    fn discover(&mut self, index: u16, message: Option<Discovery>, now: Nanos) {
+    /// Learns from a message about a neighbour that came by `port`, and answers it if it asks for an own address.
+    fn discover(&mut self, (index, port): (u16, u8), message: Option<Discovery>, now: Nanos) {
         let Some(message) = message else { return };
         let interface = &self.interfaces[usize::from(index)];
         let is_own = |address: IpAddr| interface.own().any(|own| own == address);
@@ -47,20 +49,16 @@ impl Router {
             self.counts.conflicts += 1;
             return;
         }
+        // A host without an address may ask (RFC 5227 section 2.1.1, RFC 4862 section 5.4.3).
+        if !message.sender.is_unspecified() && !interface.may_be_host(message.sender) {
+            return;
+        }
         let asks_here = message.is_request && is_own(message.target);
         let (own_mac, key) = (interface.mac, (index, message.sender));
-        let is_on_link =
-            super::interface::is_link_local(message.sender) || self.is_on_network(key) || self.is_next_hop(key);
-        // An answer without a MAC address confirms the one that was asked.
         let known = self.neighbours.get(key).map(|neighbour| neighbour.mac).filter(|mac| !mac.is_zero());
-        if let Some(mac) = message.mac.or(known.filter(|_| !message.is_request))
-            && is_on_link
-            // RFC 826: an existing entry is updated by any message, a new one is made by a message to this host.
-            && (asks_here || self.neighbours.is_known(key))
-        {
-            let mut effect = Effect::default();
-            self.neighbours.confirm(key, mac, now, &mut effect);
-            self.apply(effect, now);
+        // RFC 826: an existing entry is updated by any message, a new one is made by a message to this host.
+        if (asks_here || self.neighbours.is_known(key)) && self.may_learn(key) {
+            self.learn(key, &message, port, now);
         }
         if asks_here && self.answers {
             let bytes = match (message.target, message.sender, message.mac.or(known)) {
@@ -74,6 +72,28 @@ impl Router {
             };
             self.send(index, bytes);
         }
+    }
+
+    /// Whether an address that a host may have is a neighbour's.
+    fn may_learn(&self, key: Key) -> bool {
+        super::interface::is_link_local(key.1) || self.is_on_network(key) || self.is_next_hop(key)
+    }
+
+    /// Takes what a message says about its neighbour.
+    fn learn(&mut self, key: Key, message: &Discovery, port: u8, now: Nanos) {
+        let (mut effect, known) = (Effect::default(), self.neighbours.get(key).map(|neighbour| neighbour.mac));
+        let sign = message.mac.map(|mac| Sign { mac, port: Some(port) });
+        match (message.flags, sign) {
+            (Some(flags), _) => self.neighbours.advertise(key, (message.mac, flags, port), now, &mut effect),
+            (None, Some(sign)) if message.sender.is_ipv6() && known.is_some_and(|mac| mac != sign.mac) => {
+                self.neighbours.replace(key, sign, now, &mut effect);
+            }
+            (None, Some(sign)) => self.neighbours.confirm(key, sign, now, &mut effect),
+            (None, None) => {}
+        }
+        // A neighbour in doubt is asked at once.
+        self.neighbours.tick(now, &mut effect);
+        self.apply(effect, now);
     }
 
     /// Answers an echo request to an own address.
@@ -128,18 +148,17 @@ impl Router {
     }
 
     /// Asks for the next hop of a packet, which waits for it if it may.
-    fn resolve(&mut self, index: u16, packet: &[u8], may_wait: bool, now: Nanos) {
+    fn resolve(&mut self, port: u8, packet: &[u8], may_wait: bool, now: Nanos) {
         let Some((_, destination)) = ends(packet) else { return };
         let mut effect = Effect::default();
         let mut waiting = may_wait.then_some(packet);
         for key in self.next_hop(destination) {
             if self.interfaces[usize::from(key.0)].is_up {
-                self.neighbours.resolve(key, waiting.take(), now, &mut effect);
+                self.neighbours.resolve(key, (waiting.take(), port), now, &mut effect);
             }
         }
         self.neighbours.tick(now, &mut effect);
         self.apply(effect, now);
-        let _ = index;
     }
 
     /// The neighbours that may be the next hop to `destination`.
@@ -201,7 +220,7 @@ impl Router {
     /// Lets a packet of the router wait for its next hop. It is sent with one hop less, which nobody notices.
     fn wait(&mut self, key: Key, packet: Vec<u8>, now: Nanos) {
         let mut effect = Effect::default();
-        self.neighbours.resolve(key, Some(&packet), now, &mut effect);
+        self.neighbours.resolve(key, (Some(&packet), NO_PORT), now, &mut effect);
         self.neighbours.tick(now, &mut effect);
         // An error about the router's own packet would go to the router.
         effect.given_up.clear();

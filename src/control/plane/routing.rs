@@ -64,6 +64,7 @@ impl Routing {
         let (handle, requests) = RouterHandle::new();
         let mut router = Router::new(routing, fibs, Nanos(1));
         let kernel = Kernel::open(routing)?;
+        router.set_bridge_ports(|port| config.switch.lags.bridge_port(port));
         if kernel.is_some() {
             router.leave_answers_to_kernel();
         }
@@ -141,6 +142,7 @@ impl Routing {
             self.ticked = Instant::now();
             self.router.tick(now);
             if let Some((published, counters)) = &self.published {
+                self.router.note_traffic(now, |adjacency| counters.adjacency_frames(adjacency));
                 published.publish(&self.router, |adjacency| counters.adjacency_frames(adjacency));
             }
         }

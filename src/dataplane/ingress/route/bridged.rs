@@ -2,7 +2,7 @@
 
 use crate::dataplane::ingress::forwarder::Forwarder;
 use crate::route::{Adjacency, MAX_ADJACENCIES, ROUTER_PORT};
-use crate::sets::PortSet;
+use crate::sets::{MAX_PORTS, PortSet};
 
 /// The cached ports, by adjacency.
 #[derive(Debug)]
@@ -40,8 +40,9 @@ impl BridgedPorts {
         }
     }
 
-    /// The port that leads to the station of `adjacency`; `None` if the database does not know it. The router never
-    /// floods: a lossless packet would fill queues of unrelated ports.
+    /// The port that leads to the station of `adjacency`, or else the port by which it has answered: an answer may have
+    /// another source address than its sender. `None` if both are unknown. The router never floods: a lossless packet
+    /// would fill queues of unrelated ports.
     #[inline]
     pub fn port(&mut self, adjacency: &Adjacency, forwarder: &Forwarder) -> Option<usize> {
         let cached = &mut self.ports[usize::from(adjacency.id.0) % MAX_ADJACENCIES];
@@ -51,7 +52,11 @@ impl BridgedPorts {
         }
         // A static entry may name a port outside of the VLAN.
         let members = forwarder.vlans.members(adjacency.vlan) - PortSet::only(ROUTER_PORT);
-        let port = forwarder.fdb.lookup(adjacency.station()).filter(|&port| members.contains(port))?;
+        let found = forwarder.fdb.lookup(adjacency.station()).filter(|&port| members.contains(port));
+        // Tables without the port follow when its link goes down.
+        let answered_by =
+            Some(usize::from(adjacency.answered_by)).filter(|&port| port < MAX_PORTS && members.contains(port));
+        let port = found.or(answered_by)?;
         *cached = CachedPort { stamp, port: port as u8 };
         Some(port)
     }

@@ -1,0 +1,149 @@
+//! Time passes, packets are counted, and links go down.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use super::{Allowance, Effect, FAILED, Key, Neighbours, PROBES, QUESTIONS, Question, RETRANSMIT, State, USED};
+use crate::route::AdjacencyId;
+use crate::sets::PortSet;
+use crate::units::Nanos;
+
+/// Time for which packets of a neighbour do not change its place among the used ones.
+const COARSE: Nanos = Nanos(10_000_000_000);
+
+/// Time between two looks at the counters of adjacencies.
+const NOTED: Nanos = Nanos(1_000_000_000);
+
+impl Allowance {
+    /// Tokens of a question.
+    const QUESTION: u64 = 1_000_000_000;
+
+    /// The allowance of a port that has asked nothing for a second.
+    pub(super) const FULL: Self = Self { tokens: QUESTIONS * Self::QUESTION, at: Nanos(0) };
+
+    /// Takes a question, if there is one.
+    fn take(&mut self, now: Nanos) -> bool {
+        let gained = now.0.saturating_sub(self.at.0).saturating_mul(QUESTIONS);
+        (self.tokens, self.at) = (self.tokens.saturating_add(gained).min(Self::FULL.tokens), now);
+        let is_there = self.tokens >= Self::QUESTION;
+        if is_there {
+            self.tokens -= Self::QUESTION;
+        }
+        is_there
+    }
+}
+
+impl Neighbours {
+    /// Acts on the time: asks, and gives up neighbours that do not answer. Those that packets use come first.
+    pub fn tick(&mut self, now: Nanos, effect: &mut Effect) {
+        // A neighbour that is no longer a next hop has come into its share.
+        while let Some(victim) = self.shares.exceeded().and_then(|full| self.shares.victim(full)) {
+            self.evict(victim, effect);
+        }
+        let due = self.due.iter().take_while(|(due, _)| due.0 <= now.0).map(|(_, key)| *key);
+        let (wanted, others): (Vec<Key>, Vec<Key>) = due.partition(|key| self.table[key].is_wanted());
+        for key in wanted.into_iter().chain(others) {
+            self.act(key, now, effect);
+        }
+    }
+
+    fn act(&mut self, key: Key, now: Nanos, effect: &mut Effect) {
+        let Some(neighbour) = self.table.get(&key) else { return };
+        let (state, probes) = match neighbour.state {
+            State::Static => return,
+            State::Failed if neighbour.uses == 0 => return self.remove(key),
+            State::Failed => (State::Incomplete, 0),
+            State::Reachable => (State::Probing, 0),
+            State::Incomplete | State::Probing => (neighbour.state, neighbour.probes),
+        };
+        if probes >= PROBES {
+            return self.give_up(key, now, effect);
+        }
+        let may_ask = neighbour.is_wanted() || self.allowances[usize::from(neighbour.payer)].take(now);
+        if may_ask {
+            let mac = (state == State::Probing).then_some(neighbour.mac);
+            effect.questions.push(Question { key, mac });
+        }
+        // One that cannot be asked keeps what is known of it.
+        let is_counted = may_ask || state == State::Incomplete;
+        self.edit(key, |neighbour| {
+            (neighbour.state, neighbour.due) = (state, Nanos(now.0 + RETRANSMIT.0));
+            neighbour.probes = probes + u8::from(is_counted);
+        });
+    }
+
+    /// Gives up a neighbour that does not answer.
+    fn give_up(&mut self, key: Key, now: Nanos, effect: &mut Effect) {
+        let unanswered = self.take_waiting(key);
+        self.counts.unresolved_packets += unanswered.len() as u64;
+        effect.given_up.extend(unanswered);
+        let was_usable = self.table.get(&key).is_some_and(|neighbour| neighbour.adjacency.is_some());
+        self.counts.flaps += u64::from(was_usable);
+        self.disuse(key, effect);
+        self.edit(key, |neighbour| {
+            (neighbour.state, neighbour.due, neighbour.is_used) = (State::Failed, Nanos(now.0 + FAILED.0), false);
+        });
+    }
+
+    /// Takes note of the neighbours that packets use. `frames` reads the counter of an adjacency, and is
+    /// called once a second at most.
+    pub fn note_traffic(&mut self, now: Nanos, frames: impl Fn(AdjacencyId) -> u64) {
+        if now.0.saturating_sub(self.noted.0) < NOTED.0 {
+            return;
+        }
+        self.noted = now;
+        for index in 0..self.uses.len() {
+            let Some(one) = &mut self.uses[index] else { continue };
+            let count = frames(AdjacencyId(index as u16));
+            let has_more = one.frames.replace(count).is_some_and(|before| before != count);
+            let age = now.0.saturating_sub(one.since.0);
+            if has_more && (!one.is_used || age >= COARSE.0) {
+                let key = one.key;
+                self.note_used(key, now);
+            } else if !has_more && one.is_used && age >= USED.0 {
+                one.is_used = false;
+                let key = one.key;
+                self.edit(key, |neighbour| neighbour.is_used = false);
+            }
+        }
+    }
+
+    /// Notes that packets use a neighbour.
+    pub(super) fn note_used(&mut self, key: Key, now: Nanos) {
+        let id = self.edit(key, |neighbour| {
+            (neighbour.is_used, neighbour.since) = (true, now);
+            neighbour.adjacency
+        });
+        if let Some(one) = id.flatten().and_then(|id| self.uses[usize::from(id.0)].as_mut()) {
+            (one.is_used, one.since) = (true, now);
+        }
+    }
+
+    /// Forgets the learned neighbours of `interface`, whose link went down. Those that are next hops are asked for
+    /// again at once when it is up. Static ones stay.
+    pub fn interface_down(&mut self, interface: u16, now: Nanos, effect: &mut Effect) {
+        let (first, last) = (IpAddr::from(Ipv4Addr::UNSPECIFIED), IpAddr::from(Ipv6Addr::from_bits(u128::MAX)));
+        let keys: Vec<Key> = self.table.range((interface, first)..=(interface, last)).map(|(key, _)| *key).collect();
+        for key in keys.into_iter().filter(|key| self.table[key].state != State::Static).collect::<Vec<_>>() {
+            self.disuse(key, effect);
+            if self.table[&key].uses == 0 {
+                self.remove(key);
+                continue;
+            }
+            self.counts.unresolved_packets += self.take_waiting(key).len() as u64;
+            self.edit(key, |neighbour| {
+                (neighbour.state, neighbour.due, neighbour.probes) = (State::Incomplete, now, 0);
+                (neighbour.port, neighbour.is_used) = (None, false);
+            });
+        }
+    }
+
+    /// Forgets that messages of neighbours came by the ports `down`, whose link went down.
+    pub fn ports_down(&mut self, down: PortSet, effect: &mut Effect) {
+        for neighbour in self.table.values_mut() {
+            if neighbour.port.is_some_and(|port| down.contains(port.into())) {
+                neighbour.port = None;
+                effect.is_changed = true;
+            }
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! Neighbours are asked for and confirmed: by packets, routes, messages and the configuration.
+
+use super::advertisement::{Address, Flags, Outcome, outcome};
+use super::shares::{Kind, NO_PORT};
+use super::{Effect, FRESH, Key, Neighbours, Question, RETRANSMIT, State, WAITING_ALL, WAITING_EACH, WAITING_PORT};
+use crate::units::Nanos;
+use crate::wire::MacAddr;
+
+/// What a message says about a neighbour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sign {
+    /// Its MAC address.
+    pub mac: MacAddr,
+    /// The port of the message; `None`: it came by no port.
+    pub port: Option<u8>,
+}
+
+impl Neighbours {
+    /// Configures the MAC address of a neighbour.
+    pub fn set_static(&mut self, key: Key, mac: MacAddr, now: Nanos, effect: &mut Effect) {
+        if self.admit(key, None, now, effect) {
+            // A static one takes no address.
+            self.unset_static(key, now);
+            self.take(key, Sign { mac, port: None }, State::Static, now, effect);
+        }
+    }
+
+    /// Ends the configuration of a neighbour's MAC address: from now on it must answer.
+    pub fn unset_static(&mut self, key: Key, now: Nanos) {
+        if self.table.get(&key).is_some_and(|neighbour| neighbour.state == State::Static) {
+            self.edit(key, |neighbour| {
+                (neighbour.state, neighbour.due, neighbour.probes) = (State::Probing, now, 0);
+            });
+        }
+    }
+
+    /// A group needs the neighbour as its next hop, from now on.
+    pub fn hold(&mut self, key: Key, now: Nanos, effect: &mut Effect) {
+        if self.admit(key, None, now, effect) {
+            self.edit(key, |neighbour| neighbour.uses += 1);
+        }
+    }
+
+    /// A group needs the neighbour no longer.
+    pub fn unhold(&mut self, key: Key) {
+        self.edit(key, |neighbour| neighbour.uses = neighbour.uses.saturating_sub(1));
+    }
+
+    /// Asks for the neighbour of a packet that came by `port`. The IP packet `packet` waits for it if there is room.
+    pub fn resolve(&mut self, key: Key, (packet, port): (Option<&[u8]>, u8), now: Nanos, effect: &mut Effect) {
+        if !self.admit(key, Some(port), now, effect) {
+            return;
+        }
+        let Some(neighbour) = self.table.get(&key) else { return };
+        let asks = match neighbour.state {
+            State::Failed if neighbour.due.0 > now.0 => {
+                if let Some(packet) = packet {
+                    self.counts.unresolved_packets += 1;
+                    effect.given_up.push((key, packet.to_vec()));
+                }
+                return;
+            }
+            State::Failed => Some(State::Incomplete),
+            // The forwarding database has lost it: its answer teaches the database its port.
+            State::Reachable => Some(State::Probing),
+            State::Static => {
+                if neighbour.due.0 <= now.0 {
+                    effect.questions.push(Question { key, mac: Some(neighbour.mac) });
+                    self.edit(key, |neighbour| neighbour.due = Nanos(now.0 + RETRANSMIT.0));
+                }
+                None
+            }
+            State::Incomplete | State::Probing => None,
+        };
+        if let Some(state) = asks {
+            self.edit(key, |neighbour| (neighbour.state, neighbour.due, neighbour.probes) = (state, now, 0));
+        }
+        if let Some(packet) = packet {
+            self.wait(key, packet);
+        }
+    }
+
+    /// Lets a packet wait for a neighbour, if there is room.
+    fn wait(&mut self, key: Key, packet: &[u8]) {
+        let Some(neighbour) = self.table.get_mut(&key) else { return };
+        let at_port = &mut self.waiting_at[usize::from(neighbour.payer)];
+        if self.waiting < WAITING_ALL && *at_port < WAITING_PORT && neighbour.waiting.len() < WAITING_EACH {
+            neighbour.waiting.push(packet.to_vec());
+            self.waiting += 1;
+            *at_port += 1;
+        } else {
+            self.counts.unresolved_packets += 1;
+        }
+    }
+
+    /// A message of the neighbour has its MAC address. Creates the entry if it does not exist.
+    pub fn confirm(&mut self, key: Key, sign: Sign, now: Nanos, effect: &mut Effect) {
+        if self.admit(key, Some(sign.port.unwrap_or(NO_PORT)), now, effect) {
+            self.take(key, sign, State::Reachable, now, effect);
+        }
+    }
+
+    /// A solicitation of the neighbour has another MAC address than is known, which it replaces. The neighbour must
+    /// answer from there (RFC 4861 section 7.2.3).
+    pub fn replace(&mut self, key: Key, sign: Sign, now: Nanos, effect: &mut Effect) {
+        self.take(key, sign, State::Probing, now, effect);
+    }
+
+    /// An advertisement of the neighbour that came by `port`. One without an entry has no effect.
+    pub fn advertise(&mut self, key: Key, ad: (Option<MacAddr>, Flags, u8), now: Nanos, effect: &mut Effect) {
+        let (mac, flags, port) = ad;
+        let Some(neighbour) = self.table.get(&key) else { return };
+        let address = match mac {
+            None => Address::Missing,
+            Some(mac) if mac == neighbour.mac => Address::Same,
+            Some(_) => Address::Other,
+        };
+        let sign = Sign { mac: mac.unwrap_or(neighbour.mac), port: Some(port) };
+        match outcome(neighbour.state, address, flags) {
+            Outcome::Ignored if neighbour.state == State::Static => self.take(key, sign, State::Static, now, effect),
+            Outcome::Ignored => {}
+            Outcome::Kept if flags.is_override => self.locate(key, sign.port, effect),
+            Outcome::Kept => {}
+            Outcome::Doubted => {
+                self.edit(key, |neighbour| {
+                    (neighbour.state, neighbour.due, neighbour.probes) = (State::Probing, now, 0);
+                });
+            }
+            Outcome::Taken => self.take(key, sign, State::Probing, now, effect),
+            Outcome::Confirmed => self.take(key, sign, State::Reachable, now, effect),
+        }
+    }
+
+    /// Gives a neighbour the address and port of a message, and a state that is usable. A static one keeps its address.
+    fn take(&mut self, key: Key, sign: Sign, state: State, now: Nanos, effect: &mut Effect) {
+        let released = self.take_waiting(key);
+        let is_used = !released.is_empty();
+        effect.released.extend(released);
+        let Some(neighbour) = self.table.get(&key) else { return };
+        let (is_static, before) = (neighbour.state == State::Static, neighbour.mac);
+        if !is_static || before == sign.mac {
+            self.locate(key, sign.port, effect);
+        }
+        if is_static {
+            return;
+        }
+        // A different phase for each neighbour: they are not all asked at the same instant.
+        let phase = sign.mac.to_number().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54;
+        let due = if state != State::Reachable { now } else { Nanos(now.0 + FRESH.0 - phase * 10_000_000) };
+        self.edit(key, |neighbour| {
+            (neighbour.state, neighbour.mac, neighbour.confirmed) = (state, sign.mac, now);
+            (neighbour.due, neighbour.probes) = (due, 0);
+            if is_used {
+                (neighbour.is_used, neighbour.since) = (true, now);
+            }
+        });
+        let Some(neighbour) = self.table.get(&key) else { return };
+        if neighbour.adjacency.is_some() {
+            if before != sign.mac {
+                effect.is_changed = true;
+                self.counts.flaps += 1;
+            }
+            return;
+        }
+        effect.is_changed = true;
+        effect.gained.push(key);
+        self.allocate(key, now);
+        if is_used {
+            self.note_used(key, now);
+        }
+    }
+
+    /// Notes the port of a neighbour's message, which pays for it from now on.
+    fn locate(&mut self, key: Key, port: Option<u8>, effect: &mut Effect) {
+        let (Some(port), Some(neighbour)) = (port, self.table.get(&key)) else { return };
+        if neighbour.port == Some(port) {
+            return;
+        }
+        effect.is_changed = true;
+        if neighbour.payer != port && neighbour.rank(key).is_some() {
+            while let Some(victim) =
+                self.shares.full_at(port, Kind::of(key.1), 1).and_then(|full| self.shares.victim(full))
+            {
+                self.evict(victim, effect);
+            }
+        }
+        let moved = self.edit(key, |neighbour| {
+            let before = std::mem::replace(&mut neighbour.payer, port);
+            neighbour.port = Some(port);
+            (before, neighbour.waiting.len())
+        });
+        let (before, waiting) = moved.unwrap_or((port, 0));
+        self.waiting_at[usize::from(before)] -= waiting;
+        self.waiting_at[usize::from(port)] += waiting;
+    }
+}

@@ -1,0 +1,298 @@
+//! The life of a neighbour.
+
+use proptest::prelude::*;
+
+use super::*;
+
+const KEY: Key = (0, IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 2)));
+const MAC: MacAddr = MacAddr([2, 0, 0, 0, 0, 2]);
+const SIGN: Sign = Sign { mac: MAC, port: Some(0) };
+
+fn seconds(seconds: u64) -> Nanos {
+    Nanos(seconds * 1_000_000_000)
+}
+
+fn tick(neighbours: &mut Neighbours, now: Nanos) -> Effect {
+    let mut effect = Effect::default();
+    neighbours.tick(now, &mut effect);
+    effect
+}
+
+fn confirmed(neighbours: &mut Neighbours, now: Nanos) -> Effect {
+    let mut effect = Effect::default();
+    neighbours.confirm(KEY, SIGN, now, &mut effect);
+    effect
+}
+
+#[test]
+fn packets_wait_in_order_and_leave_with_the_answer() {
+    let (mut neighbours, mut effect) = (Neighbours::default(), Effect::default());
+    for number in 0..5 {
+        neighbours.resolve(KEY, (Some(&[number]), 0), seconds(1), &mut effect);
+    }
+    assert_eq!(effect, Effect::default());
+    assert_eq!(tick(&mut neighbours, seconds(1)).questions, [Question { key: KEY, mac: None }]);
+    assert_eq!((neighbours.waiting(), neighbours.counts.unresolved_packets), (3, 2));
+    let effect = confirmed(&mut neighbours, seconds(2));
+    assert_eq!(effect.released, [0, 1, 2].map(|number| (KEY, vec![number])));
+    assert!(effect.is_changed && effect.gained == [KEY] && neighbours.waiting() == 0);
+    assert_eq!(neighbours.adjacency(KEY), Some(AdjacencyId(0)));
+}
+
+#[test]
+fn neighbour_that_never_answers_fails_after_three_questions() {
+    let (mut neighbours, mut effect) = (Neighbours::default(), Effect::default());
+    neighbours.resolve(KEY, (Some(&[9]), 0), seconds(1), &mut effect);
+    let mut asked = 0;
+    for second in 1..=3 {
+        asked += tick(&mut neighbours, seconds(second)).questions.len();
+    }
+    assert_eq!(asked, 3);
+    let effect = tick(&mut neighbours, seconds(4));
+    assert_eq!((effect.given_up, effect.questions.len()), (vec![(KEY, vec![9])], 0));
+    assert_eq!(neighbours.get(KEY).unwrap().state, State::Failed);
+    let mut effect = Effect::default();
+    neighbours.resolve(KEY, (Some(&[1]), 0), seconds(5), &mut effect);
+    assert_eq!((effect.given_up.len(), tick(&mut neighbours, seconds(5)).questions.len()), (1, 0));
+    tick(&mut neighbours, seconds(9));
+    assert!(!neighbours.is_known(KEY), "nothing needs it");
+}
+
+#[test]
+fn confirmed_neighbour_is_asked_before_it_expires_and_stays_usable() {
+    let mut neighbours = Neighbours::default();
+    confirmed(&mut neighbours, seconds(1));
+    let first = (1..60).find(|&second| !tick(&mut neighbours, seconds(second)).questions.is_empty()).unwrap();
+    assert!((35..=46).contains(&first), "asked after {first} s");
+    let neighbour = neighbours.get(KEY).unwrap();
+    assert_eq!((neighbour.state, neighbour.adjacency.is_some()), (State::Probing, true));
+    assert!(!confirmed(&mut neighbours, seconds(first + 1)).is_changed, "the answer changes nothing");
+    assert_eq!(neighbours.get(KEY).unwrap().state, State::Reachable);
+}
+
+#[test]
+fn silent_neighbour_is_lost_and_a_next_hop_is_asked_for_again() {
+    let mut neighbours = Neighbours::default();
+    confirmed(&mut neighbours, seconds(1));
+    neighbours.hold(KEY, seconds(1), &mut Effect::default());
+    let mut lost = None;
+    for second in 2..60 {
+        let effect = tick(&mut neighbours, seconds(second));
+        if !effect.lost.is_empty() {
+            lost = Some(second);
+            break;
+        }
+    }
+    assert!(lost.is_some_and(|second| second <= 49), "{lost:?}");
+    assert_eq!((neighbours.adjacency(KEY), neighbours.counts.flaps), (None, 1));
+    let again = tick(&mut neighbours, seconds(lost.unwrap() + 5));
+    assert_eq!(again.questions, [Question { key: KEY, mac: None }]);
+}
+
+#[test]
+fn other_mac_address_is_a_flap_and_keeps_the_adjacency() {
+    let mut neighbours = Neighbours::default();
+    confirmed(&mut neighbours, seconds(1));
+    let mut effect = Effect::default();
+    neighbours.confirm(KEY, Sign { mac: MacAddr([2, 0, 0, 0, 0, 3]), ..SIGN }, seconds(2), &mut effect);
+    assert!(effect.is_changed && effect.gained.is_empty());
+    assert_eq!((neighbours.adjacency(KEY), neighbours.counts.flaps), (Some(AdjacencyId(0)), 1));
+}
+
+#[test]
+fn static_neighbour_ignores_messages_and_time() {
+    let (mut neighbours, mut effect) = (Neighbours::default(), Effect::default());
+    neighbours.set_static(KEY, MAC, seconds(1), &mut effect);
+    neighbours.confirm(KEY, Sign { mac: MacAddr([2, 0, 0, 0, 0, 9]), ..SIGN }, seconds(2), &mut effect);
+    assert_eq!(tick(&mut neighbours, seconds(900)), Effect::default());
+    let neighbour = neighbours.get(KEY).unwrap();
+    assert_eq!((neighbour.state, neighbour.mac), (State::Static, MAC));
+    neighbours.unset_static(KEY, seconds(900));
+    assert_eq!(tick(&mut neighbours, seconds(900)).questions.len(), 1);
+}
+
+#[test]
+fn link_that_goes_down_forgets_its_neighbours() {
+    let mut neighbours = Neighbours::default();
+    confirmed(&mut neighbours, seconds(1));
+    let mut effect = Effect::default();
+    neighbours.interface_down(1, seconds(2), &mut effect);
+    assert_eq!(effect, Effect::default());
+    neighbours.interface_down(0, seconds(2), &mut effect);
+    assert!(effect.lost == [KEY] && !neighbours.is_known(KEY));
+    confirmed(&mut neighbours, seconds(3));
+    assert_eq!(neighbours.adjacency(KEY), Some(AdjacencyId(0)), "the number is used again");
+}
+
+/// Entries of each port and kind, counted in the table itself.
+fn counted(neighbours: &Neighbours) -> BTreeMap<(u8, Kind), usize> {
+    let mut counts = BTreeMap::new();
+    for (key, neighbour) in neighbours.iter() {
+        if let Some(rank) = neighbour.rank(key) {
+            *counts.entry((rank.payer, Kind::of(key.1))).or_default() += 1;
+        }
+    }
+    counts
+}
+
+/// Checks that the indices have what the table has, and that no share exceeds its bound.
+#[track_caller]
+fn assert_consistent(neighbours: &Neighbours, limit: usize) {
+    let counts = counted(neighbours);
+    for port in 0..=NO_PORT {
+        let here = counts.iter().filter(|((payer, _), _)| *payer == port).map(|(_, count)| count);
+        assert_eq!(neighbours.share(port).entries, here.sum::<usize>());
+    }
+    for kind in [Kind::V4, Kind::V6] {
+        let of_kind = || counts.iter().filter(|((_, of), _)| *of == kind).map(|(_, count)| *count);
+        assert!(of_kind().all(|count| count <= limit.div_ceil(2)) && of_kind().sum::<usize>() <= limit, "{counts:?}");
+    }
+    let due: BTreeSet<_> = neighbours.iter().filter_map(|(key, one)| Some((one.wakes()?, key))).collect();
+    assert_eq!(neighbours.due, due);
+    let usable = neighbours.iter().filter_map(|(key, one)| Some((key, one.adjacency?)));
+    let held = neighbours.uses.iter().enumerate().filter_map(|(id, one)| Some((one.as_ref()?.key, id as u16)));
+    let sorted: BTreeSet<_> = held.collect();
+    assert_eq!(usable.map(|(key, id)| (key, id.0)).collect::<BTreeSet<_>>(), sorted);
+    assert_eq!(neighbours.iter().map(|(_, one)| one.waiting.len()).sum::<usize>(), neighbours.waiting());
+    assert_eq!(neighbours.waiting_at.iter().sum::<usize>(), neighbours.waiting());
+}
+
+const LIMIT: usize = 12;
+
+/// Does one of the things that can happen to neighbours.
+fn operate(neighbours: &mut Neighbours, (what, host, port): (u8, u8, u8), now: Nanos) -> Effect {
+    let mut effect = Effect::default();
+    let address = if host % 2 == 0 {
+        IpAddr::from([10, 0, 0, host])
+    } else {
+        IpAddr::from([0x2001, 0xdb8, 0, 0, 0, 0, 0, u16::from(host)])
+    };
+    let (key, mac) = ((u16::from(host % 3), address), MacAddr([2, 0, 0, 0, port % 2, host]));
+    let sign = Sign { mac, port: (port < 4).then_some(port) };
+    match what {
+        0..8 => neighbours.confirm(key, sign, now, &mut effect),
+        8..12 => neighbours.resolve(key, (Some(&[host]), port), now, &mut effect),
+        12 => neighbours.hold(key, now, &mut effect),
+        13 => neighbours.unhold(key),
+        14 => neighbours.set_static(key, mac, now, &mut effect),
+        15 => neighbours.unset_static(key, now),
+        16 => neighbours.interface_down(key.0, now, &mut effect),
+        17 => neighbours.ports_down(crate::sets::PortSet::only(port.into()), &mut effect),
+        18 => neighbours.note_traffic(now, |id| u64::from(id.0 % 3) * now.0),
+        _ => {
+            let flags = advertisement::Flags { is_solicited: port % 2 == 0, is_override: host % 4 < 2 };
+            neighbours.advertise(key, (Some(mac), flags, port), now, &mut effect);
+        }
+    }
+    effect
+}
+
+proptest! {
+    /// Few hosts, ports and interfaces, so that shares fill and entries change hands.
+    #[test]
+    fn indices_and_shares_are_right_after_any_operations(
+        operations in prop::collection::vec((0_u8..22, 0_u8..60, 0_u8..6, 0_u64..3_000), 1..150),
+    ) {
+        let mut neighbours = Neighbours::default();
+        neighbours.set_limits([LIMIT; 2]);
+        let (mut now, mut fixed) = (seconds(1), BTreeMap::new());
+        for (what, host, port, step) in operations {
+            now = Nanos(now.0 + step * 1_000_000);
+            let effect = operate(&mut neighbours, (what, host, port), now);
+            for key in effect.lost.iter().filter(|key| fixed.contains_key(*key)) {
+                prop_assert!(what == 16, "{key:?} gave way");
+            }
+            tick(&mut neighbours, now);
+            assert_consistent(&neighbours, LIMIT);
+            let is_fixed = |one: &Neighbour| one.state == State::Static || one.uses > 0;
+            // One that a route or the configuration no longer needs may give way.
+            let is_freed = matches!(what, 13 | 15);
+            prop_assert!(is_freed || fixed.keys().all(|key| neighbours.is_known(*key)));
+            fixed = neighbours.iter().filter(|(_, one)| is_fixed(one)).map(|(key, one)| (key, one.state)).collect();
+        }
+    }
+}
+
+/// A neighbour at `port` whose number is `host`.
+fn numbered(host: u16, port: u8) -> (Key, Sign) {
+    let [high, low] = host.to_be_bytes();
+    let mac = MacAddr([2, 0, 0, port, high, low]);
+    ((u16::from(port), IpAddr::from([10, port, high, low])), Sign { mac, port: Some(port) })
+}
+
+#[test]
+fn full_share_takes_the_oldest_that_no_packet_uses() {
+    let (mut neighbours, mut effect) = (Neighbours::default(), Effect::default());
+    neighbours.set_limits([8, 8]);
+    let hosts: Vec<_> = (0..6).map(|host| numbered(host, 1)).collect();
+    for (&(key, sign), second) in hosts.iter().zip(1..).take(4) {
+        neighbours.confirm(key, sign, seconds(second), &mut effect);
+    }
+    neighbours.note_traffic(seconds(10), |_| 0);
+    // Packets use the two oldest.
+    neighbours.note_traffic(seconds(11), |id| u64::from(id.0 < 2));
+    assert_eq!(effect.lost, []);
+    for &(key, sign) in &hosts[4..] {
+        neighbours.confirm(key, sign, seconds(12), &mut effect);
+    }
+    assert_eq!(effect.lost, [hosts[2].0, hosts[3].0]);
+    assert_eq!(neighbours.share(1), PortShare { entries: 4, evicted: 2 });
+}
+
+#[test]
+fn port_with_most_entries_gives_way_to_others() {
+    let (mut neighbours, mut effect) = (Neighbours::default(), Effect::default());
+    neighbours.set_limits([8, 8]);
+    let entries = [(1, 0..4_u16), (2, 0..3), (3, 0..4)];
+    for (port, hosts) in entries {
+        for (key, sign) in hosts.map(|host| numbered(host, port)) {
+            neighbours.confirm(key, sign, seconds(1), &mut effect);
+        }
+    }
+    let shares = [1, 2, 3].map(|port| neighbours.share(port).entries);
+    assert_eq!((shares, shares.iter().sum::<usize>()), ([3, 2, 3], 8), "{effect:?}");
+}
+
+#[test]
+fn neighbour_that_packets_use_is_asked_before_others() {
+    let mut neighbours = Neighbours::default();
+    let mut effect = Effect::default();
+    for host in 0..700 {
+        let (key, sign) = numbered(host, 1);
+        neighbours.confirm(key, sign, seconds(1), &mut effect);
+    }
+    neighbours.note_traffic(seconds(2), |_| 0);
+    neighbours.note_traffic(seconds(3), |id| u64::from(id.0 == 699));
+    let asked = tick(&mut neighbours, seconds(50)).questions;
+    assert_eq!((asked[0].key, asked.len()), (numbered(699, 1).0, 1 + QUESTIONS as usize));
+}
+
+#[test]
+fn advertisement_without_override_does_not_replace_an_address() {
+    let mut neighbours = Neighbours::default();
+    let key = (0, "2001:db8::2".parse().unwrap());
+    neighbours.confirm(key, SIGN, seconds(1), &mut Effect::default());
+    let other = MacAddr([2, 0, 0, 0, 0, 3]);
+    let advertise = |neighbours: &mut Neighbours, is_override| {
+        let flags = advertisement::Flags { is_solicited: false, is_override };
+        neighbours.advertise(key, (Some(other), flags, 1), seconds(2), &mut Effect::default());
+        let neighbour = neighbours.get(key).unwrap();
+        (neighbour.state, neighbour.mac, neighbour.port)
+    };
+    assert_eq!(advertise(&mut neighbours, false), (State::Probing, MAC, Some(0)));
+    assert_eq!(tick(&mut neighbours, seconds(2)).questions, [Question { key, mac: Some(MAC) }]);
+    assert_eq!(advertise(&mut neighbours, true), (State::Probing, other, Some(1)));
+}
+
+#[test]
+fn port_of_a_neighbour_is_that_of_its_last_message_until_its_link_goes_down() {
+    let mut neighbours = Neighbours::default();
+    let port = |neighbours: &Neighbours| neighbours.get(KEY).unwrap().port;
+    confirmed(&mut neighbours, seconds(1));
+    assert_eq!(port(&neighbours), Some(0));
+    let mut effect = Effect::default();
+    neighbours.confirm(KEY, Sign { port: Some(5), ..SIGN }, seconds(2), &mut effect);
+    assert_eq!((port(&neighbours), effect.is_changed), (Some(5), true));
+    neighbours.ports_down([3, 5].into_iter().collect(), &mut effect);
+    assert_eq!(port(&neighbours), None);
+}
