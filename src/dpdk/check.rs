@@ -7,6 +7,7 @@ use std::path::Path;
 use dpdk_sys::libc;
 
 use super::driver::Driver;
+use super::eal::has_rights_of_its_file;
 use super::{Error, interface};
 
 /// Kernel drivers that DPDK's own drivers use beside, rather than in place of, the kernel.
@@ -28,7 +29,12 @@ pub(super) fn device_name(devargs: &str) -> &str {
 
 /// Returns the value of `key` in `name,key=value,...`.
 pub(super) fn argument<'a>(devargs: &'a str, key: &str) -> Option<&'a str> {
-    devargs.split(',').skip(1).find_map(|pair| pair.split_once('=').filter(|(name, _)| *name == key)).map(|(_, v)| v)
+    arguments(devargs).find(|(name, _)| *name == key).map(|(_, value)| value)
+}
+
+/// The keys with their values in `name,key=value,...`.
+pub(super) fn arguments(devargs: &str) -> impl Iterator<Item = (&str, &str)> {
+    devargs.split(',').skip(1).filter_map(|pair| pair.split_once('='))
 }
 
 /// Returns the kernel's interface that a device with these arguments sends and receives by, e.g. `eth1` of
@@ -48,8 +54,28 @@ pub(super) fn pci_address(name: &str) -> String {
     if short == Some(true) { format!("0000:{name}") } else { name.to_owned() }
 }
 
+/// Whether one of the arguments names a file with a program for the kernel, as `xdp_prog` of af_xdp does.
+pub(super) fn loads_program(devargs: &str) -> bool {
+    devargs.split(',').skip(1).any(|argument| argument.trim_start().starts_with("xdp_prog"))
+}
+
+/// Refuses a program for the kernel if `has_rights`: if this program's file has rights that its user does not have.
+fn check_program(devargs: &str, has_rights: bool) -> Result<(), Error> {
+    if !has_rights || !loads_program(devargs) {
+        return Ok(());
+    }
+    Err(Error::NoPermission {
+        what: format!(
+            "the argument xdp_prog of `{}`, because the program's file has capabilities that loaded code would get",
+            device_name(devargs)
+        ),
+        remedy: "leave it out, or run as root, or as a unit with AmbientCapabilities=".to_owned(),
+    })
+}
+
 /// Checks that the machine meets the requirements of a virtual device.
 pub(super) fn check_vdev(devargs: &str) -> Result<(), Error> {
+    check_program(devargs, has_rights_of_its_file())?;
     let name = device_name(devargs);
     if name.is_empty() || name.len() > NAME_MAX || !name.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Err(Error::Invalid {
@@ -216,6 +242,16 @@ mod tests {
         assert_eq!(interface_of("net_af_packet0,iface=eth1,qpairs=1"), Some("eth1"));
         assert_eq!(interface_of("net_af_xdp0,iface=eth2"), Some("eth2"));
         assert_eq!(interface_of("net_tap0,iface=hf0"), None, "a tap makes its own");
+    }
+
+    #[test]
+    fn a_program_for_the_kernel_is_refused_with_the_rights_of_the_file() {
+        for devargs in ["net_af_xdp0,iface=e,xdp_prog=a.o", "--vdev=net_af_xdp0,xdp_prog=a.o", "eth_x0, xdp_prog=a"] {
+            let error = check_program(devargs, true).unwrap_err().to_string();
+            assert!(error.contains("the argument xdp_prog of") && error.contains("leave it out"), "{error}");
+            assert_eq!(check_program(devargs, false), Ok(()), "root may load its own");
+        }
+        assert_eq!(check_program("net_af_xdp0,iface=e", true), Ok(()));
     }
 
     #[test]

@@ -253,16 +253,16 @@ fn is_refused(argument: &str) -> bool {
         || argument.starts_with("-v")
 }
 
-/// Whether EAL would load a driver from the file or directory in `argument`. Later versions accept the file in the same
-/// word as the long option.
+/// Whether EAL would load a driver from the file or directory in `argument`, or a device's driver a program. Later
+/// versions accept the file in the same word as the long option.
 fn loads_code(argument: &str) -> bool {
     let name = argument.split_once('=').map_or(argument, |(name, _)| name);
-    argument.starts_with("-d") || name.len() >= 4 && "--driver-path".starts_with(name)
+    argument.starts_with("-d") || name.len() >= 4 && "--driver-path".starts_with(name) || check::loads_program(argument)
 }
 
 /// Whether the program's file gives this process rights that its user does not have (capabilities, set-user-ID). A user
 /// of the program must not be able to run other code with these rights.
-fn has_rights_of_its_file() -> bool {
+pub(super) fn has_rights_of_its_file() -> bool {
     // SAFETY: it only reads a number that the kernel passed to the process at its start.
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
 }
@@ -307,8 +307,8 @@ fn arguments(options: &EalOptions) -> Result<Vec<CString>, Error> {
         if loads_code(argument) && has_rights_of_its_file() {
             return Err(Error::NoPermission {
                 what: format!(
-                    "the EAL argument `{argument}`, because the program's file has capabilities that any loaded driver \
-                     would get"
+                    "the EAL argument `{argument}`, because the program's file has capabilities that loaded code would \
+                     get"
                 ),
                 remedy:
                     "put the driver into DPDK's own directory, or run as root, or as a unit with AmbientCapabilities="

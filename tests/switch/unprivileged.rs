@@ -83,4 +83,8 @@ fn a_program_with_capabilities_loads_no_code_that_its_user_names() {
         text.contains("no permission for the EAL argument `-d`, because the program's file has capabilities"),
         "{text}"
     );
+    let device = "net_af_xdp0,iface=lo,xdp_prog=/nonexistent.o";
+    nobody.config(&format!("ports: [{{name: p1, device: \"{device}\", speed: 10G}}]\n"));
+    let text = refused(&nobody);
+    assert!(text.contains("no permission for the argument xdp_prog of `net_af_xdp0`, because"), "{text}");
 }
