@@ -187,6 +187,10 @@ impl PortQueues {
 
     /// Passes `packets` to the first transmit queue in order. The frames that the driver accepts are removed from the
     /// front.
+    ///
+    /// # Panics
+    ///
+    /// If a callback of the queue, which no part of this program sets, drops frames.
     #[inline]
     pub fn tx(&mut self, packets: &mut Burst<Mbuf>) {
         // SAFETY: there is at least one transmit queue.
@@ -227,6 +231,9 @@ impl PortQueues {
             if !callback.is_null() {
                 offered =
                     dpdk_sys::rte_eth_call_tx_callbacks(self.device.id(), queue as u16, pointers, count, callback);
+                // A callback may change buffers in place. One that drops frees some, moves others and tells no one
+                // which: the burst would have buffers of other owners, and the drop would be counted nowhere.
+                assert!(offered == count, "port {}: a callback of a transmit queue dropped frames", self.name());
             }
             transmit(*operations.txq.data.add(queue), pointers, offered)
         };

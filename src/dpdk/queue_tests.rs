@@ -1,5 +1,9 @@
 //! Ports with several transmit queues, one for each thread.
 
+use std::ffi::c_void;
+
+use dpdk_sys::rte_mbuf;
+
 use crate::dpdk::tests::{eal, pool};
 use crate::dpdk::{Error, Mbuf, PortConfig, RingLink};
 use crate::io::{Burst, Packet};
@@ -88,4 +92,55 @@ fn two_threads_send_by_one_port() {
     link.switch.stop().unwrap();
     drop(link);
     assert_eq!(data.in_use(), 0);
+}
+
+/// A callback of a transmit queue (`rte_tx_callback_fn`).
+type Callback = unsafe extern "C" fn(u16, u16, *mut *mut rte_mbuf, u16, *mut c_void) -> u16;
+
+unsafe extern "C" {
+    fn rte_eth_add_tx_callback(port: u16, queue: u16, callback: Callback, argument: *mut c_void) -> *const c_void;
+    fn rte_eth_remove_tx_callback(port: u16, queue: u16, callback: *const c_void) -> i32;
+}
+
+unsafe extern "C" fn keeps_all(_: u16, _: u16, _: *mut *mut rte_mbuf, count: u16, _: *mut c_void) -> u16 {
+    count
+}
+
+unsafe extern "C" fn drops_the_last(_: u16, _: u16, packets: *mut *mut rte_mbuf, count: u16, _: *mut c_void) -> u16 {
+    // SAFETY: the queue passes `count` buffers, at least one, and this callback owns those that it drops.
+    unsafe { dpdk_sys::rte_pktmbuf_free_bulk(packets.add(usize::from(count) - 1), 1) };
+    count - 1
+}
+
+#[test]
+fn transmit_panics_after_a_callback_that_drops_and_not_after_others() {
+    let data = pool("callback", 1023);
+    let mut link = RingLink::new(eal(), "callback", 64, &PortConfig::default(), &data).unwrap();
+    link.switch.start().unwrap();
+    link.host.start().unwrap();
+    let mut queues = link.switch.queues().unwrap();
+    let mut host = link.host.queues().unwrap();
+    let mut send = || {
+        let mut burst: Burst<Mbuf> = (0..4).map(|i| data.alloc_with(&[i; 60]).unwrap()).collect();
+        queues.tx(&mut burst);
+        burst.len()
+    };
+    let port = link.switch.id();
+    // SAFETY: the port is started with queue 0, and the functions are static.
+    let set = |callback| unsafe { rte_eth_add_tx_callback(port, 0, callback, std::ptr::null_mut()) };
+    let all = set(keeps_all);
+    assert!(!all.is_null());
+    assert_eq!(send(), 0);
+    let last = set(drops_the_last);
+    let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(&mut send)).unwrap_err();
+    // DPDK keeps callbacks for the next port of this number.
+    // SAFETY: as above, and no thread sends.
+    let removed = [last, all].map(|callback| unsafe { rte_eth_remove_tx_callback(port, 0, callback) });
+    assert_eq!(removed, [0; 2]);
+    let text = panic.downcast_ref::<String>().unwrap();
+    assert!(text.contains("a callback of a transmit queue dropped frames"), "{text}");
+    let mut received = Burst::new();
+    host.rx(BURST, &mut received);
+    assert_eq!(received.len(), 4, "those before it");
+    Mbuf::free_all(&mut received);
 }
