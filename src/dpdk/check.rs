@@ -214,12 +214,30 @@ fn check_vfio(address: &str, group: &str) -> Result<(), Error> {
 /// Converts the error number of a failed virtual device to an error.
 pub(super) fn plug_error(status: i32, devargs: &str, log: &str) -> Error {
     let device = device_name(devargs).to_owned();
+    // The driver joins a group of the kernel, which does not join sockets of different interfaces.
+    if log.contains("PACKET_FANOUT") {
+        return fanout_error(device, argument(devargs, "iface").unwrap_or_default());
+    }
     match -status {
         // No bus accepts the name: no driver's name begins it.
         libc::EFAULT => Error::UnknownDriver { device },
         libc::EEXIST => Error::DeviceExists { device },
         _ => super::socket::socket_error(devargs, log)
             .unwrap_or_else(|| Error::DeviceRefused { devargs: devargs.to_owned(), log: log.to_owned() }),
+    }
+}
+
+/// The error of an af_packet port whose group of sockets exists. The driver numbers it by this process and the
+/// interface, so that the ports of two switches can have one number.
+fn fanout_error(device: String, interface: &str) -> Error {
+    let process = std::process::id();
+    let number = (process ^ interface::index(interface).unwrap_or_default()) & 0xffff;
+    Error::Invalid {
+        what: format!(
+            "opening `{device}` (another program has the kernel's fanout group {number}, the exclusive or of the numbers \
+             of process {process} and of interface {interface})"
+        ),
+        remedy: "start the switch again, which gives it another process number".to_owned(),
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dpdk_sys::{libc, rte_eth_conf, rte_eth_dev_info};
 
+use super::claim::Claim;
 use super::driver::Driver;
 use super::eal::Shared;
 use super::error::errno_text;
@@ -33,6 +34,8 @@ pub(super) struct Device {
     pub(super) origin: Origin,
     /// The kernel interface by which the device sends and receives.
     pub(super) interface: Option<String>,
+    /// The right to its interfaces, which outlives the use of them.
+    pub(super) claims: Vec<Claim>,
     /// Pool of the receive queue, which takes buffers from it until the port is closed.
     _pool: Mempool,
     eal: Arc<Shared>,
@@ -91,6 +94,7 @@ impl Device {
             state: Mutex::default(),
             origin,
             interface: None,
+            claims: Vec::new(),
             _pool: pool.clone(),
             eal: Arc::clone(eal.shared()),
         };
@@ -107,6 +111,11 @@ impl Device {
     /// Returns the name of the driver; `unknown` if DPDK does not report it.
     pub(super) fn driver_name(&self) -> String {
         self.info().map_or_else(|_| "unknown".to_owned(), |info| text(info.driver_name))
+    }
+
+    /// Returns the name of the kernel interface that the driver reports, in this network namespace.
+    pub(super) fn kernel_name(&self) -> Option<String> {
+        interface::name(self.info().ok()?.if_index)
     }
 
     /// Stores the kernel interface `name` if the driver uses one.

@@ -12,6 +12,7 @@ pub(super) enum Driver {
     AfXdp,
     Memif,
     Null,
+    Pcap,
     Tap,
     Tun,
     Vhost,
@@ -25,13 +26,15 @@ pub(super) enum Driver {
 }
 
 /// Names and aliases of the drivers.
-const NAMES: [(&str, Driver); 17] = [
+const NAMES: [(&str, Driver); 19] = [
     ("net_af_packet", Driver::AfPacket),
     ("eth_af_packet", Driver::AfPacket),
     ("net_af_xdp", Driver::AfXdp),
     ("net_memif", Driver::Memif),
     ("net_null", Driver::Null),
     ("eth_null", Driver::Null),
+    ("net_pcap", Driver::Pcap),
+    ("eth_pcap", Driver::Pcap),
     ("net_tap", Driver::Tap),
     ("eth_tap", Driver::Tap),
     ("net_tun", Driver::Tun),

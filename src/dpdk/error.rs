@@ -106,6 +106,20 @@ pub enum Error {
         device: String,
     },
 
+    /// Another port, usually of another switch, has the interface.
+    #[error(
+        "`{device}` cannot have the interface {interface}: {holder} has it as a port; stop that switch, or name \
+         another interface"
+    )]
+    InterfaceInUse {
+        /// The port that asks for it.
+        device: String,
+        /// The interface.
+        interface: String,
+        /// The process that has it.
+        holder: String,
+    },
+
     /// The PCI device does not exist.
     #[error("there is no PCI device {address} on this machine; see `lspci -D` or `dpdk-devbind.py --status`")]
     PciAbsent {

@@ -3,7 +3,7 @@
 //! The link state of the drivers is useless: the link of af_packet is always up. A tap looks up its interface by name,
 //! so one in another namespace is always down.
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
@@ -43,12 +43,7 @@ pub(super) enum InterfaceState {
 impl Interface {
     /// Opens the interface of this name; `None` if there is none.
     pub(super) fn of(name: &str) -> Option<Self> {
-        let name = CString::new(name).ok()?;
-        // SAFETY: the name is a string with a zero at its end, and is only read.
-        let index = unsafe { libc::if_nametoindex(name.as_ptr()) };
-        if index == 0 {
-            return None;
-        }
+        let index = index(name)?;
         // SAFETY: takes numbers only.
         let socket = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
         if socket < 0 {
@@ -99,10 +94,25 @@ impl Interface {
 /// Whether this network namespace has an interface called `name`.
 #[must_use]
 pub fn exists(name: &str) -> bool {
+    index(name).is_some()
+}
+
+/// The number of the interface called `name` in this network namespace; `None` if there is none.
+pub(super) fn index(name: &str) -> Option<libc::c_uint> {
     // /sys/class/net is unsuitable: it shows the interfaces of the namespace in which it was mounted, which may be
     // another.
+    let name = CString::new(name).ok()?;
     // SAFETY: the name is a string with a zero at its end, and is only read.
-    CString::new(name).is_ok_and(|name| unsafe { libc::if_nametoindex(name.as_ptr()) != 0 })
+    Some(unsafe { libc::if_nametoindex(name.as_ptr()) }).filter(|&index| index != 0)
+}
+
+/// The name of the interface with this number in this network namespace; `None` if there is none.
+pub(super) fn name(index: libc::c_uint) -> Option<String> {
+    let mut name = [0; libc::IF_NAMESIZE];
+    // SAFETY: the kernel's name has at most so many bytes with its zero, and is written to a local value.
+    let found = unsafe { !libc::if_indextoname(index, name.as_mut_ptr().cast()).is_null() };
+    let name = CStr::from_bytes_until_nul(&name).ok().filter(|_| found)?;
+    Some(name.to_string_lossy().into_owned())
 }
 
 /// Sets the MTU of interface `name` of this network namespace.

@@ -22,6 +22,7 @@
 //! ```
 
 mod check;
+mod claim;
 mod clock;
 mod device;
 mod driver;

@@ -12,7 +12,7 @@ use super::driver::Driver;
 use super::error::errno_text;
 use super::interface::{Interface, InterfaceState};
 use super::kernel_ring::KernelRings;
-use super::{Eal, Error, Mempool, PortQueues, PortSender, driver, guard, log};
+use super::{Eal, Error, Mempool, PortQueues, PortSender, claim, driver, guard, log};
 
 /// The bus of virtual devices.
 pub(super) const VDEV: &CStr = c"vdev";
@@ -128,6 +128,7 @@ impl EthPort {
     /// Returns the cause if the device cannot be created or opened.
     pub fn plug(eal: &Eal, devargs: &str, config: &PortConfig, pool: &Mempool) -> Result<Self, Error> {
         check_vdev(devargs)?;
+        let claims = claim::all_of(devargs)?;
         let (name, arguments) = devargs.split_once(',').unwrap_or((devargs, ""));
         let (Ok(c_name), Ok(c_arguments)) = (CString::new(name), CString::new(arguments)) else {
             return Err(Error::Invalid {
@@ -158,6 +159,12 @@ impl EthPort {
         };
         drop(guard);
         let mut device = Device::claim(eal, id, name, Origin::Plugged, pool)?;
+        device.claims = claims;
+        if claim::is_named_by_kernel(devargs)
+            && let Some(interface) = device.kernel_name()
+        {
+            device.claims.push(claim::named(devargs, &interface)?);
+        }
         device.find_interface(argument(devargs, "iface"));
         Self::from_device(device, config, pool)
     }

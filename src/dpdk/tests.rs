@@ -3,8 +3,11 @@
 //! EAL starts once per process. Under nextest each test has its own process. Under `cargo test` the tests share one
 //! EAL, which is then never shut down. A test that needs its own process runs this test program again.
 
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::process::Command;
 use std::sync::OnceLock;
+
+use dpdk_sys::libc;
 
 use super::*;
 use crate::io::{Burst, Packet, Ports};
@@ -538,4 +541,49 @@ fn a_link_in_the_process_cannot_be_monitored() {
     let pool = pool("monitored", 1023);
     let (_link, switch, host) = link("monitored", 64, &pool);
     assert!(!switch.monitor(now()) && !host.monitor(now()));
+}
+
+/// Runs `test` with a packet socket on the loopback of a network namespace of its own. Skips it unless this is root.
+fn on_own_loopback(test: impl FnOnce(OwnedFd) + Send) {
+    eal();
+    let run = || {
+        // SAFETY: takes a number, and moves this thread alone.
+        let is_alone = unsafe { libc::unshare(libc::CLONE_NEWNET) } == 0;
+        let mut up = Command::new("ip");
+        up.args(["link", "set", "dev", "lo", "up"]);
+        if !is_alone || !up.status().is_ok_and(|status| status.success()) {
+            return eprintln!("skipped: only root makes network namespaces, by `ip`");
+        }
+        // SAFETY: takes numbers only.
+        let socket = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW, (libc::ETH_P_ALL as u16).to_be().into()) };
+        assert!(socket >= 0, "{}", std::io::Error::last_os_error());
+        // SAFETY: a descriptor made just now, which has no other owner.
+        test(unsafe { OwnedFd::from_raw_fd(socket) });
+    };
+    std::thread::scope(|scope| scope.spawn(run).join().expect("the test passes"));
+}
+
+/// The number of the group of an af_packet port is that of another program's group in this namespace.
+#[test]
+fn af_packet_port_names_the_cause_if_its_fanout_group_is_taken() {
+    on_own_loopback(plug_beside_a_group);
+}
+
+fn plug_beside_a_group(socket: OwnedFd) {
+    let lo = super::interface::index("lo").expect("loopback");
+    let group = (std::process::id() ^ lo) & 0xffff | libc::PACKET_FANOUT_LB << 16;
+    // SAFETY: the socket is open, and the option is a local number of the given size.
+    let status = unsafe {
+        libc::setsockopt(socket.as_raw_fd(), libc::SOL_PACKET, libc::PACKET_FANOUT, (&raw const group).cast(), 4)
+    };
+    assert_eq!(status, 0, "{}", std::io::Error::last_os_error());
+    let data = pool("fanout", 1023);
+    let error = EthPort::plug(eal(), "net_af_packet_hf9,iface=lo", &PortConfig::default(), &data)
+        .err()
+        .expect("a group of another kind")
+        .to_string();
+    assert!(error.contains("fanout group") && error.contains("another process number"), "{error}");
+    drop(socket);
+    EthPort::plug(eal(), "net_af_packet_hf9,iface=lo", &PortConfig::default(), &data)
+        .expect("a port without the other program");
 }

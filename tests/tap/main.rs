@@ -13,6 +13,7 @@
 
 mod af_xdp;
 mod capture;
+mod claims;
 mod faults;
 mod flood;
 mod frames;
