@@ -10,7 +10,7 @@
 
 #include "interrupts.h"
 
-typedef void (*hook)(void);
+typedef void (*hook)(void *);
 
 static _Atomic(hook) before_callback, after_callback;
 
@@ -31,12 +31,12 @@ static void call(unsigned int number, void *argument)
 	hook before = atomic_load(&before_callback), after = atomic_load(&after_callback);
 
 	if (before != NULL)
-		before();
+		before(argument);
 	are_chosen = 1;
 	atomic_load(&functions[number])(argument);
 	are_chosen = 0;
 	if (after != NULL)
-		after();
+		after(argument);
 }
 
 #define STAND_IN(n) static void stand_in_##n(void *argument) { call(n, argument); }

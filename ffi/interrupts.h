@@ -8,8 +8,11 @@
 #ifndef HOLDFAST_INTERRUPTS_H
 #define HOLDFAST_INTERRUPTS_H
 
-/* Sets the functions that are called before and after a surrounded callback, in the interrupt thread. */
-void hf_surround_interrupts(void (*before)(void), void (*after)(void));
+/*
+ * Sets the functions that are called before and after a surrounded callback, in the interrupt thread, with the argument
+ * of the callback.
+ */
+void hf_surround_interrupts(void (*before)(void *), void (*after)(void *));
 
 /*
  * Whether callbacks that this thread registers from now on are surrounded: 1, or 0. Those that a surrounded callback

@@ -99,7 +99,11 @@ impl Device {
             eal: Arc::clone(eal.shared()),
         };
         device.driver = Driver::named(&device.driver_name());
-        if device.driver.frees_queues_of_ended_peers() && !guard::is_linked() {
+        if !device.driver.frees_queues_of_ended_peers() {
+            return Ok(device);
+        }
+        guard::watch(id);
+        if !guard::is_linked() {
             return Err(Error::Invalid {
                 what: format!("port `{name}` of a program that is linked without this project's build.rs"),
                 remedy: "link it with the arguments of `surround_interrupts` there".into(),
@@ -301,6 +305,7 @@ impl Drop for Device {
     fn drop(&mut self) {
         let _one_at_a_time = self.eal.control.lock().unwrap_or_else(PoisonError::into_inner);
         let started = self.state.get_mut().unwrap_or_else(PoisonError::into_inner).started;
+        guard::forget(self.id);
         // SAFETY: the last share is dropped, so neither the port nor a queue of it is in use. Failures are ignored: a
         // device that is gone cannot be stopped. Promiscuous mode of a kernel interface (af_packet) would stay on after
         // the port. A stopped port is not stopped again, because DPDK would log a complaint.

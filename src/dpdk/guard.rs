@@ -1,52 +1,145 @@
 //! Calls of a driver that frees memory of its queues in EAL's interrupt thread, as net_memif does.
 //!
 //! When a peer of memif ends, the driver unmaps the rings in a callback, and does not ask if an lcore reads them. So an
-//! lcore passes a [`Gate`] at each call of such a port, and callbacks of such drivers run while all gates are closed.
-//! `ffi/interrupts.c` surrounds them; a slow callback of another driver closes nothing.
+//! lcore passes a [`Gate`] at each call of such a port, and callbacks of such drivers run while the gate of their port
+//! is closed. `ffi/interrupts.c` surrounds them; a slow callback of another driver closes nothing.
 
 use std::ffi::c_void;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use dpdk_sys::{eth_rx_burst_t, eth_tx_burst_t, rte_eth_fp_ops, rte_mbuf};
 
 use super::gate::Gate;
 
-/// The gates of all guarded ports.
-struct Gates {
-    gates: Vec<Weak<Gate>>,
+/// The guarded ports that are open.
+static PORTS: Mutex<Ports> = Mutex::new(Ports::new());
+
+/// The guarded ports, with the gates of their queues.
+///
+/// A peer has a channel of its own, which is the argument of its callback, and the driver frees only what this channel
+/// has connected. So a callback closes the port of its channel and those without a connection, whose frames wait in any
+/// case: a peer that connects and ends without pause does not stop the ports of others.
+#[derive(Debug)]
+struct Ports {
+    ports: Vec<Guard>,
     /// A callback runs.
-    are_closed: bool,
+    is_busy: bool,
 }
 
-static GATES: Mutex<Gates> = Mutex::new(Gates { gates: Vec::new(), are_closed: false });
-
-/// Marks all gates as closed or open from now on, and returns those in use.
-fn mark_all(are_closed: bool) -> Vec<Arc<Gate>> {
-    let mut all = GATES.lock().unwrap_or_else(PoisonError::into_inner);
-    all.are_closed = are_closed;
-    all.gates.retain(|gate| gate.strong_count() > 0);
-    all.gates.iter().filter_map(Weak::upgrade).collect()
+/// A guarded port.
+#[derive(Debug)]
+struct Guard {
+    port: u16,
+    /// Whether it had a link before the last callback.
+    was_up: bool,
+    /// The channel in whose callback the link came up; `None` without a link, or if it came up unseen.
+    channel: Option<usize>,
+    /// A callback runs that may free memory of this port.
+    is_closed: bool,
+    gates: Vec<Weak<Gate>>,
 }
 
-/// Waits until no lcore is in a guarded driver. An lcore is inside for the time of a burst, unless the kernel has taken
-/// its CPU for another thread.
-extern "C" fn close_all() {
-    for gate in mark_all(true) {
+impl Ports {
+    const fn new() -> Self {
+        Self { ports: Vec::new(), is_busy: false }
+    }
+
+    fn add(&mut self, port: u16) {
+        // A callback that runs now may be for this port.
+        let is_closed = self.is_busy;
+        self.ports.push(Guard { port, was_up: false, channel: None, is_closed, gates: Vec::new() });
+    }
+
+    fn remove(&mut self, port: u16) {
+        self.ports.retain(|guard| guard.port != port);
+    }
+
+    /// A new gate of a port.
+    fn gate(&mut self, port: u16) -> Arc<Gate> {
+        let guard = self.ports.iter_mut().find(|guard| guard.port == port);
+        let gate = Arc::new(Gate::new(guard.as_ref().is_some_and(|guard| guard.is_closed)));
+        if let Some(guard) = guard {
+            guard.gates.retain(|gate| gate.strong_count() > 0);
+            guard.gates.push(Arc::downgrade(&gate));
+        }
+        gate
+    }
+
+    /// Marks the ports whose memory a callback of `channel` may free. Returns their gates, which are to be closed.
+    fn before(&mut self, channel: usize, is_up: impl Fn(u16) -> bool) -> Vec<Arc<Gate>> {
+        self.is_busy = true;
+        for guard in &mut self.ports {
+            guard.was_up = is_up(guard.port);
+            guard.channel = guard.channel.filter(|_| guard.was_up);
+            guard.is_closed = guard.channel.is_none_or(|own| own == channel);
+        }
+        self.closed()
+    }
+
+    /// Takes note of the links that `channel` has changed. Returns the gates to be opened.
+    fn after(&mut self, channel: usize, is_up: impl Fn(u16) -> bool) -> Vec<Arc<Gate>> {
+        let gates = self.closed();
+        self.is_busy = false;
+        for guard in &mut self.ports {
+            guard.is_closed = false;
+            if is_up(guard.port) && !guard.was_up {
+                guard.channel = Some(channel);
+            }
+        }
+        gates
+    }
+
+    fn closed(&self) -> Vec<Arc<Gate>> {
+        let closed = self.ports.iter().filter(|guard| guard.is_closed);
+        closed.flat_map(|guard| &guard.gates).filter_map(Weak::upgrade).collect()
+    }
+}
+
+fn ports() -> MutexGuard<'static, Ports> {
+    PORTS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Guards a port that is open from now on. A port is guarded before it starts, so that no link comes up unseen.
+pub(super) fn watch(port: u16) {
+    ports().add(port);
+}
+
+/// Ends the guard of a port that is to be closed.
+pub(super) fn forget(port: u16) {
+    ports().remove(port);
+}
+
+/// Whether a guarded port has a link.
+fn has_link(port: u16) -> bool {
+    let (mut speed, mut up) = (0, 0);
+    // SAFETY: the port is open: it is guarded, and the caller has the lock without which it is not closed. The driver's
+    // function has no effect in this process, so that no lock of the port is needed.
+    let status = unsafe { dpdk_sys::hf_link(port, &mut speed, &mut up) };
+    status >= 0 && up != 0
+}
+
+/// Waits until no lcore is in the driver for a port of this channel. An lcore is inside for the time of a burst, unless
+/// the kernel has taken its CPU for another thread.
+extern "C" fn close(channel: *mut c_void) {
+    // The wait is not under the lock, which threads that open ports take.
+    let gates = ports().before(channel.addr(), has_link);
+    for gate in gates {
         gate.close(|| std::thread::sleep(Duration::from_micros(20)));
     }
 }
 
-extern "C" fn open_all() {
-    for gate in mark_all(false) {
+extern "C" fn open(channel: *mut c_void) {
+    let gates = ports().after(channel.addr(), has_link);
+    for gate in gates {
         gate.open();
     }
 }
 
 /// Sets the functions around callbacks. To be called before EAL starts.
 pub(super) fn set_up() {
-    // SAFETY: the functions are static, take no arguments and may be called by any thread.
-    unsafe { dpdk_sys::hf_surround_interrupts(Some(close_all), Some(open_all)) };
+    // SAFETY: the functions are static, read nothing by their argument, and may be called by any thread.
+    unsafe { dpdk_sys::hf_surround_interrupts(Some(close), Some(open)) };
 }
 
 /// Whether drivers register their callbacks with this program. A program that links the library in its own way may miss
@@ -83,17 +176,14 @@ pub(super) struct Guarded {
 }
 
 impl Guarded {
-    /// Guards `operations` of a port with so many receive and transmit queues.
+    /// Guards `operations` of `port` with so many receive and transmit queues.
     ///
     /// # Safety
     ///
     /// The operations must be those of a started port with these queues, and the port must stay started while the value
     /// is in use. One thread may use it at a time.
-    pub unsafe fn new(operations: &rte_eth_fp_ops, [rx_queues, tx_queues]: [u16; 2]) -> Self {
-        let mut all = GATES.lock().unwrap_or_else(PoisonError::into_inner);
-        let gate = Arc::new(Gate::new(all.are_closed));
-        all.gates.push(Arc::downgrade(&gate));
-        drop(all);
+    pub unsafe fn new(port: u16, operations: &rte_eth_fp_ops, [rx_queues, tx_queues]: [u16; 2]) -> Self {
+        let gate = ports().gate(port);
         let queues = [(operations.rxq.data, rx_queues), (operations.txq.data, tx_queues)].map(|(table, queues)| {
             let queue = |number: u16| Queue {
                 gate: Arc::clone(&gate),

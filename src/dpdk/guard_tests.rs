@@ -69,6 +69,75 @@ fn peer_of_a_memif_port_ends_while_an_lcore_is_in_its_driver() {
     assert_eq!(data.in_use(), 0, "each frame was freed once");
 }
 
+/// A port whose peer does not stay: its thread is in the driver all the time, so that a callback that closed its gate
+/// would not end.
+#[test]
+fn peer_that_reconnects_without_end_does_not_close_the_gate_of_another_port() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let socket = format!("socket={},socket-abstract=no", directory.path().join("s").display());
+    let data = pool("memif-two", 4095);
+    let plug = |devargs: String| EthPort::plug(eal(), &devargs, &PortConfig::default(), &data).expect("a memif port");
+    let [mut servers, mut clients] = [("server", 10), ("client", 20)]
+        .map(|(role, first)| [0, 1].map(|id| plug(format!("net_memif{},role={role},id={id},{socket}", first + id))));
+    servers.iter_mut().chain(&mut clients).for_each(|port| port.start().expect("a start"));
+    let _queues = servers.each_mut().map(|server| server.queues().expect("its queues"));
+    let is_up = |port: &EthPort| port.link().is_ok_and(|link| link.up);
+    wait_for(|| servers.iter().chain(&clients).all(is_up));
+    let calm = servers[1].id();
+    let gate = super::ports().ports.iter().find(|guard| guard.port == calm).and_then(|guard| guard.gates[0].upgrade());
+    let gate = gate.expect("its queues are out");
+    assert!(gate.enter(), "no callback runs");
+    for _ in 0..20 {
+        clients[0].stop().expect("a stop");
+        wait_for(|| !is_up(&servers[0]));
+        clients[0].start().expect("a start");
+        wait_for(|| is_up(&servers[0]));
+        assert!(is_up(&servers[1]));
+    }
+    gate.leave();
+    assert!(gate.enter(), "it was not closed");
+    gate.leave();
+}
+
+/// Random callbacks of channels that connect and end, by the rules of the driver: a channel changes only its own port.
+#[test]
+fn callback_closes_its_own_port_and_unconnected_ones_alone() {
+    const PORTS: u16 = 4;
+    proptest::proptest!(|(steps in proptest::collection::vec((0..PORTS, proptest::bool::ANY), 1..200))| {
+        let mut all = super::Ports::new();
+        (0..PORTS).for_each(|port| all.add(port));
+        let gates = [0, 1, 2, 3].map(|port| all.gate(port));
+        // The channel of each connected port.
+        let mut links = [None; PORTS as usize];
+        let mut next = 1;
+        for (port, is_change) in steps {
+            let channel = links[usize::from(port)].unwrap_or(next);
+            let up = |links: &[Option<usize>; 4]| links.map(|link| link.is_some());
+            let before = up(&links);
+            for gate in all.before(channel, |port| before[usize::from(port)]) {
+                gate.close(|| unreachable!("no thread is inside"));
+            }
+            for (other, gate) in gates.iter().enumerate() {
+                let is_open = gate.enter();
+                if is_open {
+                    gate.leave();
+                }
+                let is_concerned = other == usize::from(port) || !before[other];
+                proptest::prop_assert_eq!(is_open, !is_concerned, "port {} at a callback of port {}", other, port);
+            }
+            if is_change {
+                let link = &mut links[usize::from(port)];
+                *link = if link.is_some() { None } else { Some(channel) };
+                next += 1;
+            }
+            let after = up(&links);
+            all.after(channel, |port| after[usize::from(port)]).iter().for_each(|gate| gate.open());
+            proptest::prop_assert!(gates.iter().all(|gate| gate.enter()));
+            gates.iter().for_each(|gate| gate.leave());
+        }
+    });
+}
+
 fn wait_for(is_so: impl Fn() -> bool) {
     let start = Instant::now();
     while !is_so() {

@@ -58,7 +58,7 @@ impl PortQueues {
         };
         let guarded = device.driver.frees_queues_of_ended_peers().then(|| {
             // SAFETY: the device is started with these queues and stays so. One thread has the value at a time.
-            Rc::new(unsafe { Guarded::new(own.as_ref(), [rx_queues, tx_queues.end]) })
+            Rc::new(unsafe { Guarded::new(device.id(), own.as_ref(), [rx_queues, tx_queues.end]) })
         });
         let operations = guarded.as_ref().map_or(own, |guarded| NonNull::from(guarded.operations()));
         Self { device, operations, _guarded: guarded, rx_queues, turn: 0, tx_queues, not_sync: PhantomData }
