@@ -107,6 +107,11 @@ impl Driver {
         self == Self::Memif
     }
 
+    /// Whether the driver inserts the outermost tag of received frames, which the kernel has taken off.
+    pub fn inserts_tags(self) -> bool {
+        self == Self::AfPacket
+    }
+
     /// Whether no frame is lost in front of the device.
     pub fn never_loses(self) -> bool {
         matches!(self, Self::Memif | Self::Null | Self::Vhost)

@@ -44,6 +44,7 @@ mod queue;
 mod ring;
 mod socket;
 mod steering;
+mod tags;
 #[cfg(test)]
 mod tests;
 

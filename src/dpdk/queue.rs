@@ -16,10 +16,46 @@ use crate::units::Ticks;
 use super::Mbuf;
 use super::device::Device;
 use super::guard::Guarded;
+use super::tags::Tagged;
 
 /// Frames asked for in one call. Vector drivers of some NICs bring at most so many (`RTE_I40E_MAX_RX_BURST`), so a
 /// shorter answer to a larger question would not show that the queue is empty.
 const MOST_A_CALL: usize = 32;
+
+/// Operations of this program around those of a driver. With a `Box`, a move would end the pointers to them.
+enum Wrapped {
+    Guarded(Rc<Guarded>),
+    Tagged(Rc<Tagged>),
+}
+
+impl Wrapped {
+    /// Wraps the operations of `device` if its driver needs it.
+    ///
+    /// # Safety
+    ///
+    /// The operations must be those of the device, started with so many receive and transmit queues. One thread may use
+    /// them at a time.
+    unsafe fn new(device: &Device, operations: &rte_eth_fp_ops, queues: [u16; 2]) -> Option<Self> {
+        if device.driver.frees_queues_of_ended_peers() {
+            // SAFETY: ensured by the caller.
+            let guarded = unsafe { Guarded::new(device.id(), operations, queues) };
+            Some(Self::Guarded(Rc::new(guarded)))
+        } else if device.driver.inserts_tags() {
+            // SAFETY: ensured by the caller.
+            let tagged = unsafe { Tagged::new(operations, queues[0]) };
+            tagged.map(|tagged| Self::Tagged(Rc::new(tagged)))
+        } else {
+            None
+        }
+    }
+
+    fn operations(&self) -> &rte_eth_fp_ops {
+        match self {
+            Self::Guarded(guarded) => guarded.operations(),
+            Self::Tagged(tagged) => tagged.operations(),
+        }
+    }
+}
 
 /// The queues of a started port, or a part of them. No two values have a queue in common, and the port cannot be
 /// stopped while one exists.
@@ -28,8 +64,8 @@ const MOST_A_CALL: usize = 32;
 pub struct PortQueues {
     device: Arc<Device>,
     operations: NonNull<rte_eth_fp_ops>,
-    /// The value to which `operations` points, if it is not DPDK's own. With a `Box`, a move would end the pointer.
-    _guarded: Option<Rc<Guarded>>,
+    /// The value to which `operations` points, if it is not DPDK's own.
+    _wrapped: Option<Wrapped>,
     rx_queues: u16,
     /// The receive queue that is next, if frames are received from all in turn.
     turn: u16,
@@ -56,12 +92,10 @@ impl PortQueues {
                 (&raw mut dpdk_sys::rte_eth_fp_ops).cast::<rte_eth_fp_ops>().add(usize::from(device.id())),
             )
         };
-        let guarded = device.driver.frees_queues_of_ended_peers().then(|| {
-            // SAFETY: the device is started with these queues and stays so. One thread has the value at a time.
-            Rc::new(unsafe { Guarded::new(device.id(), own.as_ref(), [rx_queues, tx_queues.end]) })
-        });
-        let operations = guarded.as_ref().map_or(own, |guarded| NonNull::from(guarded.operations()));
-        Self { device, operations, _guarded: guarded, rx_queues, turn: 0, tx_queues, not_sync: PhantomData }
+        // SAFETY: the device is started with these queues and stays so. One thread has the value at a time.
+        let wrapped = unsafe { Wrapped::new(&device, own.as_ref(), [rx_queues, tx_queues.end]) };
+        let operations = wrapped.as_ref().map_or(own, |wrapped| NonNull::from(wrapped.operations()));
+        Self { device, operations, _wrapped: wrapped, rx_queues, turn: 0, tx_queues, not_sync: PhantomData }
     }
 
     /// Returns the name of the port.

@@ -587,3 +587,53 @@ fn plug_beside_a_group(socket: OwnedFd) {
     EthPort::plug(eal(), "net_af_packet_hf9,iface=lo", &PortConfig::default(), &data)
         .expect("a port without the other program");
 }
+
+#[test]
+fn frames_of_an_af_packet_port_keep_the_tpid_of_their_outermost_tag() {
+    on_own_loopback(send_and_receive_tags);
+}
+
+fn send_and_receive_tags(socket: OwnedFd) {
+    let lo = super::interface::index("lo").expect("loopback");
+    let data = pool("tpid", 4095);
+    let mut port = EthPort::plug(eal(), "net_af_packet_hf8,iface=lo", &PortConfig::default(), &data).expect("a port");
+    port.start().expect("a start");
+    let mut queues = port.queues().expect("its queues");
+    let frame = |number: u8, tags: &[[u8; 4]]| -> Vec<u8> {
+        let addresses = [2, 0x48, 0x46, 0xfe, 0, number, 2, 0x48, 0x46, 0xfe, 1, number];
+        [&addresses[..], &tags.concat(), &[0x88, 0xb5], &[number; 46]].concat()
+    };
+    let (service, customer) = ([0x88, 0xa8, 0x60, 10], [0x81, 0, 0x40, 77]);
+    let kinds: [&[[u8; 4]]; 6] =
+        [&[], &[service], &[customer], &[service, customer], &[customer, service], &[[0x91, 0, 0, 5], customer]];
+    let frames: Vec<Vec<u8>> = (0..60).map(|number| frame(number, kinds[usize::from(number) % 6])).collect();
+    // SAFETY: an address is a struct of numbers, for which zero is a value.
+    let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+    (address.sll_family, address.sll_ifindex, address.sll_halen) = (libc::AF_PACKET as u16, lo.cast_signed(), 6);
+    for frame in &frames {
+        let size = size_of_val(&address) as libc::socklen_t;
+        // SAFETY: the socket is open; the frame and the address are read, with their sizes.
+        let sent = unsafe {
+            libc::sendto(socket.as_raw_fd(), frame.as_ptr().cast(), frame.len(), 0, (&raw const address).cast(), size)
+        };
+        assert_eq!(sent, frame.len() as isize, "{}", std::io::Error::last_os_error());
+    }
+    // The port sees each frame twice: when loopback sends it, and when it receives it without its tag.
+    let mut seen = vec![0; frames.len()];
+    let start = std::time::Instant::now();
+    while seen.iter().any(|&copies| copies < 2) {
+        assert!(start.elapsed().as_secs() < 20, "{seen:?}");
+        let mut burst = Burst::new();
+        queues.rx(BURST, &mut burst);
+        for packet in &burst {
+            let bytes = packet.bytes();
+            if let [2, 0x48, 0x46, 0xfe, 0, number, ..] = *bytes {
+                assert_eq!(bytes, frames[usize::from(number)], "{number}");
+                seen[usize::from(number)] += 1;
+            }
+        }
+        Mbuf::free_all(&mut burst);
+    }
+    drop((queues, port));
+    assert_eq!(data.in_use(), 0);
+}
