@@ -213,6 +213,11 @@ fn image_has_the_static_program_and_its_size_is_checked() {
     for line in ["packaging/notices /notices static", "COPY docker/source-offer /root-of/usr/share/doc/holdfast/"] {
         assert!(dockerfile.contains(line), "{line}");
     }
+    // Metrics are on loopback by default: neither the image nor its configurations say otherwise.
+    let configurations =
+        ["tor", "hosts"].map(|file| fs::read_to_string(repository(&format!("docker/conf/{file}.yaml"))));
+    let all = configurations.into_iter().map(|text| text.expect("a configuration")).chain([dockerfile]);
+    assert!(all.into_iter().all(|text| !text.contains("0.0.0.0")));
     let parts = fs::read_to_string(repository("tests/docker/parts.sh")).expect("the test of the image");
     assert!(parts.contains(r#"-lt 100000000 ] || fail "the image has 100 MB or more""#));
 }

@@ -55,6 +55,9 @@ alone() {
     wait_for 60 healthy "$name-alone" || { docker logs "$name-alone"; fail "it does not become healthy"; }
     docker exec "$name-alone" /usr/libexec/holdfast/healthcheck /metrics >"$work/metrics"
     grep -q '^holdfast_port_received_frames_total{.*tc="3"' "$work/metrics" || fail "no metrics"
+    # Port 9464 in the kernel's table of listeners: 127.0.0.1 and no other address.
+    [ "$(docker exec "$name-alone" awk '$2 ~ /:24F8$/ && $4 == "0A" { print $2 }' /proc/net/tcp /proc/net/tcp6)" = 0100007F:24F8 ] ||
+        fail "its metrics are open"
     [ "$(docker exec "$name-alone" id -u)" = 464 ] || fail "it runs as somebody else"
     finish "$name-alone" | tee "$work/verdict"
     grep -q '^lossless: KEPT$' "$work/verdict" || fail "the incast was not lossless"
