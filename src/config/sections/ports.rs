@@ -164,6 +164,9 @@ pub fn read<'a>(item: Option<Item<'a>>, macs: &mut Unique, context: &Context<'a,
             None if context.overrides.simulated => Some(DeviceKind::Ring),
             _ => fields.required("device", "device: ring").and_then(|item| device::read(&item, &mut devices)),
         };
+        if let Some(kind) = &kind {
+            device::check_trust(&fields, kind);
+        }
         let mac = names::read_mac(&fields, macs, MacAddr::local(0, u16::try_from(index).unwrap_or(u16::MAX)));
         Some(read_port(item, &fields, index, name, kind, mac, context))
     });
@@ -235,9 +238,6 @@ fn read_port<'a>(
     let is_written = written.is_some();
     if let (DeviceKind::Vdev(devargs), Some(item)) = (&port.device.kind, written.or_else(|| fields.get("device"))) {
         vdev::check_mtu(&item, devargs, port.mtu, is_written);
-    }
-    if port.has_device {
-        device::check_trust(fields, &port.device.kind);
     }
     check_pfc(fields, &port);
     port
