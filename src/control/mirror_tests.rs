@@ -30,7 +30,7 @@ fn start(prepared: Prepared, switch: &SwitchSpec) -> MirrorThread {
 }
 
 fn punt(port: &mut ExceptionPort<CopyFrame>, id: u32) -> bool {
-    port.punt(&[7; 60], |copy| {
+    port.punt(&[7; 60], 0, |copy| {
         (copy.len, copy.at, copy.spec_id, copy.sessions) = (60, clock(), id, SessionSet(1));
     })
 }

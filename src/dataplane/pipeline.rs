@@ -198,6 +198,7 @@ impl<P: Packet> Pipeline<P> {
     pub fn set_routes(&mut self, table: &Arc<RouteTable>) {
         if let Some(router) = &mut self.router {
             router.set_table(table);
+            self.punter.routes = Some(table.clone());
         }
     }
 

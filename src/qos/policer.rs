@@ -32,6 +32,12 @@ impl Policer {
         self.full_at.saturating_sub(now.0) <= self.burst
     }
 
+    /// Whether at least half of the burst could pass at `now`.
+    #[must_use]
+    pub fn is_half_full(&self, now: Ticks) -> bool {
+        self.full_at.saturating_sub(now.0) <= self.burst / 2
+    }
+
     /// Whether an event may pass at `now`. Counts the event if it may.
     pub fn passes(&mut self, now: Ticks) -> bool {
         let passes = self.could_pass(now);

@@ -9,6 +9,7 @@ use super::snapshot::{PortSnapshot, Snapshot};
 use super::switch_view::SwitchView;
 use crate::dataplane::DropReason;
 use crate::pfc::WatchdogAction;
+use crate::route::PuntCause;
 use crate::sets::CLASSES;
 use crate::units::Nanos;
 
@@ -24,7 +25,7 @@ struct Event {
 type Finder = fn(&SwitchView, &PortSnapshot, &PortSnapshot, usize) -> Vec<Event>;
 
 /// Each kind with its finder, which compares the previous and the current snapshot of one port.
-const KINDS: [(&str, Finder); 11] = [
+const KINDS: [(&str, Finder); 12] = [
     ("watchdog", |switch_view, before, now, port| storms(switch_view, before, now, port)),
     ("watchdog", |switch_view, before, now, port| restores(switch_view, before, now, port)),
     ("backlog", |switch_view, before, now, port| backlogs(switch_view, before, now, port)),
@@ -33,6 +34,7 @@ const KINDS: [(&str, Finder); 11] = [
     ("stuck", |switch_view, before, now, port| stucks(switch_view, before, now, port)),
     ("stuck", |switch_view, before, now, port| moves(switch_view, before, now, port)),
     ("flood", |switch_view, before, now, port| floods(switch_view, before, now, port)),
+    ("flood", |switch_view, before, now, port| punt_floods(switch_view, before, now, port)),
     ("spanning tree", |switch_view, before, now, port| bpdus(switch_view, before, now, port)),
     ("link", |switch_view, before, now, port| links(switch_view, before, now, port)),
     ("device", |switch_view, before, now, port| transmit_losses(switch_view, before, now, port)),
@@ -166,6 +168,18 @@ fn floods(switch_view: &SwitchView, before: &PortSnapshot, now: &PortSnapshot, p
         (count > 0).then_some(Event { text, count: 1 })
     };
     kinds.into_iter().filter_map(event).collect()
+}
+
+/// Frames for the switch itself beyond the rates of their port. Own probes count as such too where a loop is elsewhere.
+fn punt_floods(switch_view: &SwitchView, before: &PortSnapshot, now: &PortSnapshot, port: usize) -> Vec<Event> {
+    let event = |(cause, label, _): &(PuntCause, &str, u32)| {
+        let of = |counters: &PortSnapshot| counters.punt_policed[*cause as usize];
+        let count = of(now).saturating_sub(of(before));
+        let port = switch_view.port_name(port);
+        let text = || format!("{port} received {label} for the switch beyond its rate: {} are dropped", frames(count));
+        (count > 0 && *cause != PuntCause::LoopProbe).then(|| Event { text: text(), count: 1 })
+    };
+    PuntCause::TABLE.iter().filter_map(event).collect()
 }
 
 fn bpdus(switch_view: &SwitchView, before: &PortSnapshot, now: &PortSnapshot, port: usize) -> Vec<Event> {
@@ -331,6 +345,17 @@ mod tests {
         assert_eq!(look(&mut events, &switch_view, 10), expected);
         drop(DropReason::Bpdu, 1);
         assert_eq!(look(&mut events, &switch_view, 30), [""; 0], "a bridge sends one every two seconds");
+    }
+
+    #[test]
+    fn port_that_floods_the_switch_is_told() {
+        let (switch_view, mut events) = (watched(), Events::default());
+        look(&mut events, &switch_view, 1);
+        (0..70).for_each(|_| switch_view.counters.lcores[0].count_policed(PuntCause::Arp, 1));
+        switch_view.counters.lcores[0].count_policed(PuntCause::LoopProbe, 0);
+        let expected = ["t=1.0s flood: p2 received arp for the switch beyond its rate: 70 frames are dropped"];
+        assert_eq!(look(&mut events, &switch_view, 10), expected);
+        assert_eq!(look(&mut events, &switch_view, 30), [""; 0]);
     }
 
     #[test]

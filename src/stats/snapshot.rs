@@ -10,6 +10,7 @@ use crate::dataplane::Counters;
 use crate::dataplane::telemetry::counters::{Counter, GAP_BUCKETS, LcoreCounters, PerClass, PortCounters};
 use crate::dataplane::telemetry::drops::PerReason;
 use crate::mmu::{BufferPlan, Threshold};
+use crate::route::PuntCause;
 use crate::sets::{CLASSES, ClassSet};
 use crate::units::{Cells, Nanos};
 
@@ -70,6 +71,8 @@ pub struct PortSnapshot {
     pub egress_stuck: bool,
     pub egress_stucks: u64,
     pub link_ups: u64,
+    /// [`Counters::punt_policed_at`].
+    pub punt_policed: [u64; PuntCause::COUNT],
     pub device: DeviceStats,
 }
 
@@ -78,6 +81,7 @@ impl PortSnapshot {
     /// sum is at least the highest depth of the queue.
     fn of(counters: &Counters, port: usize, device: DeviceStats) -> Self {
         let mut all = Self::take(&counters.ports[port], device);
+        all.punt_policed = counters.punt_policed_at(port);
         for guest in counters.of_port(port).skip(1).map(|guest| Self::take(guest, DeviceStats::default())) {
             let add = |sum: &mut Values, more: &Values| sum.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
             add(&mut all.tx_frames, &guest.tx_frames);
@@ -143,6 +147,7 @@ impl PortSnapshot {
             egress_stuck: port.egress_stuck.get() != 0,
             egress_stucks: port.egress_stucks.get(),
             link_ups: port.link_ups.get(),
+            punt_policed: [0; PuntCause::COUNT],
             device,
         }
     }

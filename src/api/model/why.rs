@@ -325,7 +325,7 @@ fn remedy(reason: DropReason) -> &'static str {
         DropReason::LoopBlocked => "remove the cable that makes the loop (`show lldp`)",
         DropReason::Bpdu => "turn spanning tree off at the peer, and make sure that the network has no loop",
         DropReason::PuntPoliced => {
-            "find out which host floods the switch with this protocol (`holdfast_punt_policed_frames_total`)"
+            "find out which host of the port floods the switch (`holdfast_port_punt_policed_frames_total` by cause)"
         }
         DropReason::NoBuffer => "this is a bug of Holdfast; report it with the configuration",
         _ => "",

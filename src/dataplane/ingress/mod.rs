@@ -11,6 +11,7 @@ pub(crate) mod lags;
 mod lossless;
 pub(crate) mod next_stage;
 pub(crate) mod parse;
+mod peers;
 mod police;
 pub(crate) mod port_classifier;
 mod port_policers;

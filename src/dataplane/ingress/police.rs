@@ -16,6 +16,10 @@ const BURST_OF_PROBES: u32 = 64;
 const ANSWERS: u32 = 500;
 const BURST_OF_ANSWERS: u32 = 64;
 
+/// Packets of BGP, and of BFD, of strangers that may pass in a second. A session of BFD that is not known yet sends one a
+/// second (RFC 5880 section 6.8.3).
+const STRANGERS: u32 = 600;
+
 /// The policers that a frame must pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PoliceAs {
@@ -23,6 +27,8 @@ pub(super) enum PoliceAs {
     Cause,
     /// Those of answers to the router's own questions.
     Answer,
+    /// Those of BGP and BFD of others than peers ([`super::peers`]).
+    Stranger,
 }
 
 /// The policers of one lcore.
@@ -31,6 +37,8 @@ pub(crate) struct Policers {
     by_cause: Box<[PortPolicers]>,
     /// Answers by ARP, and by neighbour discovery.
     answers: Box<[PortPolicers; 2]>,
+    /// BGP and BFD of strangers.
+    strangers: Box<[PortPolicers; 2]>,
 }
 
 impl Policers {
@@ -42,7 +50,12 @@ impl Policers {
             _ => PortPolicers::shared(*rate, ports, hz),
         };
         let answers = || PortPolicers::separate(ANSWERS, BURST_OF_ANSWERS, hz);
-        Self { by_cause: PuntCause::TABLE.iter().map(policers).collect(), answers: Box::new([answers(), answers()]) }
+        let strangers = || PortPolicers::shared(STRANGERS, ports, hz);
+        Self {
+            by_cause: PuntCause::TABLE.iter().map(policers).collect(),
+            answers: Box::new([answers(), answers()]),
+            strangers: Box::new([strangers(), strangers()]),
+        }
     }
 
     /// Whether a frame of `cause` that `port` received may pass at `now`.
@@ -50,6 +63,7 @@ impl Policers {
         let policers = match police_as {
             PoliceAs::Cause => &mut self.by_cause[cause as usize],
             PoliceAs::Answer => &mut self.answers[usize::from(cause == PuntCause::NeighbourDiscovery)],
+            PoliceAs::Stranger => &mut self.strangers[usize::from(cause == PuntCause::Bfd)],
         };
         policers.pass(port, now)
     }

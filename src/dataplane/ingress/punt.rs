@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use super::peers::{BFD_ECHO_PORT, BFD_MULTIHOP_PORT, BFD_PORT, BGP_PORT, is_peer};
 use super::police::{PoliceAs, Policers};
 use crate::dataplane::frame::meta::{Forwarding, Meta};
 use crate::dataplane::handoff::exception::ExceptionPort;
@@ -11,7 +12,7 @@ use crate::dataplane::ingress::forwarder::Forwarder;
 use crate::dataplane::spec::SwitchSpec;
 use crate::dataplane::telemetry::counters::LcoreCounters;
 use crate::dataplane::telemetry::drops::DropReason;
-use crate::route::{Action, PuntCause};
+use crate::route::{Action, PuntCause, RouteTable};
 use crate::sets::PortSet;
 use crate::units::Ticks;
 use crate::wire::ip::{self, Ipv4, Ipv6};
@@ -74,6 +75,8 @@ pub(crate) struct Punter {
     pub probes: Option<Arc<OwnProbes>>,
     /// `None`: no control plane is attached.
     pub port: Option<ExceptionPort>,
+    /// The routes, which tell peers from strangers; `None`: the switch has none yet.
+    pub routes: Option<Arc<RouteTable>>,
 }
 
 impl Punter {
@@ -82,7 +85,7 @@ impl Punter {
         let ports = spec.ports.iter().filter(|port| usize::from(port.lcore) == lcore).count();
         let groups = spec.lags.groups.iter().filter(|group| group.is_negotiated);
         let negotiating = groups.fold(PortSet::EMPTY, |all, group| all | group.ports);
-        Self { policers: Policers::new(ports, hz), negotiating, probes: None, port: None }
+        Self { policers: Policers::new(ports, hz), negotiating, probes: None, port: None, routes: None }
     }
 
     /// Decides the forwarding of a packet that is not routed, and punts it if it must be.
@@ -101,7 +104,7 @@ impl Punter {
             Exception::Local => match cause_of(bytes, meta) {
                 None => Forwarding::Drop(DropReason::NotRoutable),
                 Some(cause) => {
-                    let police_as = if is_answer(bytes, meta, cause) { PoliceAs::Answer } else { PoliceAs::Cause };
+                    let police_as = self.police_as(bytes, meta, cause);
                     let is_punted = self.punt_as(from, bytes, meta, cause, police_as);
                     if is_punted { Forwarding::Consumed } else { Forwarding::Drop(DropReason::PuntPoliced) }
                 }
@@ -165,11 +168,24 @@ impl Punter {
         meta: &Meta,
     ) -> Result<(), DropReason> {
         if !self.probes.as_ref().is_some_and(|own| own.is_recent(probe)) {
-            from.counters.punt_policed[PuntCause::LoopProbe as usize].add(1);
+            from.counters.count_policed(PuntCause::LoopProbe, from.port);
             return Err(DropReason::PuntPoliced);
         }
         let is_punted = self.punt(from, bytes, meta, PuntCause::LoopProbe);
         if is_punted { Ok(()) } else { Err(DropReason::PuntPoliced) }
+    }
+
+    /// The policers for a frame of `cause` to the router's own MAC address.
+    fn police_as(&self, bytes: &[u8], meta: &Meta, cause: PuntCause) -> PoliceAs {
+        let packet = bytes.get(usize::from(meta.desc.l3_offset())..).unwrap_or_default();
+        let is_peer = |table: &Arc<RouteTable>| is_peer(table, packet, meta.class_bits.l3(), meta.vlan());
+        match cause {
+            // An ARP reply, and a neighbour advertisement.
+            PuntCause::Arp if packet.get(6..8) == Some(&[0, 2]) => PoliceAs::Answer,
+            PuntCause::NeighbourDiscovery if packet.get(40) == Some(&136) => PoliceAs::Answer,
+            PuntCause::Bgp | PuntCause::Bfd if !self.routes.as_ref().is_some_and(is_peer) => PoliceAs::Stranger,
+            _ => PoliceAs::Cause,
+        }
     }
 
     /// Gives the control plane a copy of a frame, as far as the policers of its cause allow.
@@ -177,7 +193,7 @@ impl Punter {
         self.punt_as(from, bytes, meta, cause, PoliceAs::Cause)
     }
 
-    /// Gives the control plane a copy of a frame. Returns false if its policers refuse it, or every buffer is in use.
+    /// Gives the control plane a copy of a frame. Returns false if its policers refuse it, or there is no buffer for its port.
     fn punt_as(
         &mut self,
         from: RouteContext<'_>,
@@ -188,11 +204,11 @@ impl Punter {
     ) -> bool {
         let Some(port) = &mut self.port else { return false };
         if !self.policers.pass(cause, police_as, from.port, from.now) {
-            from.counters.punt_policed[cause as usize].add(1);
+            from.counters.count_policed(cause, from.port);
             return false;
         }
-        let is_punted = port.punt(bytes, |frame| {
-            (frame.port, frame.vlan, frame.cause) = (from.port as u8, meta.vlan(), cause);
+        let is_punted = port.punt(bytes, from.port as u8, |frame| {
+            (frame.vlan, frame.cause) = (meta.vlan(), cause);
             frame.l3_offset = meta.desc.l3_offset();
             frame.may_wait = cause == PuntCause::Resolve && !meta.is_lossless();
         });
@@ -213,22 +229,6 @@ fn unsendable(bytes: &[u8], meta: &Meta) -> Option<Exception> {
     }
     is_link_local.then_some(Exception::Drop(DropReason::Martian))
 }
-
-/// Whether a frame to the router's own MAC address answers a question of the router: it is an ARP reply or a neighbour
-/// advertisement.
-fn is_answer(bytes: &[u8], meta: &Meta, cause: PuntCause) -> bool {
-    let packet = bytes.get(usize::from(meta.desc.l3_offset())..).unwrap_or_default();
-    match cause {
-        PuntCause::Arp => packet.get(6..8) == Some(&[0, 2]),
-        PuntCause::NeighbourDiscovery => packet.get(40) == Some(&136),
-        _ => false,
-    }
-}
-
-/// Ports of protocols with a policer of their own: BGP (RFC 4271), single-hop and multihop BFD (RFC 5881, RFC 5883),
-/// BFD echo.
-const BGP_PORT: u16 = 179;
-const BFD_PORTS: [u16; 3] = [3784, 4784, 3785];
 
 /// The cause for which a frame to the switch itself is punted; `None` if the router has no use for it.
 fn cause_of(bytes: &[u8], meta: &Meta) -> Option<PuntCause> {
@@ -251,8 +251,10 @@ fn cause_of(bytes: &[u8], meta: &Meta) -> Option<PuntCause> {
         L3::V6 => {
             let ipv6 = Ipv6::read(packet)?;
             if ipv6.next_header == ICMPV6 {
-                // RFC 4861 section 4: router solicitation (133) to redirect (137).
+                // RFC 4861 section 4: router solicitation (133) to redirect (137). Section 7.1 discards those with
+                // another hop limit, which a router may have sent on.
                 let is_discovery = packet.get(40).is_some_and(|kind| (133..=137).contains(kind));
+                let is_discovery = is_discovery && ipv6.hop_limit == 255;
                 return Some(if is_discovery { PuntCause::NeighbourDiscovery } else { PuntCause::Icmp });
             }
             Some(cause_of_segment(ipv6.next_header, ipv6.ports(packet)))
@@ -265,7 +267,7 @@ fn cause_of_segment(protocol: u8, ports: u32) -> PuntCause {
     match protocol {
         ICMP => PuntCause::Icmp,
         TCP if source == BGP_PORT || destination == BGP_PORT => PuntCause::Bgp,
-        UDP if BFD_PORTS.contains(&destination) => PuntCause::Bfd,
+        UDP if matches!(destination, BFD_PORT | BFD_ECHO_PORT | BFD_MULTIHOP_PORT) => PuntCause::Bfd,
         _ => PuntCause::Local,
     }
 }

@@ -1,7 +1,7 @@
 //! A copy of a frame, as an lcore gives it to the thread that exports copies.
 
 use super::spec::{CopyCause, SessionSet};
-use crate::dataplane::handoff::exception::Buffered;
+use crate::dataplane::handoff::exception::{Buffered, UNUSED};
 use crate::units::{Cells, Ticks};
 
 /// State of the priority group to which a frame is charged, before the frame.
@@ -69,7 +69,7 @@ impl Buffered for CopyFrame {
             sessions: SessionSet::default(),
             spec_id: 0,
             at: Ticks(0),
-            ingress: 0,
+            ingress: UNUSED,
             egress: None,
             vlan: None,
             class: None,
@@ -80,5 +80,9 @@ impl Buffered for CopyFrame {
 
     fn bytes_mut(&mut self) -> &mut Vec<u8> {
         &mut self.bytes
+    }
+
+    fn ingress_mut(&mut self) -> &mut u8 {
+        &mut self.ingress
     }
 }

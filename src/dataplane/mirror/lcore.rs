@@ -6,13 +6,13 @@ use std::sync::Arc;
 use arrayvec::ArrayVec;
 
 use super::copy::{CopyFrame, GroupState, QueueState};
+use super::fair_policer::FairPolicer;
 use super::sampler::Sampler;
 use super::spec::{CopyCause, MAX_SESSIONS, MirrorSpec, ReasonSet, SessionSet};
 use crate::dataplane::frame::desc::FrameDesc;
 use crate::dataplane::handoff::exception::ExceptionPort;
 use crate::dataplane::telemetry::counters::Counters;
 use crate::dataplane::telemetry::drops::DropReason;
-use crate::qos::policer::Policer;
 use crate::sets::{BURST, CLASSES, PortSet};
 use crate::units::Ticks;
 
@@ -23,7 +23,7 @@ const POLL_BYTES: usize = 8192;
 /// Rows of a session's policers: traffic classes, and frames without class.
 const ROWS: usize = CLASSES + 1;
 /// The policers of a session, by kind of event and row. A flood of one class must not hide the loss of another.
-type Policers = [[Policer; ROWS]; CopyCause::KINDS];
+type Policers = [[FairPolicer; ROWS]; CopyCause::KINDS];
 
 /// The last event of a kind and row of which no copy was made: in a flood, the next one is the same.
 #[derive(Debug, Clone, Copy)]
@@ -87,7 +87,7 @@ impl Mirror {
             refused: Box::new([[Refused::NONE; ROWS]; CopyCause::KINDS]),
             budget: 0,
             budget_at: Ticks(u64::MAX),
-            policers: Box::new([[[Policer::new(1, 1, hz); ROWS]; CopyCause::KINDS]; MAX_SESSIONS]),
+            policers: Box::new([[[FairPolicer::new(1, 1, hz); ROWS]; CopyCause::KINDS]; MAX_SESSIONS]),
             sampler: Sampler::new(seed),
             staged: ArrayVec::new(),
             counters,
@@ -114,7 +114,7 @@ impl Mirror {
         self.reasons = dropped.fold(ReasonSet::EMPTY, |all, session| all.union(session.reasons));
         self.wants_marked = spec.sessions.iter().any(|session| session.marked);
         for (policers, session) in self.policers.iter_mut().zip(&spec.sessions) {
-            let policer = Policer::new(session.rate, BURST_COPIES.min(session.rate), self.hz);
+            let policer = FairPolicer::new(session.rate, BURST_COPIES.min(session.rate), self.hz);
             *policers = [[policer; ROWS]; CopyCause::KINDS];
         }
         self.sampler.set(spec)
@@ -153,7 +153,7 @@ impl Mirror {
             return SessionSet::EMPTY;
         }
         let wanting = self.wanting(cause, ingress, class);
-        let passed = self.police(wanting, cause.kind(), row, now);
+        let passed = self.police(wanting, cause.kind(), row, ingress, now);
         if passed.is_empty() {
             self.refused[cause.kind()][row] = Refused { at: now, cause, ingress, sessions: wanting };
         }
@@ -202,7 +202,7 @@ impl Mirror {
         for (index, mut sessions) in chosen.into_iter().enumerate().filter(|(_, sessions)| !sessions.is_empty()) {
             let event = event(index);
             sessions.retain(self.wanting(event.cause, event.ingress, event.class));
-            let sessions = self.police(sessions, event.cause.kind(), row_of(event.class), now);
+            let sessions = self.police(sessions, event.cause.kind(), row_of(event.class), event.ingress, now);
             if let Some(frame) = self.fill(sessions, &event, now)
                 && let Err(full) = self.staged.try_push((index as u8, frame))
             {
@@ -223,13 +223,13 @@ impl Mirror {
     }
 
     /// The sessions among `sessions` whose rates allow a copy, if this poll may still copy. Counts the others.
-    fn police(&mut self, sessions: SessionSet, kind: usize, row: usize, now: Ticks) -> SessionSet {
+    fn police(&mut self, sessions: SessionSet, kind: usize, row: usize, ingress: u8, now: Ticks) -> SessionSet {
         if self.budget_at != now {
             (self.budget, self.budget_at) = (POLL_BYTES, now);
         }
         let (mut passed, mut others) = (SessionSet::default(), SessionSet::default());
         for index in sessions.iter() {
-            let passes = self.budget > 0 && self.policers[index][kind][row].passes(now);
+            let passes = self.budget > 0 && self.policers[index][kind][row].passes(ingress, now);
             (if passes { &mut passed } else { &mut others }).insert(index);
         }
         self.count_policed(others, kind, 1);
@@ -243,14 +243,14 @@ impl Mirror {
         counters.sflow_lost[kind].add(frames * (sessions & self.spec.sflow).len());
     }
 
-    /// Copies a frame for `sessions`. `None` if there are none, or every buffer is in use.
+    /// Copies a frame for `sessions`. `None` if there are none, or there is no buffer for its port.
     fn fill(&mut self, sessions: SessionSet, event: &MirrorEvent<'_>, now: Ticks) -> Option<Box<CopyFrame>> {
         if sessions.is_empty() {
             return None;
         }
         let most = sessions.iter().map(|index| usize::from(self.spec.sessions[index].bytes)).max().unwrap_or(0);
         let bytes = &event.bytes[..event.bytes.len().min(most)];
-        let Some(mut frame) = self.channel.as_mut()?.copy(bytes) else {
+        let Some(mut frame) = self.channel.as_mut()?.copy(bytes, event.ingress) else {
             let counters = &self.counters.lcores[self.lcore];
             counters.copies_full[event.cause.kind()].add(1);
             counters.sflow_lost[event.cause.kind()].add((sessions & self.spec.sflow).len());
@@ -259,7 +259,7 @@ impl Mirror {
         self.budget = self.budget.saturating_sub(bytes.len());
         frame.len = event.bytes.len().min(usize::from(u16::MAX)) as u16;
         (frame.cause, frame.sessions, frame.spec_id, frame.at) = (event.cause, sessions, self.spec.id, now);
-        (frame.ingress, frame.egress, frame.vlan) = (event.ingress, event.egress, event.vlan);
+        (frame.egress, frame.vlan) = (event.egress, event.vlan);
         (frame.class, frame.group, frame.queue) = (event.class, None, event.queue);
         Some(frame)
     }

@@ -2,6 +2,7 @@
 
 mod copies;
 pub mod copy;
+mod fair_policer;
 pub(crate) mod lcore;
 pub(crate) mod sampler;
 pub mod spec;

@@ -217,7 +217,9 @@ pub struct LcoreCounters {
     pub punted: [Counter; PuntCause::COUNT],
     /// Frames not given to it because they were beyond the rate of their cause.
     pub punt_policed: [Counter; PuntCause::COUNT],
-    /// Frames not given to it because every buffer was in use.
+    /// The frames of `punt_policed`, by the port that received them.
+    pub punt_policed_at: Box<[[Counter; PuntCause::COUNT]]>,
+    /// Frames not given to it because there was no buffer for their port.
     pub punt_full: Counter,
     /// Frames of the control plane, and copies for outputs of mirrors, that were offered to a queue, one for each port.
     pub injected_frames: Counter,
@@ -258,6 +260,16 @@ pub struct Counters {
     pub guests: Box<[Box<[CachePadded<GuestCounters>]>]>,
 }
 
+impl LcoreCounters {
+    /// Counts a frame of `cause` from `port` that is not given to the control plane, because it is beyond its rate.
+    pub fn count_policed(&self, cause: PuntCause, port: usize) {
+        self.punt_policed[cause as usize].add(1);
+        if let Some(port) = self.punt_policed_at.get(port) {
+            port[cause as usize].add(1);
+        }
+    }
+}
+
 impl PortCounters {
     /// Frames that the device has taken, including PFC frames and messages of QCN.
     #[must_use]
@@ -271,9 +283,11 @@ impl Counters {
     /// Creates counters of zero for `ports` ports and `lcores` lcores.
     #[must_use]
     pub fn new(ports: usize, lcores: usize) -> Self {
+        let by_port = || (0..ports).map(|_| Default::default()).collect();
+        let lcore = |_| CachePadded::new(LcoreCounters { punt_policed_at: by_port(), ..LcoreCounters::default() });
         Self {
             ports: (0..ports).map(|_| CachePadded::default()).collect(),
-            lcores: (0..lcores).map(|_| CachePadded::default()).collect(),
+            lcores: (0..lcores).map(lcore).collect(),
             decisions: (0..ports).map(|_| CachePadded::default()).collect(),
             guests: Box::default(),
         }
@@ -289,6 +303,15 @@ impl Counters {
     #[must_use]
     pub fn sum(&self, port: usize, of: impl Fn(&PortCounters) -> &Counter) -> u64 {
         self.of_port(port).map(|counters| of(counters).get()).sum()
+    }
+
+    /// Frames of `port` that are not given to the control plane because they are beyond their rate, by cause.
+    #[must_use]
+    pub fn punt_policed_at(&self, port: usize) -> [u64; PuntCause::COUNT] {
+        let of = |lcore: &CachePadded<LcoreCounters>, cause: usize| {
+            lcore.punt_policed_at.get(port).map_or(0, |counts| counts[cause].get())
+        };
+        std::array::from_fn(|cause| self.lcores.iter().map(|lcore| of(lcore, cause)).sum())
     }
 
     /// The logs of decisions at `port` by all lcores.

@@ -213,4 +213,11 @@ pub(super) fn exceptions(families: &mut Families, switch_view: &SwitchView) {
             family.add(&[("lcore", number), ("cause", cause)], count.get());
         }
     }
+    let help = "Frames of the port not given to the control plane because they exceeded their rate.";
+    let family = families.counter("holdfast_port_punt_policed_frames_total", help);
+    for port in 0..switch_view.spec.ports.len() {
+        for ((_, cause, _), count) in PuntCause::TABLE.iter().zip(switch_view.counters.punt_policed_at(port)) {
+            family.add(&[("port", switch_view.port_name(port)), ("cause", cause)], count);
+        }
+    }
 }

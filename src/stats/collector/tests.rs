@@ -276,7 +276,7 @@ fn switch_that_routes_has_series_of_routes_neighbours_and_next_hops() {
     lcore.routed_frames.add(500);
     lcore.adjacency_frames[0].add(400);
     lcore.punted[crate::route::PuntCause::Arp as usize].add(3);
-    lcore.punt_policed[crate::route::PuntCause::Bgp as usize].add(7);
+    (0..7).for_each(|_| lcore.count_policed(crate::route::PuntCause::Bgp, 1));
     switch_view.router.as_ref().unwrap().publish(&router, |id| switch_view.counters.adjacency_frames(id));
     let series = read(&scrape(switch_view));
     for (key, value) in [
@@ -297,6 +297,7 @@ fn switch_that_routes_has_series_of_routes_neighbours_and_next_hops() {
         (r#"holdfast_routed_frames_total{lcore="0"}"#, 500.0),
         (r#"holdfast_punted_frames_total{cause="arp",lcore="0"}"#, 3.0),
         (r#"holdfast_punt_policed_frames_total{cause="bgp",lcore="0"}"#, 7.0),
+        (r#"holdfast_port_punt_policed_frames_total{cause="bgp",port="p2"}"#, 7.0),
         (r#"holdfast_port_dropped_frames_total{port="p1",reason="no_route",tc="3"}"#, 0.0),
     ] {
         assert_eq!(series.get(key), Some(&value), "{key}");

@@ -123,7 +123,8 @@ fn no_packet(dice: &mut Dice, port: usize) -> Vec<u8> {
     match dice.below(4) {
         0 => {
             let is_v6 = dice.is_one_in(2);
-            let packet = Packet { macs, dst: own_addresses(2)[usize::from(is_v6)], ..packet_at(port, None, 0, is_v6) };
+            let (dst, ttl) = (own_addresses(2)[usize::from(is_v6)], dice.pick(&[64, 255]));
+            let packet = Packet { macs, dst, ttl, ..packet_at(port, None, 0, is_v6) };
             let mut frame = packet.frame();
             let (protocol, kind) = if is_v6 { (20, 54) } else { (23, 34) };
             frame[protocol] = if is_v6 { 58 } else { 1 };

@@ -6,7 +6,7 @@ use holdfast::sets::PortSet;
 use holdfast::wire::MacAddr;
 
 use super::bed::*;
-use super::packet::{Packet, with_payload};
+use super::packet::{Packet, fix_checksum, with_payload};
 use super::punt::{LLDP, LLDP_MAC, arp, icmpv6, to_own};
 use crate::harness::*;
 
@@ -23,6 +23,24 @@ const REPLY: u8 = 2;
 fn arp_reply(from: MacAddr, to: MacAddr) -> Vec<u8> {
     let mut frame = arp(from, to);
     frame[21] = REPLY;
+    frame
+}
+
+/// A UDP packet with these ports to the router, from the next hop at `port`.
+fn of_peer(port: usize, ports: (u16, u16)) -> Vec<u8> {
+    packet_of_peer(port, ports).frame()
+}
+
+fn packet_of_peer(port: usize, ports: (u16, u16)) -> Packet {
+    let (src, dst) = (format!("10.{port}.0.7").parse().unwrap(), own_addresses(interface_at(port, None))[0]);
+    Packet { src, dst, ports, ttl: 255, ..packet_at(port, None, 1, false) }
+}
+
+/// A TCP segment of BGP from the next hop at `port`.
+fn bgp_of_peer(port: usize) -> Vec<u8> {
+    let mut frame = of_peer(port, (50_000, 179));
+    (frame[23], frame[46]) = (6, 0x50);
+    fix_checksum(&mut frame, 14);
     frame
 }
 
@@ -59,8 +77,8 @@ fn wanted() -> Vec<(usize, Vec<u8>, PuntCause)> {
             (port, icmpv6((from, to_group), "ff02::1:ff00:9", 135), PuntCause::NeighbourDiscovery),
             (port, icmpv6((from, own), "fe80::9", 136), PuntCause::NeighbourDiscovery),
             (port, to_own(port, false, 1, (0x0800, 0)), PuntCause::Icmp),
-            (port, to_own(port, false, 17, (49_152, 3784)), PuntCause::Bfd),
-            (port, to_own(port, false, 6, (50_000, 179)), PuntCause::Bgp),
+            (port, of_peer(port, (49_152, 3784)), PuntCause::Bfd),
+            (port, bgp_of_peer(port), PuntCause::Bgp),
             (port, packet_at(port, None, 201, false).frame(), PuntCause::Resolve),
         ]);
     }
@@ -138,4 +156,48 @@ fn port_that_floods_is_served_its_share_and_the_common_rest() {
     let passed = bed.sum(|lcore| lcore.punted[PuntCause::Arp as usize].get());
     let share = 1_000 / 4 / (PORTS as u64 / u64::from(crate::LCORES));
     assert!((500 + share..=550 + share).contains(&passed), "{passed} in a second");
+}
+
+/// Strangers at the port of a peer: a session's packets arrive beside any flood that does not have the peer's address.
+#[test]
+fn strangers_at_the_port_of_a_peer_delay_neither_its_bfd_nor_its_bgp() {
+    let stranger = |src: &str, port: u16, ttl: u8| {
+        Packet { src: src.parse().unwrap(), ttl, ..packet_of_peer(0, (49_152, port)) }.frame()
+    };
+    let floods = [
+        ("no route", stranger("10.77.0.9", 3784, 255)),
+        ("unknown neighbour", stranger("10.201.0.9", 3784, 255)),
+        ("another link", stranger("10.1.0.7", 3784, 255)),
+        ("several hops without route", stranger("10.77.0.9", 4784, 64)),
+        ("passed a router", stranger("10.0.0.7", 3784, 254)),
+        ("echo passed two routers", stranger("10.0.0.7", 3785, 253)),
+        ("BGP without route", to_own(0, false, 6, (50_000, 179))),
+        ("BGP without route, IPv6", to_own(0, true, 6, (50_000, 179))),
+    ];
+    let multihop = Packet { src: "10.1.0.7".parse().unwrap(), ttl: 60, ..packet_of_peer(0, (49_152, 4784)) };
+    let wanted = [
+        of_peer(0, (49_152, 3784)),
+        Packet { ttl: 254, ..packet_of_peer(0, (49_152, 3785)) }.frame(),
+        multihop.frame(),
+        bgp_of_peer(0),
+    ];
+    for (name, flood) in floods {
+        let (mut bed, mut served) = (RoutingBed::new(), [0; 4]);
+        for step in 0..10_000 {
+            (0..FLOOD).for_each(|_| bed.io.inject(0, &flood));
+            if step % 100 == 0 {
+                wanted.iter().for_each(|frame| bed.io.inject(0, frame));
+            }
+            bed.now += STEP;
+            bed.poll();
+            for copy in bed.punted() {
+                let index = wanted.iter().position(|frame| *frame == copy.bytes);
+                index.into_iter().for_each(|index| served[index] += 1);
+            }
+        }
+        assert_eq!(served, [100; 4], "{name}");
+        let strangers =
+            bed.sum(|lcore| lcore.punted[PuntCause::Bfd as usize].get() + lcore.punted[PuntCause::Bgp as usize].get());
+        assert!((401..=400 + 260).contains(&strangers), "{name}: {strangers} frames pass, of strangers too");
+    }
 }

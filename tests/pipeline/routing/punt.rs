@@ -1,7 +1,6 @@
 //! Frames for the switch itself: they reach the control plane with their cause, each at its own rate.
 
 use holdfast::dataplane::DropReason;
-use holdfast::dataplane::handoff::exception::EXCEPTION_FRAMES;
 use holdfast::route::PuntCause;
 use holdfast::wire::MacAddr;
 
@@ -89,7 +88,10 @@ fn arp_and_neighbour_discovery_to_the_router_are_punted() {
     let mut bed = RoutingBed::new();
     for port in [0, 2] {
         let macs = (mac(100 + port), own_mac(interface_at(port, None)));
+        let mut from_afar = icmpv6(macs, "fe80::9", 136);
+        from_afar[21] = 254;
         for (frame, cause) in [
+            (from_afar, PuntCause::Icmp),
             (arp(macs.0, macs.1), PuntCause::Arp),
             (icmpv6(macs, "fe80::9", 135), PuntCause::NeighbourDiscovery),
             (icmpv6(macs, "fe80::9", 137), PuntCause::NeighbourDiscovery),
@@ -212,7 +214,7 @@ fn drops_count_with_their_reason_beyond_the_rate_of_their_answers() {
 }
 
 #[test]
-fn control_plane_that_takes_no_frames_costs_only_its_frames() {
+fn control_plane_that_takes_no_frames_costs_only_those_of_the_port_that_sends_most() {
     let mut bed = RoutingBed::new();
     let causes = [(17, (1, 3784)), (6, (1, 179)), (1, (0x0800, 0)), (17, (1, 1)), (89, (0, 0))];
     let frames: Vec<Vec<u8>> = causes.iter().map(|(protocol, ports)| to_own(0, false, *protocol, *ports)).collect();
@@ -231,7 +233,8 @@ fn control_plane_that_takes_no_frames_costs_only_its_frames() {
     let packet = packet_at(0, None, 1, false);
     bed.receive(0, &packet.frame());
     assert_eq!(bed.sent(), [(1, at_next_hop(&packet, 1).frame())], "packets are routed meanwhile");
-    assert_eq!(bed.punted().len(), EXCEPTION_FRAMES);
+    bed.receive(4, &to_own(4, false, 1, (0x0800, 0)));
+    assert_eq!(bed.punted().iter().filter(|copy| copy.port == 4).count(), 1, "another port has a buffer");
     bed.receive(0, &frames[0]);
     assert_eq!(bed.causes(), [PuntCause::Bfd], "its buffers are usable again");
     bed.assert_empty();
