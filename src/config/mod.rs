@@ -45,7 +45,7 @@ use self::sections::classes::Class;
 use self::sections::ports::{Common, Context, Port};
 use self::sections::preset::Preset;
 use self::sections::{
-    api, buffer, classes, faults, filter, hosts, lags, lcores, lldp, maps, max_rate, mirrors, ports, queue_policy,
+    api, buffer, classes, faults, fdb, filter, hosts, lags, lcores, lldp, maps, max_rate, mirrors, ports, queue_policy,
     routing, sflow, storm, stuck, system, watchdog,
 };
 use self::yaml::count;
@@ -169,7 +169,7 @@ pub(crate) fn build(root: &Item<'_>, overrides: &Overrides) -> Option<Config> {
     let lldp = lldp::read(top.get("lldp"), (top.get("loop_guard"), top.get("loop_probe")));
     lldp::of_ports(&lldp, &mut ports, routing.as_ref().map(|routing| &routing.spec));
     let faults = faults::read(top.get("faults"), &fault_ports(&ports, &classes, &maps));
-    let fdb = system::read_fdb(top.get("fdb"), &ports, routing.as_ref());
+    let fdb = fdb::read(top.get("fdb"), &mut ports, routing.as_ref());
     let hosts = hosts::read(top.get("hosts"), &ports, &maps.classes, &mut macs, overrides.simulated);
     let buffer = buffer::read(top.get("buffer"), root, overrides);
     maps.check(&classes);
@@ -318,6 +318,7 @@ fn port_spec(
         watchdog,
         stuck_after: port.stuck_after,
         storm_limits: port.storm_limits,
+        fdb_limit: port.fdb_limit.unwrap_or(u32::MAX),
         buffer,
         backlog_mark,
         rx_queues: port.device.queues,

@@ -340,6 +340,7 @@ fn of_port(port: &PortSpec, device: &PortDevice, switch: &SwitchSpec, list: &mut
         let limit = port.storm_limits[kind as usize].map_or("off".to_owned(), |rate| rate.to_string());
         list.live(format!("storm_control.{key}"), limit);
     }
+    list.fixed("fdb_limit", port.fdb_limit);
     let size = |cells: Cells| cells.to_bytes(switch.buffer.cell);
     for (kind, cells) in ["lossy", "lossless"].into_iter().zip(port.buffer.reserve) {
         list.fixed_rounded(format!("reserve.{kind}"), size(cells), cells);

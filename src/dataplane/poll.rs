@@ -460,6 +460,11 @@ impl<P: Packet> Pipeline<P> {
         self.telemetry.publish_ports(&mut self.ports, now);
         let held = (self.egress.slab.held(), self.forwarder.fdb.len());
         self.telemetry.publish_lcore(self.lcore, &self.buffer, held, now);
+        let (fdb, lcore) = (&mut self.forwarder.fdb, &self.telemetry.counters.lcores[self.lcore]);
+        for port in fdb.take_changed_shares().iter() {
+            lcore.fdb_stations[port].set(u64::from(fdb.stations_of(port)));
+            lcore.fdb_evicted[port].set(fdb.evicted_of(port));
+        }
     }
 
     /// Publishes all gauges, for an observer that needs exact values between two polls: the simulator, at its end.

@@ -41,6 +41,8 @@ pub struct PortSpec {
     pub max_rates: [Option<MaxRate>; CLASSES],
     /// The most frames received here that are flooded.
     pub storm_limits: StormLimits,
+    /// Most stations that are learned at the port. Those of a group count at its head.
+    pub fdb_limit: u32,
     /// Whether PFC is generated and obeyed here, and for which priorities.
     pub pfc: PfcMode,
     /// Settings of the watchdog against peers that pause a class without end; `None`: no watchdog.
@@ -79,6 +81,7 @@ impl PortSpec {
             vlan: VlanMode::Access(1),
             max_rates: [None; CLASSES],
             storm_limits: [None; FloodKind::COUNT],
+            fdb_limit: u32::MAX,
             pfc: PfcMode::Symmetric,
             watchdog: None,
             stuck_after: None,

@@ -1,6 +1,12 @@
 //! The forwarding database: it maps (VLAN, address) to a port. Entries are learned or static, in buckets of one cache
 //! line.
 
+mod room;
+
+pub use room::Evicted;
+
+use super::shares::Shares;
+pub use super::station::{Station, StationPair};
 use crate::prefetch::prefetch;
 use crate::sets::MAX_PORTS;
 use crate::units::{Nanos, Ticks};
@@ -107,122 +113,6 @@ impl Bucket {
     }
 }
 
-/// A station: 48 bits of address above 12 bits of VLAN. It is never zero for an existing station, because no station
-/// has address zero.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct Station(u64);
-
-impl Station {
-    /// The station at `address` ([`MacAddr::to_number`]) in `vlan`.
-    #[inline]
-    #[must_use]
-    pub const fn new(vlan: u16, address: u64) -> Self {
-        Self(address << 12 | vlan as u64 & 0xfff)
-    }
-
-    /// The station as one number: see [`Station`] for its bits.
-    #[must_use]
-    pub const fn to_number(self) -> u64 {
-        self.0
-    }
-
-    /// The station with this number, the inverse of [`Station::to_number`].
-    #[must_use]
-    pub const fn from_number(number: u64) -> Self {
-        Self(number)
-    }
-
-    /// VLAN of the station.
-    #[inline]
-    #[must_use]
-    pub const fn vlan(self) -> u16 {
-        (self.0 & 0xfff) as u16
-    }
-
-    /// MAC address of the station.
-    #[must_use]
-    pub const fn mac(self) -> MacAddr {
-        MacAddr::from_number(self.0 >> 12)
-    }
-}
-
-/// The two stations of a frame, in one VLAN. Its words are as [`FlowCache`](super::FlowCache) compares them, so that a
-/// look-up does not shift the addresses of every frame.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct StationPair {
-    /// Address of the destination in the upper 48 bits; the others are zero.
-    dst: u64,
-    /// Address of the source in the upper 48 bits, and 12 bits of VLAN at the lower end.
-    src: u64,
-}
-
-impl StationPair {
-    /// The stations at the addresses `dst` and `src` ([`MacAddr::to_number`]) in `vlan`.
-    #[inline]
-    #[must_use]
-    pub const fn new(vlan: u16, dst: u64, src: u64) -> Self {
-        Self { dst: dst << 16, src: src << 16 | vlan as u64 & 0xfff }
-    }
-
-    /// The stations in `vlan` whose addresses are the upper 48 bits of `dst` and `src`; the lower bits are zero.
-    #[inline]
-    #[must_use]
-    pub const fn from_words(vlan: u16, dst: u64, src: u64) -> Self {
-        debug_assert!((dst | src) & 0xffff == 0, "an address has 48 bits");
-        Self { dst, src: src | vlan as u64 & 0xfff }
-    }
-
-    /// Destination.
-    #[inline]
-    #[must_use]
-    pub const fn dst(self) -> Station {
-        Station(self.dst >> 4 | self.src & 0xfff)
-    }
-
-    /// Source.
-    #[inline]
-    #[must_use]
-    pub const fn src(self) -> Station {
-        Station(self.src >> 16 << 12 | self.src & 0xfff)
-    }
-
-    /// VLAN of both.
-    #[inline]
-    #[must_use]
-    pub const fn vlan(self) -> u16 {
-        (self.src & 0xfff) as u16
-    }
-
-    /// Whether both have one destination.
-    #[inline]
-    #[must_use]
-    pub const fn is_to_station_of(self, other: Self) -> bool {
-        self.dst_difference(other) == 0 && self.vlan() == other.vlan()
-    }
-
-    /// Zero if both have one destination address, perhaps in two VLANs.
-    #[inline]
-    #[must_use]
-    pub const fn dst_difference(self, other: Self) -> u64 {
-        self.dst ^ other.dst
-    }
-
-    /// The pair in another VLAN.
-    #[inline]
-    #[must_use]
-    pub const fn in_vlan(self, vlan: u16) -> Self {
-        debug_assert!(vlan < 1 << 12, "a VLAN has 12 bits");
-        Self { dst: self.dst, src: self.src >> 16 << 16 | vlan as u64 }
-    }
-
-    /// The words that the flow cache compares. The lowest 16 bits of the first and the 4 bits above the VLAN in the
-    /// second are vacant.
-    #[inline]
-    pub(super) const fn words(self) -> (u64, u64) {
-        (self.dst, self.src)
-    }
-}
-
 /// The entry that a station on some port has if its last frame came in the current coarse tick.
 #[derive(Debug, Clone, Copy)]
 pub struct JustSeen(Entry);
@@ -239,6 +129,8 @@ pub enum Learned {
     New,
     /// Both buckets of the station are full of live entries.
     Full,
+    /// The port has as many stations as it may have.
+    Limited,
 }
 
 /// A live entry, as the API and the tests show it.
@@ -271,6 +163,7 @@ pub struct Fdb {
     /// Generation of each port. It is incremented when the port goes down, which voids the port's entries at no cost.
     generations: [u16; MAX_PORTS],
     entries: u32,
+    shares: Shares,
     /// Incremented whenever an answer about a known station may have changed.
     version: u64,
     /// Bucket that the next sweep examines.
@@ -308,6 +201,7 @@ impl Fdb {
             now: 0,
             generations: [0; MAX_PORTS],
             entries: 0,
+            shares: Shares::new(buckets * WAYS),
             version: 0,
             sweep: 0,
         };
@@ -435,7 +329,7 @@ impl Fdb {
 
     #[cold]
     fn entry_in_second(&self, station: Station) -> Option<Entry> {
-        self.find_second(station).map(|(place, way)| self.buckets[place].entries[way])
+        self.find_second(station).map(|(bucket, way)| self.buckets[bucket].entries[way])
     }
 
     /// The entry of a station that was seen on `port` in this coarse tick.
@@ -457,21 +351,29 @@ impl Fdb {
         })
     }
 
-    /// Learns that a frame with source `station` was received on `port`.
+    /// Learns that a frame with source `station` was received on `port`, within the limit of the port.
     ///
     /// IEEE 802.1Q clause 8, in substance: an entry follows the station to the port of its last frame, and never
     /// replaces a static one.
     pub fn learn(&mut self, station: Station, port: usize) -> Learned {
-        let Some((place, way)) = self.find(station) else { return self.insert(station, port as u8, Origin::Seen) };
+        self.learn_within(station, port, true)
+    }
+
+    #[inline]
+    fn learn_within(&mut self, station: Station, port: usize, has_limit: bool) -> Learned {
+        let Some((bucket, way)) = self.find(station) else {
+            if has_limit && self.shares.is_at_limit(port) {
+                return Learned::Limited;
+            }
+            return self.insert(station, port as u8, Origin::Seen);
+        };
         let fresh = self.fresh(port);
-        let entry = &mut self.buckets[place].entries[way];
+        let entry = &mut self.buckets[bucket].entries[way];
         if entry.origin() == Origin::Fixed {
             return Learned::Known;
         }
         if (entry.port(), entry.generation()) != (fresh.port(), fresh.generation()) {
-            *entry = fresh;
-            self.change();
-            return Learned::New;
+            return self.move_here(bucket * WAYS + way, fresh, has_limit);
         }
         let (before, now) = (entry.seen(), self.now);
         // Reached only when the time changed: a clean cache line stays shared.
@@ -485,31 +387,71 @@ impl Fdb {
         if quarter(before) == quarter(now) { Learned::Known } else { Learned::Refreshed }
     }
 
+    /// Gives the station at `place` the entry `fresh`, of another port or of a newer generation.
+    #[cold]
+    fn move_here(&mut self, place: usize, fresh: Entry, has_limit: bool) -> Learned {
+        if has_limit && self.shares.is_at_limit(fresh.port()) {
+            return Learned::Limited;
+        }
+        self.shares.remove(place, self.counted_at(self.entry(place)));
+        self.shares.add(place, fresh.port(), fresh.seen());
+        self.buckets[place / WAYS].entries[place % WAYS] = fresh;
+        self.change();
+        Learned::New
+    }
+
+    /// The port at which a learned station counts: none if the port went down since.
+    fn counted_at(&self, entry: Entry) -> Option<usize> {
+        let port = entry.port() % MAX_PORTS;
+        (entry.generation() == self.generations[port]).then_some(port)
+    }
+
     #[cold]
     fn insert(&mut self, station: Station, port: u8, origin: Origin) -> Learned {
-        let key = station.0;
-        for place in [self.first(station), self.second(key)] {
-            for way in 0..WAYS {
-                let vacant = self.buckets[place].keys[way] == 0;
-                if vacant || !self.is_live(self.buckets[place].entries[way]) {
-                    self.entries += u32::from(vacant);
-                    let generation = self.generations[usize::from(port) % MAX_PORTS];
-                    let bucket = &mut self.buckets[place];
-                    bucket.keys[way] = key;
-                    bucket.entries[way] = Entry::new(self.now, generation, port, origin);
-                    return Learned::New;
-                }
-            }
+        let Some(place) = self.free_place(station) else { return Learned::Full };
+        self.clear(place);
+        self.entries += 1;
+        let generation = self.generations[usize::from(port) % MAX_PORTS];
+        let bucket = &mut self.buckets[place / WAYS];
+        bucket.keys[place % WAYS] = station.0;
+        bucket.entries[place % WAYS] = Entry::new(self.now, generation, port, origin);
+        if origin != Origin::Fixed {
+            self.shares.add(place, port.into(), self.now);
         }
-        Learned::Full
+        Learned::New
+    }
+
+    /// The entry at `place`, which is [`WAYS`] times its bucket plus its way.
+    fn entry(&self, place: usize) -> Entry {
+        self.buckets[place / WAYS].entries[place % WAYS]
+    }
+
+    /// A place for `station` without a live entry.
+    fn free_place(&self, station: Station) -> Option<usize> {
+        let buckets = [self.first(station), self.second(station.0)];
+        let mut places = buckets.into_iter().flat_map(|bucket| (0..WAYS).map(move |way| bucket * WAYS + way));
+        places.find(|&place| self.is_vacant(place) || !self.is_live(self.entry(place)))
+    }
+
+    fn is_vacant(&self, place: usize) -> bool {
+        self.buckets[place / WAYS].keys[place % WAYS] == 0
+    }
+
+    /// Removes the learned station at `place`, if there is one.
+    fn clear(&mut self, place: usize) {
+        if !self.is_vacant(place) {
+            self.shares.remove(place, self.counted_at(self.entry(place)));
+            self.buckets[place / WAYS].keys[place % WAYS] = 0;
+            self.entries -= 1;
+        }
     }
 
     /// Makes the next frame of `station` return [`Learned::Refreshed`] again, because an update to other lcores was
     /// lost.
     #[cold]
     pub fn readvertise(&mut self, station: Station) {
-        if let Some((place, way)) = self.find(station) {
-            let entry = &mut self.buckets[place].entries[way];
+        if let Some((bucket, way)) = self.find(station) {
+            let entry = &mut self.buckets[bucket].entries[way];
             let seen = self.now.wrapping_sub(1 << self.refresh_shift);
             *entry = Entry::new(seen, entry.generation(), entry.port() as u8, entry.origin());
             self.change();
@@ -517,14 +459,14 @@ impl Fdb {
     }
 
     /// Learns that another lcore has seen `station` at `port`. Updates come four times in an ageing time, so the entry
-    /// lives a quarter longer.
+    /// lives a quarter longer. The other lcore keeps the limit of the port.
     pub fn learn_remote(&mut self, station: Station, port: usize) -> Learned {
         let before = self.where_from(station);
-        let learned = self.learn(station, port);
+        let learned = self.learn_within(station, port, false);
         if learned != Learned::Full
-            && let Some((place, way)) = self.find(station)
+            && let Some((bucket, way)) = self.find(station)
         {
-            let entry = &mut self.buckets[place].entries[way];
+            let entry = &mut self.buckets[bucket].entries[way];
             if entry.origin() != Origin::Fixed {
                 *entry = Entry::new(entry.seen(), entry.generation(), entry.port() as u8, Origin::Heard);
             }
@@ -538,13 +480,14 @@ impl Fdb {
 
     /// The entry of `station` without its time.
     fn where_from(&self, station: Station) -> Option<u32> {
-        self.find(station).map(|(place, way)| self.buckets[place].entries[way].where_from())
+        self.find(station).map(|(bucket, way)| self.buckets[bucket].entries[way].where_from())
     }
 
     /// Voids all entries learned on `port`, because its link went down.
     pub fn forget_port(&mut self, port: usize) {
         let generation = &mut self.generations[port % MAX_PORTS];
         *generation = generation.wrapping_add(1);
+        self.shares.forget(port);
         self.change();
     }
 
@@ -569,12 +512,11 @@ impl Fdb {
 
     /// Removes the void entries of one bucket, the next in turn. Regular calls keep the entry count true.
     pub fn sweep(&mut self) {
-        let place = self.sweep;
-        self.sweep = (place + 1) & (self.buckets.len() - 1);
+        let bucket = self.sweep;
+        self.sweep = (bucket + 1) & (self.buckets.len() - 1);
         for way in 0..WAYS {
-            if self.buckets[place].keys[way] != 0 && !self.is_live(self.buckets[place].entries[way]) {
-                self.buckets[place].keys[way] = 0;
-                self.entries -= 1;
+            if self.buckets[bucket].keys[way] != 0 && !self.is_live(self.buckets[bucket].entries[way]) {
+                self.clear(bucket * WAYS + way);
             }
         }
     }

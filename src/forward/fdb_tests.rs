@@ -1,5 +1,4 @@
 use super::*;
-use proptest::prelude::*;
 
 impl Fdb {
     fn learn_at(&mut self, vlan: u16, mac: MacAddr, port: usize) -> Learned {
@@ -126,22 +125,4 @@ fn fdb_fills_to_nine_tenths_and_evicts_no_live_station() {
     let found = (0..=u16::MAX).filter(|&n| fdb.port_of(1, mac(n)) == Some(usize::from(n % 32))).count();
     assert_eq!(found, learned);
     assert_eq!(fdb.len(), learned);
-}
-
-proptest! {
-    #[test]
-    fn a_pair_keeps_its_stations(vlan in 0_u16..4096, dst in 0_u64..1 << 48, src in 0_u64..1 << 48, to in (0_u16..4096, 0_u64..1 << 48)) {
-        let pair = StationPair::new(vlan, dst, src);
-        let expected = (Station::new(vlan, dst), Station::new(vlan, src), vlan);
-        prop_assert_eq!((pair.dst(), pair.src(), pair.vlan()), expected);
-        prop_assert_eq!(StationPair::from_words(vlan, dst << 16, src << 16), pair);
-        for (other_vlan, other_dst) in [(vlan, dst), to, (to.0, dst), (vlan, to.1)] {
-            let other = StationPair::new(other_vlan, other_dst, to.1);
-            prop_assert_eq!(pair.is_to_station_of(other), pair.dst() == other.dst());
-            prop_assert_eq!(pair.dst_difference(other) == 0, dst == other_dst);
-        }
-        let pair = pair.in_vlan(to.0);
-        let expected = (Station::new(to.0, dst), Station::new(to.0, src), to.0);
-        prop_assert_eq!((pair.dst(), pair.src(), pair.vlan()), expected);
-    }
 }

@@ -18,6 +18,8 @@
 pub mod fdb;
 pub mod flow_cache;
 pub mod lag;
+mod shares;
+mod station;
 pub mod vlan;
 
 pub use fdb::{Fdb, FdbSpec, StaticEntry};

@@ -134,7 +134,7 @@ preset: roce
 ports:
   - {name: p1, device: net_tap0, speed: 10G, maps: {pcp: {0: 1}}, rewrite: [dscp, pcp], vlan: {tagged: [7]}, lcore: 1}
   - {name: p2, device: net_tap1, speed: 10G, pfc: asymmetric, pfc_proven: true, backlog_mark: 64, watchdog: off, stuck_after: off, trust: pcp, vlan: 9}
-  - {name: p3, device: net_tap2, speed: 100M, pfc: off, max_rate: {4: off, 5: 10M}, reserve: {lossy: 1kB, lossless: 2kB}, watchdog: {action: alert}, lldp: on, storm_control: {unknown: 5kpps}}
+  - {name: p3, device: net_tap2, speed: 100M, pfc: off, max_rate: {4: off, 5: 10M}, reserve: {lossy: 1kB, lossless: 2kB}, watchdog: {action: alert}, lldp: on, storm_control: {unknown: 5kpps}, fdb_limit: 99}
   - {name: p4, device: net_tap3, speed: 10G}
 storm_control: {broadcast: 1kpps, multicast: off}
 loop_guard: alert

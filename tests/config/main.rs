@@ -5,6 +5,7 @@ mod commands;
 mod count;
 mod devices;
 mod faults;
+mod fdb;
 mod features;
 mod garbage;
 mod idle;

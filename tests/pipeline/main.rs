@@ -20,6 +20,7 @@ mod roce;
 mod rounds;
 mod routing;
 mod shed;
+mod stations;
 mod stopping;
 mod storm;
 mod stuck;

@@ -32,6 +32,8 @@ mod qcn;
 mod queues;
 #[path = "../pipeline/routing/mod.rs"]
 mod routing;
+#[path = "../pipeline/stations.rs"]
+mod stations;
 #[path = "../pipeline/storm.rs"]
 mod storm;
 #[path = "../pipeline/stuck.rs"]

@@ -138,6 +138,7 @@ fn check_equal(port: &Port<'_>, first: &Port<'_>, group: &str) -> bool {
         ("maps", port.marks == first.marks),
         ("rewrite", port.rewrite == first.rewrite),
         ("pfc", port.pfc == first.pfc),
+        ("fdb_limit", port.fdb_limit == first.fdb_limit),
     ];
     let mut is_equal = true;
     for (key, _) in keys.iter().filter(|(_, is_same)| !is_same) {

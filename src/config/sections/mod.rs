@@ -5,6 +5,7 @@ pub(crate) mod buffer;
 pub(super) mod classes;
 pub(super) mod device;
 pub(crate) mod faults;
+pub(super) mod fdb;
 pub(super) mod filter;
 pub(crate) mod hosts;
 pub(super) mod idle;

@@ -7,7 +7,7 @@ use super::lldp;
 use super::maps::{self, Maps};
 use super::max_rate;
 use super::watchdog::{self, Watchdog};
-use super::{storm, stuck};
+use super::{fdb, storm, stuck};
 use super::{vdev, vhost};
 use crate::config::checks::bounds::{self, MTUS, SLOWEST};
 use crate::config::model::{DeviceKind, PortDevice};
@@ -52,6 +52,7 @@ const KEYS: &[&str] = &[
     "tx_descriptors",
     "lldp",
     "storm_control",
+    "fdb_limit",
 ];
 
 const DEFAULT_DESCRIPTORS: u16 = 1024;
@@ -78,6 +79,8 @@ pub struct Port<'a> {
     pub stuck_after: Option<Nanos>,
     pub storm_limits: StormLimits,
     pub checks_l4: bool,
+    /// Most stations that are learned at the port; known once `fdb` was read.
+    pub fdb_limit: Option<u32>,
     /// Reserve of the port's lossy and lossless groups, if it is written; indexed by `lossless as usize`.
     pub reserve: [Option<Bytes>; 2],
     pub max_rates: max_rate::OfPort<'a>,
@@ -225,6 +228,7 @@ fn read_port<'a>(
         stuck_after: stuck::read(fields.get("stuck_after"), context.stuck_after),
         storm_limits: storm::read(fields.get("storm_control"), context.storm_limits),
         checks_l4: context.checks_l4,
+        fdb_limit: fdb::read_limit(fields.get("fdb_limit")),
         reserve: fields.get("reserve").map(|item| read_reserve(&item)).unwrap_or_default(),
         max_rates: max_rate::read_of_port(fields.get("max_rate")),
         lcore: context.lcores.of_port(index, fields.get("lcore")),

@@ -12,7 +12,7 @@ use crate::dataplane::handoff::ring::{Consumer, Producer, lcore_pairs, ring};
 use crate::dataplane::spec::SwitchSpec;
 use crate::dataplane::telemetry::counters::LcoreCounters;
 use crate::dataplane::telemetry::drops::DropReason;
-use crate::forward::fdb::{Learned, Station, StationPair};
+use crate::forward::fdb::{Evicted, Learned, Station, StationPair};
 use crate::forward::flow_cache::{CacheLookup, CachePlace, CacheSets};
 use crate::forward::{Fdb, FlowCache, VlanMode, VlanTable};
 use crate::qos::FloodKind;
@@ -47,11 +47,12 @@ pub(crate) struct Forwarder {
     updates: Vec<UpdateLink>,
 }
 
-/// A station seen by one lcore.
+/// A station that one lcore has seen, or that gave way there.
 #[derive(Debug, Clone, Copy)]
 struct FdbUpdate {
     station: Station,
     port: u8,
+    is_gone: bool,
 }
 
 /// This lcore's ends of the rings of updates to and from one other lcore.
@@ -79,7 +80,7 @@ fn vlans(spec: &SwitchSpec) -> VlanTable {
 fn fdb(spec: &SwitchSpec, hz: u64) -> Fdb {
     let mut fdb = spec.fdb.clone();
     fdb.entries.extend(spec.router_entries());
-    Fdb::new(&fdb, hz)
+    Fdb::new(&fdb, hz).limited(spec.ports.iter().map(|port| port.fdb_limit))
 }
 
 fn own_stations(spec: &SwitchSpec) -> Box<[Station]> {
@@ -378,6 +379,7 @@ impl Forwarder {
                 Learned::Known | Learned::Refreshed => {}
                 Learned::New => from.counters.fdb_learned.add(1),
                 Learned::Full => from.counters.fdb_full.add(1),
+                Learned::Limited => from.counters.fdb_refused[from.bridge_port].add(1),
             }
         }
         if dst.is_group() {
@@ -454,11 +456,45 @@ impl Forwarder {
     /// Learns that `station` is at `port`, and sends the other lcores an update if they need one.
     pub fn learn(&mut self, station: Station, port: usize) -> Learned {
         debug_assert!(!station.mac().is_group() && !station.mac().is_zero(), "no station has such an address");
-        let learned = self.fdb.learn(station, port);
+        let mut learned = self.fdb.learn(station, port);
+        if matches!(learned, Learned::Limited | Learned::Full) {
+            learned = self.learn_in_room(station, port, learned);
+        }
         if matches!(learned, Learned::New | Learned::Refreshed) && !self.updates.is_empty() {
-            self.send_update(FdbUpdate { station, port: port as u8 });
+            self.send_update(FdbUpdate { station, port: port as u8, is_gone: false });
         }
         learned
+    }
+
+    /// Learns `station`, for which another one gives way: one because of the limit of the port, and one because of the
+    /// table. `refusal` is the answer without that.
+    #[cold]
+    fn learn_in_room(&mut self, station: Station, port: usize, refusal: Learned) -> Learned {
+        let mut learned = refusal;
+        for _ in 0..2 {
+            if !self.can_send_updates() {
+                break;
+            }
+            let Some(evicted) = self.fdb.make_room(station, port) else { break };
+            self.send_gone(evicted);
+            learned = self.fdb.learn(station, port);
+            if !matches!(learned, Learned::Limited | Learned::Full) {
+                break;
+            }
+        }
+        learned
+    }
+
+    /// Whether the other lcores can be told that a station gave way, and that another is there. Without that, stations
+    /// do not give way, since the databases would differ until the station ages.
+    fn can_send_updates(&mut self) -> bool {
+        self.updates.iter_mut().all(|link| link.sent.room() >= 2)
+    }
+
+    fn send_gone(&mut self, evicted: Evicted) {
+        if !self.updates.is_empty() {
+            self.send_update(FdbUpdate { station: evicted.station, port: evicted.port as u8, is_gone: true });
+        }
     }
 
     #[cold]
@@ -468,7 +504,7 @@ impl Forwarder {
             is_sent &= link.sent.push(update).is_ok();
             link.sent.publish();
         }
-        if !is_sent {
+        if !is_sent && !update.is_gone {
             self.fdb.readvertise(update.station);
         }
     }
@@ -476,21 +512,39 @@ impl Forwarder {
     /// Learns the stations that other lcores have seen.
     #[inline]
     pub fn apply_fdb_updates(&mut self, counters: &LcoreCounters) {
-        for link in &mut self.updates {
-            if link.received.refresh() == 0 {
+        for index in 0..self.updates.len() {
+            if self.updates[index].received.refresh() == 0 {
                 continue;
             }
-            while let Some(FdbUpdate { station, port }) = link.received.pop() {
-                // Learned by another lcore before it knew that the port is blocked.
-                if self.blocked.contains(usize::from(port)) {
-                    continue;
-                }
-                // The link state of the port is checked when a frame is forwarded to it.
-                if self.fdb.learn_remote(station, usize::from(port)) == Learned::Full {
-                    counters.fdb_full.add(1);
-                }
+            while let Some(update) = self.updates[index].received.pop() {
+                self.apply_fdb_update(update, counters);
             }
-            link.received.release();
+            self.updates[index].received.release();
+        }
+    }
+
+    fn apply_fdb_update(&mut self, update: FdbUpdate, counters: &LcoreCounters) {
+        let FdbUpdate { station, port, is_gone } = update;
+        let port = usize::from(port);
+        if is_gone {
+            self.fdb.remove(Evicted { station, port });
+            return;
+        }
+        // Learned by another lcore before it knew that the port is blocked.
+        if self.blocked.contains(port) {
+            return;
+        }
+        // The link state of the port is checked when a frame is forwarded to it.
+        let mut learned = self.fdb.learn_remote(station, port);
+        if learned == Learned::Full
+            && self.can_send_updates()
+            && let Some(evicted) = self.fdb.make_room_remote(station, port)
+        {
+            self.send_gone(evicted);
+            learned = self.fdb.learn_remote(station, port);
+        }
+        if learned == Learned::Full {
+            counters.fdb_full.add(1);
         }
     }
 }

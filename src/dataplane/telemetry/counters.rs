@@ -9,7 +9,7 @@ use crate::dataplane::mirror::CopyCause;
 use crate::dataplane::spec::SwitchSpec;
 use crate::route::table::MAX_ADJACENCIES;
 use crate::route::{AdjacencyId, PuntCause};
-use crate::sets::CLASSES;
+use crate::sets::{CLASSES, MAX_PORTS};
 use crate::sync::{AtomicU64, Ordering};
 use crate::wire::RoceControl;
 
@@ -51,6 +51,24 @@ impl Counter {
 
 /// One counter for each class.
 pub type PerClass = [Counter; CLASSES];
+
+/// One counter for each port.
+#[derive(Debug)]
+pub struct PerPort([Counter; MAX_PORTS]);
+
+impl Default for PerPort {
+    fn default() -> Self {
+        Self(std::array::from_fn(|_| Counter::default()))
+    }
+}
+
+impl std::ops::Index<usize> for PerPort {
+    type Output = Counter;
+
+    fn index(&self, port: usize) -> &Counter {
+        &self.0[port % MAX_PORTS]
+    }
+}
 
 /// Counters of one port. The lcore that owns the port writes them. Each other lcore that sends by a joint port has a
 /// set of its own, in which it counts what it sends, marks, drops and holds there ([`Counters::guests`]).
@@ -177,6 +195,12 @@ pub struct LcoreCounters {
     pub fdb_learned: Counter,
     /// Addresses not learned because their buckets were full of live entries.
     pub fdb_full: Counter,
+    /// Gauge: stations of each bridge port in this lcore's database.
+    pub fdb_stations: PerPort,
+    /// Stations of each bridge port that this lcore made give way to others.
+    pub fdb_evicted: PerPort,
+    /// Addresses that this lcore did not learn at each bridge port, because the port was at its limit.
+    pub fdb_refused: PerPort,
     /// Gauge: cells in use of the lossless shared pool.
     pub lossless_used_cells: Counter,
     /// Watermark of `lossless_used_cells`.
