@@ -154,7 +154,7 @@ pub(crate) fn build(root: &Item<'_>, overrides: &Overrides) -> Option<Config> {
     let lcores = lcores::read(top.get("lcores"), overrides);
     let stuck_after = stuck::of_switch(top.get("stuck_after"));
     let storm_limits = storm::read(top.get("storm_control"), StormLimits::default());
-    let checks_l4 = filter::read(top.get("filter"), overrides.simulated);
+    let checks_l4 = filter::read(top.get("filter"));
     let context = Context { maps: &maps, watchdog, stuck_after, storm_limits, checks_l4, lcores: &lcores, overrides };
     let mut macs = Unique::new("MAC address");
     let ports = top.required("ports", "ports: [{name: p1, device: ring, speed: 10G}]");

@@ -162,7 +162,7 @@ fn acks_with_the_dscp_of_data_are_in_their_class_and_no_flow_fails() {
 
 /// Builds an incast of four hosts whose first host also sends garbage at 5G until the end.
 fn with_garbage() -> Scenario {
-    let mut scenario = incast(4, "100G", "");
+    let mut scenario = incast(4, "100G", "filter: {l4_length: true}");
     let kind = FaultKind::Garbage { host: 0, rate: BitRate(5_000_000_000) };
     scenario.faults = vec![Fault { at: Nanos(0), until: None, kind }];
     scenario
