@@ -10,6 +10,10 @@ pub struct MacAddr(pub [u8; 6]);
 impl MacAddr {
     /// The broadcast address, to all stations.
     pub const BROADCAST: MacAddr = MacAddr([0xff; 6]);
+    /// Nearest customer bridge: destination of BPDUs (IEEE 802.1Q table 8-1).
+    pub const BRIDGES: MacAddr = MacAddr([0x01, 0x80, 0xc2, 0x00, 0x00, 0x00]);
+    /// Provider bridges: destination of their BPDUs.
+    pub const PROVIDER_BRIDGES: MacAddr = MacAddr([0x01, 0x80, 0xc2, 0x00, 0x00, 0x08]);
     /// Destination of MAC control frames (IEEE 802.3 annexes 31B and 31D). Bridges never forward it.
     pub const MAC_CONTROL: MacAddr = MacAddr([0x01, 0x80, 0xc2, 0x00, 0x00, 0x01]);
     /// Destination of slow protocols, such as LACP (IEEE 802.3 annex 57A). Bridges never forward it.
@@ -57,13 +61,6 @@ impl MacAddr {
     #[must_use]
     pub fn is_zero(self) -> bool {
         self.0 == [0; 6]
-    }
-
-    /// Whether the address is that of bridges (01-80-C2-00-00-00) or of provider bridges (08), to which spanning tree
-    /// sends (IEEE 802.1Q table 8-1).
-    #[must_use]
-    pub fn is_bpdu(self) -> bool {
-        matches!(self.0, [0x01, 0x80, 0xc2, 0x00, 0x00, 0x00 | 0x08])
     }
 
     /// Whether the address is one of 01-80-C2-00-00-00 to 0F, which a bridge must not relay.

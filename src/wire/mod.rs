@@ -21,6 +21,7 @@ pub mod glance;
 pub mod inband;
 pub mod ip;
 pub mod lacp;
+pub mod link_protocol;
 pub mod lldp;
 pub mod loop_probe;
 pub mod mac_control;

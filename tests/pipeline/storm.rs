@@ -112,12 +112,15 @@ fn limits_change_at_run_time() {
 #[test]
 fn frames_of_spanning_tree_are_counted_apart() {
     let mut bed = Bed::learned(&spec(2));
-    for last in [0x00, 0x08, 0x03] {
-        let mut bpdu = frame(0, 1, 0, 100);
-        bpdu[..6].copy_from_slice(&MacAddr([0x01, 0x80, 0xc2, 0, 0, last]).0);
-        bed.io.inject(0, &bpdu);
+    // LLDP shares the first address, and IP is no protocol of a link.
+    let (bpdu, lldp, ip) = ([0, 38, 0x42, 0x42, 3], [0x88, 0xcc, 2, 7, 4], [8, 0, 0x45, 0, 0]);
+    for (last, behind) in [(0x00, bpdu), (0x08, bpdu), (0x03, bpdu), (0x00, lldp), (0x08, lldp), (0x00, ip)] {
+        let mut frame = frame(0, 1, 0, 100);
+        frame[..6].copy_from_slice(&MacAddr([0x01, 0x80, 0xc2, 0, 0, last]).0);
+        frame[12..17].copy_from_slice(&behind);
+        bed.io.inject(0, &frame);
     }
     bed.run(10_000);
-    assert_eq!((bed.drops(0, DropReason::Bpdu), bed.drops(0, DropReason::LinkLocal)), (2, 1));
+    assert_eq!((bed.drops(0, DropReason::Bpdu), bed.drops(0, DropReason::LinkLocal)), (2, 4));
     assert!(bed.data(1).is_empty());
 }

@@ -350,10 +350,10 @@ impl Forwarder {
         if src.is_group() || src.is_zero() {
             return Forwarding::Drop(DropReason::SourceInvalid);
         }
-        // IEEE 802.1AB and 802.3 annex 57A, in substance: LLDP and slow protocols, such as LACP, belong to a link and
-        // to no VLAN. They are neither filtered nor learned from.
+        // IEEE 802.1Q clause 8.6.3: frames to reserved addresses, such as LLDP and LACP, belong to a link and to no VLAN.
+        // They are not relayed, filtered or learned from.
         // Probes of the loop guard are read first: those of this switch end here, at blocked ports too.
-        if dst == MacAddr::LLDP || dst == MacAddr::SLOW_PROTOCOLS || dst == MacAddr::LOOPBACK_ASSISTANCE {
+        if dst.is_link_local() || dst == MacAddr::LOOPBACK_ASSISTANCE {
             return Forwarding::Link;
         }
         self.bridge(from, meta)
@@ -383,11 +383,6 @@ impl Forwarder {
             }
         }
         if dst.is_group() {
-            // IEEE 802.1Q clause 8.6.3: reserved addresses are filtered at all ports.
-            if dst.is_link_local() {
-                let reason = if dst.is_bpdu() { DropReason::Bpdu } else { DropReason::LinkLocal };
-                return Forwarding::Drop(reason);
-            }
             let kind = if dst == MacAddr::BROADCAST { FloodKind::Broadcast } else { FloodKind::Multicast };
             return self.flood(from, meta, kind);
         }

@@ -16,8 +16,9 @@ use crate::route::{Action, PuntCause, RouteTable};
 use crate::sets::PortSet;
 use crate::units::Ticks;
 use crate::wire::ip::{self, Ipv4, Ipv6};
+use crate::wire::link_protocol::LinkProtocol;
 use crate::wire::loop_probe::LoopProbe;
-use crate::wire::parse::{ETHERTYPE_ARP, ETHERTYPE_LLDP, ETHERTYPE_SLOW, ICMP, ICMPV6, L3, TCP, UDP};
+use crate::wire::parse::{ETHERTYPE_ARP, ICMP, ICMPV6, L3, TCP, UDP};
 
 /// The surroundings of a burst in the route stage.
 #[derive(Debug, Clone, Copy)]
@@ -137,11 +138,12 @@ impl Punter {
     /// The reason why the control plane does not get it: there is none, it is another protocol, or it is policed.
     #[cold]
     pub fn of_link(&mut self, from: RouteContext<'_>, bytes: &[u8], meta: &Meta) -> Result<(), DropReason> {
-        let cause = cause_of(bytes, meta).filter(|cause| match cause {
-            PuntCause::Lldp => true,
-            PuntCause::Lacp => self.negotiating.contains(from.port),
-            _ => false,
-        });
+        let cause = match LinkProtocol::of(bytes) {
+            LinkProtocol::SpanningTree => return Err(DropReason::Bpdu),
+            LinkProtocol::Lldp => Some(PuntCause::Lldp),
+            LinkProtocol::Slow => self.negotiating.contains(from.port).then_some(PuntCause::Lacp),
+            LinkProtocol::Other => None,
+        };
         let Some(cause) = cause.filter(|_| self.port.is_some()) else { return Err(DropReason::LinkLocal) };
         if self.punt(from, bytes, meta, cause) { Ok(()) } else { Err(DropReason::PuntPoliced) }
     }
@@ -237,12 +239,7 @@ fn cause_of(bytes: &[u8], meta: &Meta) -> Option<PuntCause> {
     match meta.class_bits.l3() {
         L3::Other => {
             let ethertype = u16::from_be_bytes(*bytes.get(offset.checked_sub(2)?..)?.first_chunk()?);
-            match ethertype {
-                ETHERTYPE_ARP => Some(PuntCause::Arp),
-                ETHERTYPE_LLDP => Some(PuntCause::Lldp),
-                ETHERTYPE_SLOW => Some(PuntCause::Lacp),
-                _ => None,
-            }
+            (ethertype == ETHERTYPE_ARP).then_some(PuntCause::Arp)
         }
         L3::V4 => {
             let ipv4 = Ipv4::read(packet)?;

@@ -97,7 +97,6 @@ fn arp_and_neighbour_discovery_to_the_router_are_punted() {
             (icmpv6(macs, "fe80::9", 137), PuntCause::NeighbourDiscovery),
             (icmpv6(macs, "fe80::9", 138), PuntCause::Icmp),
             (icmpv6(macs, "fe80::9", 132), PuntCause::Icmp),
-            (with_payload(macs, LLDP, &[0; 46]), PuntCause::Lldp),
         ] {
             bed.receive(port, &frame);
             assert_eq!(bed.causes(), [cause], "port {port}");
