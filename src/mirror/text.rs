@@ -41,8 +41,9 @@ fn write(copy: &CopyFrame, facts: &SwitchFacts, line: &mut String) -> std::fmt::
 }
 
 fn write_group(state: GroupState, is_lossless: bool, line: &mut String) -> std::fmt::Result {
-    let GroupState { group, held, limit, pool_free, headroom_left } = state;
-    write!(line, ", priority group {group}: {} of {} cells, pool {} cells free", held.0, limit.0, pool_free.0)?;
+    let GroupState { group, held, shared, limit, pool_free, headroom_left } = state;
+    write!(line, ", priority group {group}: {} cells, shared {} of {}", held.0, shared.0, limit.0)?;
+    write!(line, ", pool {} cells free", pool_free.0)?;
     if is_lossless {
         write!(line, ", headroom {} cells left", headroom_left.0)?;
     }
@@ -79,15 +80,15 @@ mod tests {
         let mut copy = full_copy();
         assert_eq!(
             line(&copy),
-            "holdfast tor1: dropped queue_threshold: p3 to p0, VLAN 7, class 3, priority group 3: 120 of 118 cells, \
-             pool 40 cells free, headroom 5 cells left; queue 3: 96 of 90 cells"
+            "holdfast tor1: dropped queue_threshold: p3 to p0, VLAN 7, class 3, priority group 3: 120 cells, shared \
+             108 of 118, pool 40 cells free, headroom 5 cells left; queue 3: 96 of 90 cells"
         );
         copy.group = copy.group.map(|state| GroupState { group: 1, ..state });
         copy.cause = CopyCause::Marked;
         assert_eq!(
             line(&copy),
-            "holdfast tor1: marked with CE: p3 to p0, VLAN 7, class 3, priority group 1: 120 of 118 cells, \
-             pool 40 cells free; queue 3: 96 of 90 cells",
+            "holdfast tor1: marked with CE: p3 to p0, VLAN 7, class 3, priority group 1: 120 cells, \
+             shared 108 of 118, pool 40 cells free; queue 3: 96 of 90 cells",
             "a lossy group has no headroom"
         );
     }

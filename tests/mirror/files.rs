@@ -38,8 +38,8 @@ fn tshark_shows_port_time_lengths_and_comment_of_each_copy() {
     rig.write_all();
     // The exporter still has the file open: a reader must not see half a packet.
     let names = ["frame.interface_name", "frame.time_epoch", "frame.len", "frame.cap_len", "frame.comment"];
-    let state = "VLAN 7, class 3, priority group 3: 120 of 118 cells, pool 40 cells free, headroom 5 cells left; queue 3: \
-                 96 of 90 cells";
+    let state = "VLAN 7, class 3, priority group 3: 120 cells, shared 108 of 118, pool 40 cells free, headroom 5 cells \
+                 left; queue 3: 96 of 90 cells";
     let wanted = [
         [
             "p3",

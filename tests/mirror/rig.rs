@@ -87,8 +87,9 @@ pub fn copy(session: usize, cause: CopyCause, port: u16) -> CopyFrame {
     copy.sessions = sessions;
     (copy.ingress, copy.egress, copy.vlan, copy.class) = (2, Some(0), Some(7), Some(3));
     if cause != CopyCause::Sampled {
-        let (held, limit, pool_free, headroom_left) = (Cells(120), Cells(118), Cells(40), Cells(5));
-        copy.group = Some(GroupState { group: 3, held, limit, pool_free, headroom_left });
+        let (held, shared, limit) = (Cells(120), Cells(108), Cells(118));
+        let (pool_free, headroom_left) = (Cells(40), Cells(5));
+        copy.group = Some(GroupState { group: 3, held, shared, limit, pool_free, headroom_left });
         copy.queue = Some(QueueState { queue: 3, depth: Some(Cells(96)), limit: Some(Cells(90)) });
     } else {
         copy.egress = None;

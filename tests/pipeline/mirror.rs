@@ -106,6 +106,7 @@ fn a_frame_that_its_group_refuses_is_copied_with_its_state() {
     assert_eq!(copies[0].cause, CopyCause::Dropped(DropReason::HeadroomFull));
     let group = copies[0].group.expect("a group refused it");
     assert_eq!((group.group, group.held, group.headroom_left), (LOSSLESS as u8, Cells(35), Cells(0)));
+    assert_eq!((group.shared, group.limit), (Cells(20), Cells(20)), "the limit bounds the share alone");
     assert_eq!((copies[0].queue, copies[0].class), (None, Some(LOSSLESS as u8)));
 }
 

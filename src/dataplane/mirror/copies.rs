@@ -141,6 +141,7 @@ fn group_state(standing: Standing<'_>, port: u8, group: u8) -> Option<GroupState
     let (limit, headroom_left) = standing.limits(port.into(), group.into());
     let (ledger, pools) = (&standing.ports[usize::from(port)].ledger, &standing.buffer.pools);
     let pool = &pools.shared[usize::from(ledger.profile().groups[usize::from(group)].lossless)];
-    let held = ledger.group(group.into()).held();
-    Some(GroupState { group, held, limit, pool_free: pool.free(), headroom_left })
+    let state = ledger.group(group.into());
+    let (held, shared) = (state.held(), state.shared);
+    Some(GroupState { group, held, shared, limit, pool_free: pool.free(), headroom_left })
 }

@@ -11,6 +11,8 @@ pub struct GroupState {
     pub group: u8,
     /// Cells that it holds: reserve, shared and headroom.
     pub held: Cells,
+    /// Those of them in the shared pool: its share.
+    pub shared: Cells,
     /// Limit of its share of the shared pool.
     pub limit: Cells,
     /// Free cells of the pool.

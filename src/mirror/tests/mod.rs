@@ -47,6 +47,7 @@ pub fn full_copy() -> CopyFrame {
         group: Some(GroupState {
             group: 3,
             held: Cells(120),
+            shared: Cells(108),
             limit: Cells(118),
             pool_free: Cells(40),
             headroom_left: Cells(5),
@@ -57,8 +58,14 @@ pub fn full_copy() -> CopyFrame {
 
 fn any_group() -> impl Strategy<Value = GroupState> {
     let cells = || any::<u32>().prop_map(Cells);
-    (any::<u8>(), cells(), cells(), cells(), cells()).prop_map(|(group, held, limit, pool_free, headroom_left)| {
-        GroupState { group, held, limit, pool_free, headroom_left }
+    let sizes = (cells(), cells(), cells(), cells(), cells());
+    (any::<u8>(), sizes).prop_map(|(group, (held, shared, limit, pool_free, headroom_left))| GroupState {
+        group,
+        held,
+        shared,
+        limit,
+        pool_free,
+        headroom_left,
     })
 }
 
