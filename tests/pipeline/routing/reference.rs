@@ -234,8 +234,10 @@ fn decide(frame: &[u8], routes: &Routes, is_up: bool, choice: usize) -> Fate {
         };
     };
     if length > 1500 {
-        let reason = if is_whole { DropReason::FragmentationNeeded } else { DropReason::FragmentationUnsupported };
-        return Fate::Dropped(reason, Some(PuntCause::TooBig));
+        return match is_whole {
+            true => Fate::Dropped(DropReason::FragmentationNeeded, Some(PuntCause::TooBig)),
+            false => drop(DropReason::FragmentationUnsupported),
+        };
     }
     if is_link_local(src) { drop(DropReason::Martian) } else { Fate::Sent(hop) }
 }

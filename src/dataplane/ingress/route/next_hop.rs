@@ -148,12 +148,13 @@ impl<'a, 'b> NextHops<'a, 'b> {
             return Err(Exception::Answer(DropReason::TtlExpired, PuntCause::TimeExceeded));
         }
         if u32::from(meta.desc.frame_len()) > u32::from(adjacency.mtu) + u32::from(meta.desc.l3_offset()) {
-            let reason = if limits.dont_fragment {
-                DropReason::FragmentationNeeded
+            // RFC 792, RFC 1191 section 4: the message is for packets that must not be fragmented. All others a router
+            // would fragment, and this one drops them.
+            return Err(if limits.dont_fragment {
+                Exception::Answer(DropReason::FragmentationNeeded, PuntCause::TooBig)
             } else {
-                DropReason::FragmentationUnsupported
-            };
-            return Err(Exception::Answer(reason, PuntCause::TooBig));
+                Exception::Drop(DropReason::FragmentationUnsupported)
+            });
         }
         Ok(egress)
     }
