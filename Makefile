@@ -3,8 +3,9 @@
 CARGO ?= cargo
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 RUN_ARGS ?=
+TIME ?= 60s
 
-.PHONY: run build test test-nic test-rdma test-sweep docker-test deb release release-test lint perf deps deps-test deps-perf deps-docker deps-guest simulator clean
+.PHONY: run build test test-nic test-rdma test-sweep fuzz docker-test deb release release-test lint perf deps deps-test deps-perf deps-docker deps-guest simulator clean
 
 ## Installs what is missing, builds, and runs the incast on in-process ports.
 run: build
@@ -31,6 +32,10 @@ test-sweep: deps
 	docker/install-packages sweep
 	$(CARGO) build --no-default-features --bin holdfast
 	tests/sweep/run.sh $${CARGO_TARGET_DIR:-target}/debug/holdfast
+
+## AFL++ for TIME in all on eight kinds of input: docs/testing.md. Its first build takes minutes.
+fuzz:
+	tests/fuzz/run.sh $(TIME)
 
 ## The image, docker/compose.yaml, the recipe for CI, labs and the Debian package, tried: docs/docker.md. Some ten minutes.
 docker-test: deps deps-docker

@@ -32,6 +32,7 @@ mod writer;
 
 pub use decode::decode;
 pub use error::NetlinkError;
+pub use frame::messages;
 pub use mirror::{Change, DumpEnd, Limits, Mirror, Sizes, TableName};
 pub use model::{
     Address, GroupMember, KernelEvent, KernelNextHop, KernelRoute, Link, LinkState, Neighbour, NextHop, NextHopObject,

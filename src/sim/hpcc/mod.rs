@@ -90,6 +90,18 @@ impl Inputs {
         Ok(Self { settings, topology, flows, base, files, warnings })
     }
 
+    /// Reads configuration, topology and flows from texts. Outputs are relative to the working directory.
+    ///
+    /// # Errors
+    /// Everything that is wrong with a text, with its line.
+    pub fn of(texts: [&str; 3]) -> Result<Self, ConfigErrors> {
+        let [config, topology, flows] = texts;
+        let (settings, warnings) = config::parse("config", config)?;
+        let (topology, _) = topology::parse("topology", topology)?;
+        let (flows, _) = flows::parse("flows", flows, &topology)?;
+        Ok(Self { settings, topology, flows, base: PathBuf::from("."), files: Vec::new(), warnings })
+    }
+
     /// The topology and the flows, as files.
     #[must_use]
     pub fn files(&self) -> &[PathBuf] {

@@ -1,0 +1,43 @@
+//! The inputs that fuzzing has kept, each to its target. `make fuzz` looks for more of them.
+
+use std::fs;
+use std::panic::catch_unwind;
+use std::path::PathBuf;
+
+mod targets;
+
+use targets::TARGETS;
+
+fn corpus() -> PathBuf {
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fuzz/corpus"))
+}
+
+/// Also each beginning of an input, of which AFL++ tries only some.
+#[test]
+fn kept_inputs_and_their_beginnings_cause_no_panic() {
+    for (name, target) in TARGETS {
+        let directory = corpus().join(name);
+        let files = fs::read_dir(&directory).unwrap_or_else(|error| panic!("{}: {error}", directory.display()));
+        let mut count = 0;
+        for file in files {
+            let path = file.expect("a file").path();
+            let input = fs::read(&path).expect("a file");
+            let step = input.len() / 64 + 1;
+            let ends = (0..input.len()).step_by(step).chain([input.len()]);
+            for end in ends {
+                let result = catch_unwind(|| target(&input[..end]));
+                assert!(result.is_ok(), "{name}: the first {end} bytes of {}", path.display());
+            }
+            count += 1;
+        }
+        assert!(count > 0, "{name} has inputs");
+    }
+}
+
+#[test]
+fn each_directory_of_inputs_has_a_target() {
+    for file in fs::read_dir(corpus()).expect("a directory") {
+        let name = file.expect("a file").file_name();
+        assert!(TARGETS.iter().any(|(target, _)| name == *target), "{name:?}");
+    }
+}
