@@ -6,22 +6,22 @@ use std::net::IpAddr;
 const OWN: usize = 1 << OWN_BITS;
 const OWN_BITS: u32 = 10;
 
-/// Odd IPv4 sources, and own addresses of both families, by a few of their bits. It may name other sources too, and
-/// never misses one of these.
+/// Odd IPv4 sources, own addresses of both families and broadcast addresses of own networks, by a few of their bits. It
+/// may name other sources too, and never misses one of these.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SourceFilter {
     /// By first octet: whether IPv4 addresses that begin with it may be odd.
     odd_v4: [bool; 256],
-    /// By hash: addresses of the switch.
+    /// By hash: addresses of the switch, and broadcast addresses of its networks.
     own: [bool; OWN],
 }
 
 impl SourceFilter {
-    /// The filter of a switch with the addresses `own`.
+    /// The filter of a switch that must find `addresses`.
     #[must_use]
-    pub fn new(own: &[IpAddr]) -> Self {
+    pub fn new<'a>(addresses: impl IntoIterator<Item = &'a IpAddr>) -> Self {
         let mut filter = Self { odd_v4: ODD_V4, own: [false; OWN] };
-        for address in own {
+        for address in addresses {
             filter.own[match address {
                 IpAddr::V4(address) => Self::place_v4(u32::from_le_bytes(address.octets())),
                 IpAddr::V6(address) => Self::place(Self::key_v6(address.octets())),

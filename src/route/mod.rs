@@ -20,6 +20,7 @@ pub mod fib;
 pub mod filter;
 pub mod hash;
 pub mod punt;
+pub mod single_host;
 pub mod spec;
 pub mod table;
 

@@ -181,6 +181,8 @@ pub struct RouteTable {
     pub(crate) adjacencies: Box<[Adjacency]>,
     /// Own addresses, sorted: no received packet may have one as its source.
     own: Box<[IpAddr]>,
+    /// Network and broadcast addresses of the router's networks, sorted: no packet may come from one.
+    broadcasts: Box<[IpAddr]>,
     /// A filter over sources, for a fast first check.
     pub(crate) sources: Box<SourceFilter>,
     /// The hash of flows.
@@ -200,7 +202,8 @@ impl RouteTable {
             buckets: Box::default(),
             adjacencies: Box::default(),
             own: Box::default(),
-            sources: Box::new(SourceFilter::new(&[])),
+            broadcasts: Box::default(),
+            sources: Box::new(SourceFilter::new([])),
             hash: FlowHash::default(),
             version: 0,
         }
@@ -221,11 +224,14 @@ impl RouteTable {
 
     /// Sets the own addresses.
     pub fn set_own(&mut self, own: impl IntoIterator<Item = IpAddr>) {
-        let mut own: Vec<IpAddr> = own.into_iter().collect();
-        own.sort_unstable();
-        own.dedup();
-        *self.sources = SourceFilter::new(&own);
-        self.own = own.into();
+        self.own = sorted(own);
+        *self.sources = SourceFilter::new(self.own.iter().chain(&self.broadcasts));
+    }
+
+    /// Sets the network and broadcast addresses of the router's networks.
+    pub fn set_broadcasts(&mut self, broadcasts: impl IntoIterator<Item = IpAddr>) {
+        self.broadcasts = sorted(broadcasts);
+        *self.sources = SourceFilter::new(self.own.iter().chain(&self.broadcasts));
     }
 
     /// The adjacencies of the buckets of `group`.
@@ -240,6 +246,19 @@ impl RouteTable {
     pub fn is_own(&self, address: IpAddr) -> bool {
         self.own.binary_search(&address).is_ok()
     }
+
+    /// Whether `address` is the network or broadcast address of a network of the router.
+    #[must_use]
+    pub fn is_broadcast(&self, address: IpAddr) -> bool {
+        self.broadcasts.binary_search(&address).is_ok()
+    }
+}
+
+fn sorted(addresses: impl IntoIterator<Item = IpAddr>) -> Box<[IpAddr]> {
+    let mut sorted: Vec<IpAddr> = addresses.into_iter().collect();
+    sorted.sort_unstable();
+    sorted.dedup();
+    sorted.into()
 }
 
 #[cfg(test)]

@@ -8,8 +8,11 @@ use etherparse::{
     IpNumber, Ipv4Header, Ipv6Header,
 };
 
+use super::local::Unanswered;
 use super::neighbours::advertisement::Flags;
+use crate::route::single_host;
 use crate::wire::MacAddr;
+use crate::wire::extensions;
 use crate::wire::ip::{Ipv4, Ipv6, has_right_checksum};
 use crate::wire::parse::{ETHERTYPE_ARP, ETHERTYPE_IPV4, ETHERTYPE_IPV6, ICMPV6};
 
@@ -131,9 +134,27 @@ pub fn solicitation(own: (MacAddr, Ipv6Addr), target: Ipv6Addr, dst: Option<MacA
 
 /// A neighbour advertisement of `own`; to `asker`, or to all nodes without one.
 pub fn advertisement(own: (MacAddr, Ipv6Addr), asker: Option<(MacAddr, Ipv6Addr)>, source: Ipv6Addr) -> Vec<u8> {
+    advertise(own, asker, source, true)
+}
+
+/// Like [`advertisement`], of an anycast address: RFC 4861 section 7.2.7, "the Override flag SHOULD be set to zero".
+pub fn anycast_advertisement(
+    own: (MacAddr, Ipv6Addr),
+    asker: Option<(MacAddr, Ipv6Addr)>,
+    source: Ipv6Addr,
+) -> Vec<u8> {
+    advertise(own, asker, source, false)
+}
+
+fn advertise(
+    own: (MacAddr, Ipv6Addr),
+    asker: Option<(MacAddr, Ipv6Addr)>,
+    source: Ipv6Addr,
+    is_override: bool,
+) -> Vec<u8> {
     let all = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
     let to = asker.unwrap_or((group_mac(all), all));
-    let header = NeighborAdvertisementHeader { router: true, solicited: asker.is_some(), r#override: true };
+    let header = NeighborAdvertisementHeader { router: true, solicited: asker.is_some(), r#override: is_override };
     let body = discovery_body(own.1, (2, own.0));
     icmpv6(to, (own.0, source), DISCOVERY_HOP_LIMIT, Icmpv6Type::NeighborAdvertisement(header), &body)
 }
@@ -268,9 +289,7 @@ pub fn may_answer_v4(packet: &[u8]) -> bool {
     // Types 3, 4, 5, 11 and 12 are errors; queries and answers are not.
     let icmp_type = packet.get(usize::from(ipv4.header_len)).copied();
     let is_error = ipv4.protocol == 1 && icmp_type.is_none_or(|kind| matches!(kind, 3 | 4 | 5 | 11 | 12));
-    let is_host = |address: Ipv4Addr| {
-        !(address.is_multicast() || address.is_broadcast() || address.is_unspecified() || address.is_loopback())
-    };
+    let is_host = |address: Ipv4Addr| single_host::is_possible(address.into());
     !ipv4.has_options() && has_right_checksum(header) && offset == 0 && !is_error && is_host(src) && is_host(dst)
 }
 
@@ -278,11 +297,14 @@ pub fn may_answer_v4(packet: &[u8]) -> bool {
 pub fn may_answer_v6(packet: &[u8], error: IcmpError) -> bool {
     let Some(ipv6) = Ipv6::read(packet) else { return false };
     let [src, dst] = [ipv6.src, ipv6.dst].map(Ipv6Addr::from);
-    // Types below 128 are errors; 137 is a redirect.
-    let is_error = ipv6.next_header == ICMPV6 && packet.get(40).is_none_or(|&kind| kind < 128 || kind == 137);
+    // Types below 128 are errors; 137 is a redirect. A packet that is cut, or of unknown headers, is none.
+    let is_error = match extensions::upper(packet) {
+        Ok((ICMPV6, message)) => message.first().is_none_or(|&kind| kind < 128 || kind == 137),
+        _ => false,
+    };
     // Path MTU discovery works for groups too.
     let may_be_group = matches!(error, IcmpError::TooBig(_));
-    !is_error && !src.is_unspecified() && !src.is_multicast() && (may_be_group || !dst.is_multicast())
+    !is_error && single_host::is_possible(src.into()) && (may_be_group || !dst.is_multicast())
 }
 
 /// The ICMP error `error` about `packet`, from `own`, without Ethernet header.
@@ -324,31 +346,34 @@ fn total_len_v4(packet: &[u8]) -> usize {
     usize::from(u16::from_be_bytes([packet[2], packet[3]]))
 }
 
-/// The answer of an own address to an echo request; `None` if `packet` is another message or its checksum is wrong.
-/// It is without Ethernet header.
-pub fn echo_reply_v4(packet: &[u8]) -> Option<Vec<u8>> {
-    let ipv4 = Ipv4::read(packet)?;
-    let payload = packet.get(usize::from(ipv4.header_len)..total_len_v4(packet))?;
-    let (header, body) = Icmpv4Header::from_slice(payload).ok()?;
-    let Icmpv4Type::EchoRequest(echo) = header.icmp_type else { return None };
-    let is_right = header.icmp_type.calc_checksum(body) == header.checksum;
+/// The answer of an own address to an echo request without IP options, without Ethernet header.
+///
+/// # Errors
+/// If `packet` is another message or defective.
+pub fn echo_reply_v4(packet: &[u8]) -> Result<Vec<u8>, Unanswered> {
+    let ipv4 = Ipv4::read(packet).ok_or(Unanswered::Malformed)?;
+    let payload = packet.get(usize::from(ipv4.header_len)..total_len_v4(packet)).ok_or(Unanswered::Malformed)?;
+    let (header, body) = Icmpv4Header::from_slice(payload).map_err(|_| Unanswered::Malformed)?;
+    let Icmpv4Type::EchoRequest(echo) = header.icmp_type else { return Err(Unanswered::Protocol) };
+    if header.icmp_type.calc_checksum(body) != header.checksum {
+        return Err(Unanswered::Malformed);
+    }
     let [src, dst] = [ipv4.src, ipv4.dst].map(Ipv4Addr::from_bits);
-    (is_right && !ipv4.is_fragment())
-        .then(|| icmpv4_packet(dst, src, packet[1] & !3, Icmpv4Type::EchoReply(echo), body))
+    Ok(icmpv4_packet(dst, src, packet[1] & !3, Icmpv4Type::EchoReply(echo), body))
 }
 
-/// The answer to an ICMPv6 echo request, like [`echo_reply_v4`].
-pub fn echo_reply_v6(packet: &[u8]) -> Option<Vec<u8>> {
-    let ipv6 = Ipv6::read(packet)?;
-    let len = usize::from(u16::from_be_bytes([packet[4], packet[5]]));
-    if ipv6.next_header != ICMPV6 {
-        return None;
+/// The answer from `own` to the ICMPv6 echo request `message` of `packet`, like [`echo_reply_v4`].
+///
+/// # Errors
+/// If it is another message or defective.
+pub fn echo_reply_v6(packet: &[u8], message: &[u8], own: Ipv6Addr) -> Result<Vec<u8>, Unanswered> {
+    let ipv6 = Ipv6::read(packet).ok_or(Unanswered::Malformed)?;
+    let (header, body) = Icmpv6Header::from_slice(message).map_err(|_| Unanswered::Malformed)?;
+    let Icmpv6Type::EchoRequest(echo) = header.icmp_type else { return Err(Unanswered::Protocol) };
+    if header.icmp_type.calc_checksum(ipv6.src, ipv6.dst, body) != Ok(header.checksum) {
+        return Err(Unanswered::Malformed);
     }
-    let (header, body) = Icmpv6Header::from_slice(packet.get(40..)?.get(..len)?).ok()?;
-    let Icmpv6Type::EchoRequest(echo) = header.icmp_type else { return None };
-    let is_right = header.icmp_type.calc_checksum(ipv6.src, ipv6.dst, body).ok()? == header.checksum;
-    let [src, dst] = [ipv6.src, ipv6.dst].map(Ipv6Addr::from);
-    is_right.then(|| icmpv6_packet(dst, src, TTL, Icmpv6Type::EchoReply(echo), body))
+    Ok(icmpv6_packet(own, ipv6.src.into(), TTL, Icmpv6Type::EchoReply(echo), body))
 }
 
 /// `packet` in a frame from `own` to `dst`.

@@ -116,15 +116,16 @@ fn echo_requests_are_answered_with_their_data() {
     let reply = echo_reply_v4(&packet).unwrap();
     assert_eq!((&reply[12..16], &reply[16..20], &reply[28..]), (&[10, 0, 0, 1][..], &[10, 0, 0, 9][..], &b"hello"[..]));
     packet[30] ^= 1;
-    assert_eq!(echo_reply_v4(&packet), None, "a wrong checksum");
+    assert_eq!(echo_reply_v4(&packet), Err(Unanswered::Malformed), "a wrong checksum");
     let mut packet = Vec::new();
     etherparse::PacketBuilder::ipv6(v6("fd00::9").octets(), v6("fd00::1").octets(), 5)
         .icmpv6_echo_request(7, 9)
         .write(&mut packet, b"hello")
         .unwrap();
-    let reply = echo_reply_v6(&packet).unwrap();
+    let reply = echo_reply_v6(&packet, &packet[40..], v6("fd00::1")).unwrap();
     assert_eq!((&reply[8..24], &reply[48..]), (&v6("fd00::1").octets()[..], &b"hello"[..]));
-    assert_eq!(echo_reply_v6(&reply), None, "a reply is not answered");
+    let own = v6("fd00::9");
+    assert_eq!(echo_reply_v6(&reply, &reply[40..], own), Err(Unanswered::Protocol), "a reply is not answered");
 }
 
 proptest! {
@@ -136,8 +137,8 @@ proptest! {
         }
         read_arp(&bytes);
         read_discovery(&bytes);
-        echo_reply_v4(&bytes);
-        echo_reply_v6(&bytes);
+        let _ = echo_reply_v4(&bytes);
+        let _ = echo_reply_v6(&bytes, &bytes[bytes.len() / 2..], Ipv6Addr::LOCALHOST);
         if may_answer_v4(&bytes) {
             icmp_error_v4(Ipv4Addr::LOCALHOST, &bytes, IcmpError::TimeExceeded);
         }

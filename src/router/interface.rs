@@ -2,13 +2,13 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use ipnet::{IpNet, Ipv4Net};
+use ipnet::IpNet;
 
 use super::frames;
 use super::groups::Groups;
 use super::neighbours::Neighbours;
 use super::rib::Source;
-use crate::route::{Adjacency, AdjacencyId, Attachment, GroupId, InjectTo, InterfaceSpec};
+use crate::route::{Adjacency, AdjacencyId, Attachment, GroupId, InjectTo, InterfaceSpec, single_host};
 use crate::sets::PortSet;
 use crate::wire::MacAddr;
 
@@ -117,19 +117,7 @@ impl Interface {
     /// Whether a host here may have `address`: it is no group, no loopback, no network, no broadcast address (RFC 1812
     /// section 4.2.2.11), and not the anycast address of all routers of a network (RFC 4291 section 2.6.1).
     pub fn may_be_host(&self, address: IpAddr) -> bool {
-        if address.is_unspecified() || address.is_multicast() || address.is_loopback() {
-            return false;
-        }
-        let networks = self.attached.networks.iter().chain(self.addresses());
-        match address {
-            IpAddr::V4(address) => {
-                let v4 =
-                    networks.filter_map(|network| if let IpNet::V4(network) = network { Some(*network) } else { None });
-                let is_end = |end: Ipv4Addr| end == address;
-                !matches!(address.octets()[0], 0 | 240..) && !v4.flat_map(broadcast_addresses).any(is_end)
-            }
-            IpAddr::V6(_) => !networks.filter(|network| network.prefix_len() < 127).any(|net| net.network() == address),
-        }
+        single_host::is_possible(address) && !self.broadcasts().any(|end| end == address) && !self.is_anycast(address)
     }
 
     /// The own address from which to ask for `target`.
@@ -160,28 +148,38 @@ impl Interface {
 
     /// The routes that follow from the addresses and networks. Without a link there is no way to the networks.
     pub fn routes(&self, index: u16) -> Vec<(IpNet, Source, GroupId)> {
-        let own = self.own().map(|own| (IpNet::from(own), Source::Local, GroupId::LOCAL));
+        let own = self.own().chain(self.anycasts().map(IpAddr::from));
+        let own = own.map(|own| (IpNet::from(own), Source::Local, GroupId::LOCAL));
         let mut routes: Vec<_> = own.collect();
         if !self.is_up {
             return routes;
         }
-        let Attached { addresses, networks } = &self.attached;
+        let networks = &self.attached.networks;
         routes.extend(networks.iter().map(|network| (*network, Source::Connected, Groups::glean(index))));
-        for network in addresses.iter().chain(networks) {
-            if let IpNet::V4(network) = network {
-                // RFC 2644: "A router MAY [...] disable receipt of network-prefix-directed broadcasts".
-                let ends = broadcast_addresses(*network);
-                routes.extend(ends.map(|end| (IpNet::from(IpAddr::from(end)), Source::Connected, GroupId::MARTIAN)));
-            }
-        }
+        // RFC 2644: "A router MAY [...] disable receipt of network-prefix-directed broadcasts". Local: no neighbour that
+        // claims such an address comes first.
+        routes.extend(self.broadcasts().map(|end| (IpNet::from(end), Source::Local, GroupId::MARTIAN)));
         routes
     }
-}
 
-/// The network and broadcast addresses of a prefix. A network of two addresses has none (RFC 3021).
-fn broadcast_addresses(network: Ipv4Net) -> impl Iterator<Item = Ipv4Addr> {
-    let ends = [network.network(), network.broadcast()];
-    ends.into_iter().filter(move |_| network.prefix_len() < 31)
+    /// The network and broadcast addresses of its networks, except own addresses.
+    pub fn broadcasts(&self) -> impl Iterator<Item = IpAddr> + '_ {
+        let all = self.addresses().iter().chain(&self.attached.networks);
+        let v4 = all.filter_map(|network| if let IpNet::V4(network) = network { Some(*network) } else { None });
+        v4.flat_map(single_host::broadcasts).map(IpAddr::from).filter(|end| self.own().all(|own| own != *end))
+    }
+
+    /// The subnet-router anycast addresses of its networks, except own addresses.
+    pub fn anycasts(&self) -> impl Iterator<Item = Ipv6Addr> + '_ {
+        let networks = self.attached.networks.iter();
+        let v6 = networks.filter_map(|network| if let IpNet::V6(network) = network { Some(*network) } else { None });
+        v6.filter_map(single_host::anycast).filter(|anycast| self.own().all(|own| own != *anycast))
+    }
+
+    /// Whether `address` is the subnet-router anycast address of one of its networks.
+    pub fn is_anycast(&self, address: IpAddr) -> bool {
+        self.anycasts().any(|anycast| anycast == address)
+    }
 }
 
 /// The adjacencies of all neighbours, by number. Numbers that no neighbour has lead nowhere, and no bucket has them.

@@ -67,8 +67,10 @@ impl Router {
 
     /// Gives the packet path all own addresses, which no packet may have as its source.
     pub(super) fn update_own(&mut self) {
-        let own = self.interfaces.iter().flat_map(Interface::own).chain(self.loopbacks.iter().copied());
-        self.tables.set_own(own);
+        let anycasts = self.interfaces.iter().flat_map(Interface::anycasts).map(IpAddr::from);
+        let own = self.interfaces.iter().flat_map(Interface::own).chain(anycasts);
+        let broadcasts = self.interfaces.iter().flat_map(Interface::broadcasts);
+        self.tables.set_own(own.chain(self.loopbacks.iter().copied()), broadcasts);
     }
 
     /// The link-local address of an interface that follows from its MAC address; unspecified if there is no such

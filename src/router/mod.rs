@@ -28,6 +28,7 @@ pub mod groups;
 pub mod handle;
 mod hosts;
 mod interface;
+pub mod local;
 mod loopbacks;
 pub mod neighbours;
 pub mod published;
@@ -56,6 +57,7 @@ pub use self::view::{InterfaceView, LinuxView, NeighbourView, RouteRange, Router
 
 use self::groups::Groups;
 use self::interface::Interface;
+use self::local::Unanswered;
 use self::neighbours::{Effect, Neighbours, Question, Sign};
 use self::retry::Refused;
 use self::rib::{Rib, RibChange};
@@ -86,6 +88,8 @@ pub struct RouterCounts {
     pub icmp_errors: u64,
     /// Echo requests answered.
     pub echo_replies: u64,
+    /// Packets to own addresses without an answer, in the order of [`Unanswered::TABLE`].
+    pub unanswered: [u64; Unanswered::COUNT],
     /// ARP and neighbour discovery messages that others sent with an own address as theirs.
     pub conflicts: u64,
     /// Frames not sent because too many waited.

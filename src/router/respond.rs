@@ -21,7 +21,9 @@ impl Router {
         match frame.cause {
             PuntCause::Arp => self.discover((index, port), frames::read_arp(packet), now),
             PuntCause::NeighbourDiscovery => self.discover((index, port), frames::read_discovery(packet), now),
-            PuntCause::Icmp if self.answers => self.answer_echo(index, packet, now),
+            PuntCause::Icmp | PuntCause::Bgp | PuntCause::Bfd | PuntCause::Local if self.answers => {
+                self.take_local(index, packet, now);
+            }
             PuntCause::Resolve => self.resolve(port, packet, frame.may_wait, now),
             PuntCause::TimeExceeded => self.answer(index, packet, IcmpError::TimeExceeded, now),
             PuntCause::Unreachable => self.answer(index, packet, IcmpError::NoRoute, now),
@@ -53,7 +55,8 @@ impl Router {
         if !message.sender.is_unspecified() && !interface.may_be_host(message.sender) {
             return;
         }
-        let asks_here = message.is_request && is_own(message.target);
+        let anycast = interface.is_anycast(message.target);
+        let asks_here = message.is_request && (is_own(message.target) || anycast);
         let (own_mac, key) = (interface.mac, (index, message.sender));
         let known = self.neighbours.get(key).map(|neighbour| neighbour.mac).filter(|mac| !mac.is_zero());
         // RFC 826: an existing entry is updated by any message, a new one is made by a message to this host.
@@ -66,7 +69,12 @@ impl Router {
                 // RFC 4861 section 7.2.4: the answer to a solicitation from the unspecified address goes to all nodes.
                 (IpAddr::V6(own), IpAddr::V6(asker), mac) => {
                     let asker = mac.filter(|_| !asker.is_unspecified()).map(|mac| (mac, asker));
-                    frames::advertisement((own_mac, own), asker, own)
+                    if anycast {
+                        let source = self.interfaces[usize::from(index)].source_v6(own);
+                        frames::anycast_advertisement((own_mac, own), asker, source)
+                    } else {
+                        frames::advertisement((own_mac, own), asker, own)
+                    }
                 }
                 _ => return,
             };
@@ -96,22 +104,6 @@ impl Router {
         self.apply(effect, now);
     }
 
-    /// Answers an echo request to an own address.
-    fn answer_echo(&mut self, index: u16, packet: &[u8], now: Nanos) {
-        let Some((source, destination)) = ends(packet) else { return };
-        if !self.tables.is_own(destination) {
-            return;
-        }
-        let reply = match destination {
-            IpAddr::V4(_) => frames::echo_reply_v4(packet),
-            IpAddr::V6(_) => frames::echo_reply_v6(packet),
-        };
-        if let Some(reply) = reply {
-            self.counts.echo_replies += 1;
-            self.send_packet(Some(index), source, reply, now);
-        }
-    }
-
     /// Answers a packet that came by interface `index` with an ICMP error.
     fn answer(&mut self, index: u16, packet: &[u8], error: IcmpError, now: Nanos) {
         let Some((source, _)) = ends(packet) else { return };
@@ -126,7 +118,7 @@ impl Router {
         let own = interfaces.filter_map(|index| self.interfaces[index].routable(source)).next();
         let loopback = || self.loopbacks.iter().copied().find(|own| own.is_ipv4() == source.is_ipv4());
         let own = own.or_else(loopback);
-        let Some(own) = own.filter(|_| may_answer && !self.tables.is_own(source)) else { return };
+        let Some(own) = own.filter(|_| may_answer && self.is_single_host(source)) else { return };
         let bytes = match own {
             IpAddr::V4(own) => frames::icmp_error_v4(own, packet, error),
             IpAddr::V6(own) => frames::icmp_error_v6(own, packet, error),
@@ -162,7 +154,7 @@ impl Router {
     }
 
     /// The neighbours that may be the next hop to `destination`.
-    fn next_hop(&self, destination: IpAddr) -> Vec<Key> {
+    pub(super) fn next_hop(&self, destination: IpAddr) -> Vec<Key> {
         let Some(route) = self.rib.lookup(destination) else { return Vec::new() };
         if let Some(interface) = self.groups.gleaned(route.group) {
             return vec![(interface, destination)];
@@ -198,7 +190,7 @@ impl Router {
     }
 
     /// Sends a packet that the router made to `destination`. A link-local destination is on interface `index`.
-    fn send_packet(&mut self, index: Option<u16>, destination: IpAddr, packet: Vec<u8>, now: Nanos) {
+    pub(super) fn send_packet(&mut self, index: Option<u16>, destination: IpAddr, packet: Vec<u8>, now: Nanos) {
         let key = match index.filter(|_| super::interface::is_link_local(destination)) {
             Some(index) => Some((index, destination)),
             None => {
@@ -243,7 +235,7 @@ impl Router {
 }
 
 /// Source and destination of an IP packet.
-fn ends(packet: &[u8]) -> Option<(IpAddr, IpAddr)> {
+pub(super) fn ends(packet: &[u8]) -> Option<(IpAddr, IpAddr)> {
     match packet.first()? >> 4 {
         4 => Ipv4::read(packet).map(|ipv4| {
             let [source, destination] = [ipv4.src, ipv4.dst].map(Ipv4Addr::from_bits);

@@ -28,6 +28,7 @@ pub struct Tables {
     version: u64,
     hash: FlowHash,
     own: Vec<IpAddr>,
+    broadcasts: Vec<IpAddr>,
 }
 
 impl Tables {
@@ -43,6 +44,7 @@ impl Tables {
             version: 0,
             hash: FlowHash::new(spec.hash_seed, spec.is_symmetric),
             own: Vec::new(),
+            broadcasts: Vec::new(),
         }
     }
 
@@ -60,8 +62,9 @@ impl Tables {
         self.is_touched = true;
     }
 
-    /// Sets the addresses of the router.
-    pub fn set_own(&mut self, own: impl Iterator<Item = IpAddr>) {
+    /// Sets the addresses of the router, and the network and broadcast addresses of its networks.
+    pub fn set_own(&mut self, own: impl Iterator<Item = IpAddr>, broadcasts: impl Iterator<Item = IpAddr>) {
+        self.broadcasts = broadcasts.collect();
         self.own = own.collect();
         self.own.sort_unstable();
         self.own.dedup();
@@ -106,6 +109,7 @@ impl Tables {
         table.set_groups(groups, buckets, adjacencies);
         (table.hash, table.version) = (self.hash, self.version);
         table.set_own(self.own.iter().copied());
+        table.set_broadcasts(self.broadcasts.iter().copied());
         (Arc::new(table), refused)
     }
 

@@ -17,6 +17,7 @@
 pub mod addr;
 pub mod cnm;
 pub mod ecn;
+pub mod extensions;
 pub mod glance;
 pub mod inband;
 pub mod ip;

@@ -3,6 +3,7 @@
 use super::family::Families;
 use crate::dataplane::telemetry::counters::LcoreCounters;
 use crate::route::{PuntCause, RoutingSpec};
+use crate::router::local::Unanswered;
 use crate::router::neighbours::State;
 use crate::router::{LinuxView, Source, Summary, TapCounts};
 use crate::stats::switch_view::SwitchView;
@@ -118,6 +119,11 @@ pub(super) fn routing(families: &mut Families, switch_view: &SwitchView) {
     let family = families.gauge("holdfast_neighbours", "Neighbours, by state.");
     for ((_, label), count) in State::TABLE.iter().zip(router.view.neighbours) {
         family.add(&[("state", label)], count as u64);
+    }
+    let help = "Packets to an address of the switch without an answer, by reason.";
+    let family = families.counter("holdfast_unanswered_packets_total", help);
+    for ((_, reason), count) in Unanswered::TABLE.iter().zip(router.view.counts.unanswered) {
+        family.add(&[("reason", reason)], count);
     }
     interfaces(families, router, spec);
     next_hops(families, router, spec);

@@ -93,6 +93,20 @@ fn packet_from_or_to_an_address_of_no_host_is_dropped_as_martian() {
 }
 
 #[test]
+fn packet_from_an_address_of_all_hosts_of_a_network_is_dropped_as_martian() {
+    let ends = ["10.77.0.0", "10.77.0.255"];
+    let mut tables = Tables::default();
+    tables.table.set_broadcasts(ends.map(|end| end.parse().unwrap()));
+    let mut bed = RoutingBed::with(&routing_spec(), tables);
+    let from = |ttl: u8, end: &str| Packet { ttl, ..between(Some(end), None) }.frame();
+    // No error goes to it either.
+    let cases = ends.iter().flat_map(|end| [1, 64].map(|ttl| (*end, 0, from(ttl, end), DropReason::Martian, None)));
+    check(&mut bed, cases.collect());
+    bed.receive(0, &from(64, "10.77.0.254"));
+    assert_eq!(bed.sent().len(), 1);
+}
+
+#[test]
 fn packet_from_an_address_of_the_switch_is_dropped() {
     let mut cases = Vec::new();
     for own in (0..4).flat_map(own_addresses).chain(["fe80::9".parse().unwrap()]) {
@@ -155,7 +169,7 @@ fn lossy_packet_to_an_unknown_next_hop_waits_in_the_control_plane() {
 }
 
 #[test]
-fn packet_longer_than_the_next_hops_mtu_is_dropped_and_answered() {
+fn packet_longer_than_the_next_hops_mtu_is_dropped_and_answered_if_it_must_stay_whole() {
     let mut spec = routing_spec();
     for port in [0, 3] {
         spec.ports[port].mtu = 9000;
@@ -177,7 +191,7 @@ fn packet_longer_than_the_next_hops_mtu_is_dropped_and_answered() {
         let cause = Some(PuntCause::TooBig);
         cases.push(("IPv4, whole", port, packet(port, false, len).frame(), needed, cause));
         let packet_v4 = Packet { is_whole: false, ..packet(port, false, len) };
-        cases.push(("IPv4", port, packet_v4.frame(), unsupported, cause));
+        cases.push(("IPv4", port, packet_v4.frame(), unsupported, None));
         cases.push(("IPv6", port, packet(port, true, len).frame(), needed, cause));
     }
     check(&mut bed, cases);
@@ -192,6 +206,7 @@ fn frame_to_the_router_that_is_no_packet_is_dropped_as_not_routable() {
         frame
     };
     let cases = vec![
+        ("LLDP to the router alone", 0, with_payload(macs, 0x88cc, &[2, 7, 4]), DropReason::NotRoutable, None),
         ("MPLS", 0, with_payload(macs, 0x8847, &[0; 46]), DropReason::NotRoutable, None),
         ("two customer tags", 3, two_tags(3, 10, CUSTOMER), DropReason::NotRoutable, None),
         ("service and customer tag", 3, two_tags(3, 20, SERVICE), DropReason::NotRoutable, None),

@@ -11,6 +11,8 @@ const TCP: u8 = 6;
 const UDP: u8 = 17;
 /// ICMP or ICMPv6, IGMP, TCP, UDP, GRE, ESP, AH of IPv4, "no next header", SCTP, and an unassigned number.
 const TRANSPORTS: [u8; 10] = [1, 2, TCP, UDP, 47, 50, 58, 59, 132, 200];
+/// Extension headers of IPv6, protocols of the control plane, and unassigned numbers.
+const PROTOCOLS: [u8; 20] = [0, 1, 2, TCP, UDP, 41, 43, 44, 50, 51, 58, 59, 60, 89, 132, 135, 139, 140, 200, 255];
 /// Stations of VLAN 10 behind ports 2 and 5.
 const BRIDGED: [usize; 2] = [2, 5];
 
@@ -154,4 +156,42 @@ fn wrong_transport_length_is_dropped_by_the_router_and_by_the_key_alone() {
         }
     }
     usual.assert_empty();
+}
+
+/// Frames of the switch itself: the control plane gets each, or a counter has its reason.
+#[test]
+fn packet_to_an_own_address_behind_any_headers_is_punted_or_dropped() {
+    let mut bed = RoutingBed::new();
+    let own = own_addresses(0).map(|own| match own {
+        std::net::IpAddr::V4(own) => own.octets().to_vec(),
+        std::net::IpAddr::V6(own) => own.octets().to_vec(),
+    });
+    for (protocol, len) in PROTOCOLS.into_iter().flat_map(|protocol| [0, 8, 16, 40].map(|len| (protocol, len))) {
+        // An extension header of 16 bytes with an unknown option, then UDP.
+        let mut segment = header(protocol);
+        segment[..4].copy_from_slice(&[UDP, 1, 0x80, 12]);
+        let frames =
+            [frame(false, true, protocol, &segment[..len]), first_fragment(false, true, protocol, &segment[..len])]
+                .into_iter()
+                .chain([
+                    frame(true, true, protocol, &segment[..len]),
+                    first_fragment(true, true, protocol, &segment[..len]),
+                ]);
+        for (index, mut frame) in frames.enumerate() {
+            if index < 2 {
+                frame[30..34].copy_from_slice(&own[0]);
+                fix_checksum(&mut frame, 14);
+            } else {
+                frame[38..54].copy_from_slice(&own[1]);
+            }
+            let count = |bed: &RoutingBed| bed.all_drops().iter().map(|drop| drop.2).sum::<u64>();
+            let before = count(&bed);
+            bed.receive(0, &frame);
+            let dropped = count(&bed) - before;
+            assert_eq!(bed.punted().len() as u64 + dropped, 1, "protocol {protocol}, {len} bytes, {index}");
+            // The policers let the next one pass.
+            bed.now += 20_000_000;
+        }
+    }
+    bed.assert_empty();
 }

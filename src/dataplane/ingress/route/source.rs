@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use crate::dataplane::ingress::punt::Exception;
 use crate::dataplane::telemetry::drops::DropReason;
-use crate::route::RouteTable;
+use crate::route::{RouteTable, single_host};
 use crate::wire::ip;
 
 /// Whether an IPv6 source needs [`check_v6`]: a multicast or link-local address, one that begins with 64 zero bits, or
@@ -19,7 +19,7 @@ pub(super) fn is_suspect_v6(table: &RouteTable, src: [u8; 16]) -> bool {
 pub(super) fn check_v4(table: &RouteTable, src: u32) -> Result<(), Exception> {
     let address = Ipv4Addr::from_bits(src);
     // RFC 1812 section 5.3.7: "A router SHOULD NOT forward [...] any packet that has an invalid IP source address".
-    if address.is_loopback() || address.is_multicast() || matches!(address.octets()[0], 0 | 240..) {
+    if !single_host::is_possible(address.into()) || table.is_broadcast(address.into()) {
         return Err(Exception::Drop(DropReason::Martian));
     }
     if table.is_own(address.into()) { Err(Exception::Drop(DropReason::OwnSource)) } else { Ok(()) }
@@ -29,8 +29,7 @@ pub(super) fn check_v4(table: &RouteTable, src: u32) -> Result<(), Exception> {
 #[cold]
 pub(super) fn check_v6(table: &RouteTable, src: [u8; 16]) -> Result<(), Exception> {
     let address = Ipv6Addr::from(src);
-    // RFC 4291 section 2.5: the unspecified, the loopback and multicast addresses are no sources on a wire.
-    if address.is_loopback() || address.is_multicast() || address.is_unspecified() {
+    if !single_host::is_possible(address.into()) {
         return Err(Exception::Drop(DropReason::Martian));
     }
     if table.is_own(address.into()) { Err(Exception::Drop(DropReason::OwnSource)) } else { Ok(()) }
