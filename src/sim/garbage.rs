@@ -25,7 +25,7 @@ const LINK_LOCAL: MacAddr = MacAddr([0x01, 0x80, 0xc2, 0x00, 0x00, 0x0e]);
 type Shape = fn(&mut Garbage) -> Vec<u8>;
 
 /// Shapes that a switch never forwards, independent of its configuration.
-const REFUSED: [Shape; 16] = [
+const REFUSED: [Shape; 14] = [
     runt,
     cut_tag,
     reserved_vlan,
@@ -36,15 +36,13 @@ const REFUSED: [Shape; 16] = [
     longer_ip,
     impossible_ipv4,
     impossible_ipv6,
-    cut_udp,
-    impossible_udp,
     cut_control,
     cut_pause,
     unknown_control,
     tagged_control,
 ];
 /// Shapes that a switch may forward.
-const STRANGE: [Shape; 3] = [unknown_type, priority_tag, two_tags];
+const STRANGE: [Shape; 5] = [unknown_type, priority_tag, two_tags, cut_udp, impossible_udp];
 
 /// The garbage that a host sends.
 #[derive(Debug)]
@@ -200,7 +198,8 @@ fn impossible_ipv6(of: &mut Garbage) -> Vec<u8> {
 fn ipv4(of: &mut Garbage, segment: &[u8]) -> Vec<u8> {
     let length = (20 + segment.len()) as u16;
     let mut body = of.noise(20, 20);
-    body[0] = 0x45;
+    // The class of frames without a mark: none of lossless ones.
+    (body[0], body[1]) = (0x45, 0);
     body[2..4].copy_from_slice(&length.to_be_bytes());
     // Not a fragment.
     (body[6], body[7], body[9]) = (0, 0, UDP);
