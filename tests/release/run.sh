@@ -37,6 +37,9 @@ grep -q '^DPDK: .*, static$' "$work/version" || fail "DPDK is not static"
 ! readelf -d "$program" | grep -q NEEDED || fail "it needs shared libraries"
 grep -q '"bomFormat": "CycloneDX"' "$work"/one/holdfast-*.cdx.json
 grep -q 'pkg:deb/debian/libdpdk-dev@' "$work"/one/holdfast-*.cdx.json
+for file in copyright crates.txt sources debian/libc6-dev.txt common-licenses/LGPL-2.1; do
+    [ -s "$(dirname "$program")/notices/$file" ] || fail "the archive has no notices/$file"
+done
 dpkg-deb -f "$work"/one/holdfast_*.deb Depends | grep -qx adduser || fail "the package depends on libraries"
 
 say "the program alone in a root directory"
