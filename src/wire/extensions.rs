@@ -108,7 +108,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_are_read_or_refused(next in prop::sample::select(vec![0_u8, 43, 44, 60]), payload in prop::collection::vec(0_u8..64, 0..99)) {
+        fn any_bytes_are_read_or_refused(
+            next in prop::sample::select(vec![0_u8, 43, 44, 60]),
+            payload in prop::collection::vec(0_u8..64, 0..99),
+        ) {
             let _ = upper(&packet(next, &payload));
             let _ = upper(&payload);
         }

@@ -2,8 +2,8 @@
 //!
 //! The parser checks every length once, so that callers use its results without further checks.
 //!
-//! A bridge forwards a packet whatever its transport header holds (IEEE 802.1Q clause 8.6), so a defect there is a field
-//! of [`Headers`] and no error.
+//! A bridge forwards a packet whatever its transport header holds (IEEE 802.1Q clause 8.6), so a defect there is a
+//! field of [`Headers`] and no error.
 
 use super::MacAddr;
 use super::vlan_tag::TAG_LEN;
