@@ -95,7 +95,7 @@ pub enum ClientError {
         remedy: String,
     },
     /// The asynchronous runtime of this program did not start.
-    #[error("this client cannot start: {}; raise the limit on open files (ulimit -n) if it is very low", .0.kind())]
+    #[error("this client cannot start: {}; raise the limit on open files (ulimit -n) if it is very low", .0)]
     Runtime(io::Error),
 }
 
@@ -159,8 +159,7 @@ impl Client {
         if paths.is_empty() {
             return Err(ClientError::Off);
         }
-        let runtime =
-            tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(ClientError::Runtime)?;
+        let runtime = crate::linux::runtime().map_err(ClientError::Runtime)?;
         Ok(Self { paths, runtime })
     }
 

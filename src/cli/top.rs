@@ -242,7 +242,7 @@ fn translate(key: KeyEvent) -> Option<Message> {
 
 /// Ends the screen on a signal that ends the process, so that the terminal is restored.
 fn listen_to_signals(to: Sender<Message>) -> io::Result<()> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = holdfast::linux::runtime()?;
     let inside = runtime.enter();
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;

@@ -363,8 +363,8 @@ fn preflight(options: &EalOptions) -> Result<(), Error> {
 
 /// Checks that there are file descriptors for EAL's pipes, two pipes per worker. Without them EAL aborts.
 fn check_descriptors(workers: usize) -> Result<(), Error> {
-    /// Descriptors for EAL itself, drivers and the rest of the program.
-    const OTHERS: u64 = 64;
+    /// Descriptors for EAL itself and drivers, for 96 connections, and for the rest of the program.
+    const OTHERS: u64 = 192;
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the limit is written to a local value.
     let known = unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) } == 0;

@@ -1,4 +1,4 @@
-//! Linux: taps, named network namespaces, users and groups.
+//! Linux: taps, named network namespaces, users and groups, open files.
 //!
 //! Unsafe code is that of two ioctls and of `unshare`. Crates that wrap them bring a second set of netlink crates.
 //!
@@ -13,9 +13,11 @@
 //! ```
 
 mod accounts;
+mod files;
 mod namespace;
 mod tap;
 
 pub use accounts::{group_number, user_number};
+pub use files::runtime;
 pub use namespace::{NAMED, make_namespace};
 pub use tap::{LONGEST_NAME, Tap};

@@ -172,7 +172,24 @@ fn missing_configuration_file_is_refused() {
 
 #[test]
 fn too_few_file_descriptors_are_refused() {
-    let mut command = mortal("sh");
-    command.args(["-c", "ulimit -n 40; exec \"$@\"", "sh", HOLDFAST, "run", "--duration", "1s", "--metrics", "off"]);
-    assert_one_sentence(&finish(command), 1, &["ulimit -n"]);
+    for limit in [4, 5, 6, 7, 8, 9, 10, 12, 16, 20, 24, 40, 64, 128] {
+        for more in [&["--metrics", "off"][..], &["--metrics", "127.0.0.1:0"]] {
+            let script = format!("ulimit -n {limit}; exec \"$@\"");
+            let mut command = mortal("sh");
+            command.args(["-c", &script, "sh", HOLDFAST, "run", "--duration", "1s"]).args(more);
+            let ended = finish(command);
+            let told = ended.told().join("\n");
+            assert_one_sentence(&Ended { stderr: told, ..ended }, 1, &["ulimit -n"]);
+        }
+    }
+}
+
+#[test]
+fn clients_with_too_few_file_descriptors_are_refused() {
+    for limit in [4, 8, 12] {
+        let script = format!("ulimit -n {limit}; exec \"$@\"");
+        let mut command = mortal("sh");
+        command.args(["-c", &script, "sh", HOLDFAST, "show", "ports", "--socket", "/tmp/none"]);
+        assert_one_sentence(&finish(command), 1, &["ulimit -n"]);
+    }
 }

@@ -26,7 +26,7 @@ pub enum First {
 /// Handles signals from now on. A signal that was ignored before, as in the background of a script, stays ignored.
 pub fn listen(first: First) -> io::Result<()> {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = holdfast::linux::runtime()?;
     let inside = runtime.enter();
     let open = |number, kind| (!is_ignored(&status, number)).then(|| signal(kind)).transpose();
     let mut interrupt = open(INTERRUPT, SignalKind::interrupt())?;
