@@ -36,13 +36,19 @@ pub(super) async fn add(served: &Served, request: Request) -> Response {
         let what = format!("the request did not arrive whole, or has more than {MAX_BODY} bytes");
         return error(StatusCode::PAYLOAD_TOO_LARGE, &what, "send fewer faults at a time");
     };
-    let Ok(text) = std::str::from_utf8(&body) else {
+    let Ok(text) = String::from_utf8(body.into()) else {
         return error(StatusCode::BAD_REQUEST, "the request is not UTF-8", "send faults as JSON or YAML");
     };
-    let faults = match config::read_faults(text, &served.current.get().spec) {
-        Ok(faults) => faults,
-        Err(errors) => {
+    let switch_view = served.current.get();
+    // Elsewhere, so that other requests are answered meanwhile. The thread ends only with the switch.
+    let read = tokio::task::spawn_blocking(move || config::read_faults(&text, &switch_view.spec));
+    let faults = match read.await {
+        Ok(Ok(faults)) => faults,
+        Ok(Err(errors)) => {
             return error(StatusCode::BAD_REQUEST, &errors.to_string(), "correct the request; no fault was added");
+        }
+        Err(_) => {
+            return error(StatusCode::INTERNAL_SERVER_ERROR, "the request was not read", "report this as a bug");
         }
     };
     match when_idle(&board, |board| board.add(&faults)).await {

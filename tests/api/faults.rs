@@ -63,6 +63,14 @@ fn faults_are_added_and_removed_by_requests() {
             "{request}"
         );
     }
+    // Aliases of aliases: a few hundred bytes that stand for millions of values.
+    let lists = (1..9).map(|level| format!("- &a{level} [{}]\n", [&format!("*a{}", level - 1)[..]; 9].join(", ")));
+    let bomb = lists.fold("- &a0 [x]\n".to_owned(), |text, list| text + &list);
+    let (status, answer) = switch.send("POST /v1/faults", bomb.as_bytes());
+    assert!(
+        status == 400 && answer["error"].as_str().is_some_and(|error| error.contains("too many values")),
+        "{answer}"
+    );
     let (status, _) = switch.send("POST /v1/faults", &vec![b' '; 70_000]);
     assert_eq!(status, 413);
     let added = switch.printed(&["fault", "add", "{corrupt: p3, one_in: 5, at: 0s}", "{duplicate: p3}"]);

@@ -7,9 +7,9 @@ use ipnet::IpNet;
 
 use crate::config::error::ConfigErrors;
 use crate::config::model::FaultsConfig;
-use crate::config::yaml::bounds;
 use crate::config::yaml::read::{Fields, Item, Report, one_of};
 use crate::config::yaml::share::Chance;
+use crate::config::yaml::{Bound, bounds, parse_within};
 use crate::dataplane::SwitchSpec;
 use crate::faults::{Fault, FaultKind, FaultVerb, Flow, MOST_FAULTS, Share, Toward, What};
 use crate::sets::ClassSet;
@@ -108,7 +108,7 @@ pub fn read(item: Option<Item<'_>>, ports: &FaultPorts<'_>) -> Option<FaultsConf
 /// All errors, each with line and column of the request.
 pub fn read_request(text: &str, switch: &SwitchSpec) -> Result<Vec<Fault>, ConfigErrors> {
     const SOURCE: &str = "request";
-    let node = crate::config::yaml::parse(SOURCE, text)?;
+    let node = parse_within(SOURCE, text, Bound::REQUEST)?;
     let report = Report::new(SOURCE);
     let (item, ports) = (Item::root(&node, &report), FaultPorts::of(switch));
     let faults =
@@ -124,7 +124,7 @@ pub fn read_request(text: &str, switch: &SwitchSpec) -> Result<Vec<Fault>, Confi
 /// # Errors
 /// The error with line and column in `text`.
 pub fn check_syntax(source: &str, text: &str) -> Result<(), ConfigErrors> {
-    crate::config::yaml::parse(source, text).map(drop)
+    parse_within(source, text, Bound::REQUEST).map(drop)
 }
 
 fn read_list(item: &Item<'_>, ports: &FaultPorts<'_>) -> Vec<Fault> {

@@ -23,6 +23,22 @@ const TOO_DEEP: &str = "lists and mappings are nested too deeply; close every br
 const TOO_MUCH: &str = "too many values for a configuration, including those of aliases; write fewer aliases \
                         (`*name`), and `count:` for similar items";
 
+/// The work that a text may cause, whatever its length.
+#[derive(Debug, Clone, Copy)]
+pub struct Bound {
+    /// Most values that are written.
+    values: usize,
+    /// Most values and ends of lists and mappings that aliases repeat.
+    repeated: usize,
+}
+
+impl Bound {
+    /// Files of the operator. A rack of 64 ports with long aliases for each has a tenth of it.
+    pub const FILE: Self = Self { values: 250_000, repeated: 50_000 };
+    /// Requests of clients. 64 faults with all their keys have a fifth of it.
+    pub const REQUEST: Self = Self { values: 4_000, repeated: 4_000 };
+}
+
 /// A value and its position.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
@@ -39,9 +55,20 @@ pub enum Shape {
     Map(Vec<(Node, Node)>),
 }
 
-/// Parses one document.
+/// Parses one document of an operator's file.
 pub fn parse(source: &str, text: &str) -> Result<Node, ConfigErrors> {
+    parse_within(source, text, Bound::FILE)
+}
+
+/// Parses one document within `bound`.
+pub fn parse_within(source: &str, text: &str, bound: Bound) -> Result<Node, ConfigErrors> {
     let options = serde_saphyr::options! {
+        budget: serde_saphyr::budget! {
+            max_nodes: bound.values,
+            max_events: 4 * bound.values,
+            max_recorded_anchor_events: 4 * bound.values,
+        },
+        alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: bound.repeated },
         with_snippet: false,
         strict_booleans: true,
         non_finite_float_policy: NonFiniteFloatPolicy::AsString,
@@ -132,6 +159,8 @@ fn written(location: Location, text: &str) -> Option<&str> {
 
 impl<'de> Deserialize<'de> for Raw {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[cfg(test)]
+        tests::VALUES.with(|values| values.set(values.get() + 1));
         deserializer.deserialize_any(RawVisitor)
     }
 }
@@ -186,3 +215,6 @@ impl<'de> Visitor<'de> for RawVisitor {
         Ok(Raw::Map(entries))
     }
 }
+
+#[cfg(test)]
+mod tests;
