@@ -15,6 +15,7 @@ const FUNCTIONS: &[&str] = &[
     "hf_.*",
     "rte_cpu_get_intrinsics_support",
     "rte_eal_(init|cleanup|remote_launch|wait_lcore|get_runtime_dir|hotplug_add|hotplug_remove)",
+    "rte_eal_alarm_(set|cancel)",
     "rte_eth_(from_rings|stats_get|stats_reset|macaddr_get|call_rx_callbacks|call_tx_callbacks)",
     "rte_eth_get_monitor_addr",
     "rte_eth_(rx|tx)_queue_setup",

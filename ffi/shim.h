@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <rte_alarm.h>
 #include <rte_cpuflags.h>
 #include <rte_eal.h>
 #include <rte_dev.h>

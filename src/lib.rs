@@ -35,6 +35,7 @@ pub mod nic_check;
 pub mod output;
 pub mod pfc;
 mod prefetch;
+pub mod pulse;
 pub mod qos;
 pub mod route;
 pub mod router;

@@ -1,8 +1,8 @@
 //! Lines on standard output and standard error that never make their caller wait for the reader.
 //!
-//! While [`Writers`] exist, each stream has a bounded queue and a thread that writes it. Lines beyond the bound are left
-//! out and counted; a line says how many once the stream is read again. Without [`Writers`] the caller writes, and gives
-//! up on a stream that is not read.
+//! While [`Writers`] exist, each stream has a bounded queue and a thread that writes it. Lines beyond the bound are
+//! left out and counted; a line says how many once the stream is read again. Without [`Writers`] the caller writes, and
+//! gives up on a stream that is not read.
 //!
 //! # Example
 //!
@@ -21,6 +21,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use crate::pulse::{PERIOD, Pulse};
 use crate::sync::{AtomicBool, AtomicU64, Ordering};
 
 /// Most lines and bytes that wait for the reader of a stream.
@@ -83,7 +84,7 @@ pub fn write(stream: Stream, bytes: &[u8]) {
     let patience = if queue.is_stalled.load(Ordering::Relaxed) { Duration::ZERO } else { PATIENCE };
     if stream.write_now(bytes, patience).is_err_and(|error| error.kind() == ErrorKind::TimedOut) {
         queue.is_stalled.store(true, Ordering::Relaxed);
-        queue.left_out.fetch_add(1, Ordering::Relaxed);
+        queue.leave_out(&mut queue.lock());
     }
 }
 
@@ -130,6 +131,16 @@ pub fn write_within(file: BorrowedFd<'_>, bytes: &[u8], patience: Duration) -> i
         }
     }
     Ok(())
+}
+
+/// Writes `piece` however long its reader takes.
+fn write_through(file: BorrowedFd<'_>, piece: &[u8]) -> io::Result<()> {
+    loop {
+        match write_within(file, piece, Duration::from_secs(3600)) {
+            Err(error) if error.kind() == ErrorKind::TimedOut => {}
+            result => return result,
+        }
+    }
 }
 
 /// The lines of a stream that wait for its thread.
@@ -192,12 +203,16 @@ impl Queue {
         // After a gap lines wait for some room, so that one notice stands for many of them.
         let share = if state.untold > 0 { 2 } else { 1 };
         if state.lines.len() >= MOST_LINES / share || state.bytes + line.len() > MOST_BYTES / share {
-            state.untold += 1;
-            self.left_out.fetch_add(1, Ordering::Relaxed);
+            self.leave_out(&mut state);
             return true;
         }
         self.add(state, line);
         true
+    }
+
+    fn leave_out(&self, state: &mut State) {
+        state.untold += 1;
+        self.left_out.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Queues a line whatever waits, if a thread writes the queue.
@@ -242,7 +257,7 @@ impl Queue {
                 state.is_writing = line.is_some();
                 return line;
             }
-            let waited = self.changed.wait_timeout(state, Duration::from_secs(1));
+            let waited = self.changed.wait_timeout(state, PERIOD);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
@@ -263,8 +278,8 @@ impl Queue {
         }
     }
 
-    /// Waits until all lines are written, for at most `time`, and at most `patience` without progress. Returns the error
-    /// of the last line.
+    /// Waits until all lines are written, for at most `time`, and at most `patience` without progress. Returns the
+    /// error of the last line.
     fn wait_until_empty(&self, patience: Duration, time: Duration) -> io::Result<()> {
         let (mut state, last) = (self.lock(), Instant::now() + time);
         let (mut pieces, mut end) = (state.pieces, Instant::now() + patience);
@@ -295,14 +310,12 @@ impl Writers {
     pub fn start() -> io::Result<Self> {
         for (stream, label) in Stream::TABLE {
             let file = stream.descriptor()?;
-            let write = move |piece: &[u8]| loop {
-                match write_within(file.as_fd(), piece, Duration::from_secs(3600)) {
-                    Err(error) if error.kind() == ErrorKind::TimedOut => {}
-                    result => return result,
-                }
-            };
             stream.queue().set_open(true);
-            let run = move || stream.queue().run(write, || {});
+            let run = move || {
+                let pulse = Pulse::start(label);
+                let write = |piece: &[u8]| pulse.outside(|| write_through(file.as_fd(), piece));
+                stream.queue().run(write, || pulse.beat());
+            };
             let started = std::thread::Builder::new().name(label.to_owned()).spawn(run);
             started.inspect_err(|_| stream.queue().set_open(false))?;
         }
@@ -323,7 +336,8 @@ impl Drop for Writers {
     }
 }
 
-/// Prints a panic like the standard library, but never waits for the reader: the switch must notice that a thread ended.
+/// Prints a panic like the standard library, but never waits for the reader: the switch must notice that a thread
+/// ended.
 fn tell_panic(info: &std::panic::PanicHookInfo<'_>) {
     let thread = std::thread::current();
     let trace = std::backtrace::Backtrace::capture();

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use tokio::runtime::Runtime;
+use tokio::runtime::{Handle, Runtime};
 use tokio::task::JoinHandle;
 
 use super::RunError;
@@ -16,6 +16,9 @@ use crate::dataplane::LcoreControl;
 use crate::output::{self, Stream};
 use crate::router::RouterHandle;
 use crate::stats::Current;
+
+/// Longest wait for the end of the server.
+const END_TIME: Duration = Duration::from_secs(1);
 
 /// The API before and while it is served. Dropping it removes the socket.
 #[derive(Debug, Default)]
@@ -47,7 +50,7 @@ impl Api {
     /// Serves the API for as long as `runtime` runs.
     pub fn serve(
         &mut self,
-        runtime: &Runtime,
+        runtime: &Handle,
         config: &Config,
         (current, router): (&Arc<Current>, Option<RouterHandle>),
         control: &Arc<LcoreControl>,
@@ -75,7 +78,8 @@ impl Api {
         drop(self.bound);
         if let Some(task) = self.task {
             task.abort();
-            let _ = runtime.block_on(task);
+            // The servers' thread may hang, which must not keep the switch.
+            let _ = runtime.block_on(async { tokio::time::timeout(END_TIME, task).await });
         }
     }
 

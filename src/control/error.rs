@@ -61,7 +61,7 @@ pub enum RunError {
     #[error(transparent)]
     Api(#[from] crate::api::SocketError),
     /// The runtime or the signals of the control thread cannot be set up.
-    #[error("the control thread cannot start: {}; is a limit on open files (ulimit -n) very low?", .0.kind())]
+    #[error("the control thread cannot start: {}; raise the limit of open files (`ulimit -n 1024`, LimitNOFILE= in a unit)", .0)]
     Runtime(io::Error),
     /// The notification socket of systemd cannot be used.
     #[error(
@@ -129,6 +129,12 @@ pub enum RunError {
     /// The network namespace of `routing.linux` or its taps.
     #[error(transparent)]
     Kernel(#[from] super::KernelError),
+    /// A thread has ended by a panic, whose message was printed.
+    #[error("thread {name} stopped because of a bug in Holdfast; please report it with the message above")]
+    ThreadPanicked {
+        /// Name of the thread.
+        name: String,
+    },
     /// With `--fail-on-loss`: a lossless class lost frames or was starved.
     #[error("a lossless class lost frames or was starved; see the report")]
     Lost,

@@ -10,14 +10,17 @@ use crate::dataplane::mirror::{CopyFrame, MirrorSpec};
 use crate::dataplane::spec::SwitchSpec;
 use crate::dataplane::{Counters, LcoreControl};
 use crate::mirror::{Board, Exporter, Failing, Inject, MirrorConfig};
+use crate::pulse::{PERIOD, Pulse};
 use crate::route::InjectTo;
 use crate::sync::{AtomicBool, Ordering};
 use crate::units::{Nanos, Ticks};
 
+/// Name of the thread.
+const NAME: &str = "mirror";
 /// Time between two looks at the rings while copies come, while there are sessions, and without sessions.
 const BUSY: Duration = Duration::from_millis(1);
 const IDLE: Duration = Duration::from_millis(5);
-const PARKED: Duration = Duration::from_secs(3600);
+const PARKED: Duration = PERIOD;
 /// Interval at which the state is published.
 const PUBLISH: Nanos = Nanos(100_000_000);
 /// Longest time to wait for the writers of files at the end. A disk that hangs may hold them for ever.
@@ -103,6 +106,7 @@ impl Prepared {
         let shared = Arc::new(Shared::default());
         *shared.wanted() = Some(Wanted { system: self.system, config: self.config, spec: self.switch.mirror.clone() });
         let worker = Worker {
+            pulse: Pulse::start(NAME),
             exporter,
             owners: self.switch.ports.iter().map(|port| port.lcore).collect(),
             links: self.links,
@@ -115,7 +119,7 @@ impl Prepared {
             published: None,
             wall: WallClock { clock, hz: hz.max(1), at: Ticks(0), wall: 0, until: None },
         };
-        let thread = std::thread::Builder::new().name("mirror".to_owned()).spawn(move || worker.run())?;
+        let thread = std::thread::Builder::new().name(NAME.to_owned()).spawn(move || worker.run())?;
         Ok(MirrorThread { shared, thread })
     }
 }
@@ -211,6 +215,7 @@ impl Inject for Outputs<'_> {
 }
 
 struct Worker {
+    pulse: Pulse,
     exporter: Exporter,
     links: Vec<ExceptionLink<CopyFrame>>,
     /// The lcore that sends by each port.
@@ -229,6 +234,7 @@ struct Worker {
 impl Worker {
     fn run(mut self) {
         while !self.shared.stop.load(Ordering::Acquire) {
+            self.pulse.beat();
             let taken = self.look();
             std::thread::park_timeout(match () {
                 () if taken > 0 => BUSY,

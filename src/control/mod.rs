@@ -30,6 +30,7 @@ mod setup;
 mod signals;
 mod start;
 mod steering;
+mod threads;
 mod vhost;
 mod watch;
 
@@ -38,7 +39,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio::runtime::Runtime;
+use tokio::runtime::Handle;
 
 pub use error::RunError;
 pub use kernel::KernelError;
@@ -53,6 +54,7 @@ use self::protocol_lines::Protocols;
 use self::reload::Reloader;
 use self::signals::Signals;
 use self::start::HeldHosts;
+use self::threads::{Helpers, LateThreads};
 use self::watch::Watch;
 use crate::api::Reloads;
 use crate::config::{Config, settings};
@@ -62,7 +64,7 @@ use crate::dataplane::mirror::CopyFrame;
 use crate::dataplane::{Counters, LcoreControl, LiveConfig, Pipeline, Work, run_companion};
 use crate::dpdk::{self, EthIo, EthPort, Worker};
 use crate::hosts::{Hosts, HostsOn};
-use crate::output::{self, Stream, Writers};
+use crate::output::{self, Stream};
 use crate::sets::PortSet;
 use crate::stats::{Current, Report, SwitchView, http};
 
@@ -113,18 +115,17 @@ pub fn memory_mib(config: &Config, huge: bool) -> u32 {
 /// frames or was starved.
 pub fn run(mut config: Config, options: RunOptions, again: Again) -> Result<(), RunError> {
     idle::check_cpu(&config)?;
+    let runtime = crate::linux::runtime().map_err(RunError::Runtime)?;
     // Before DPDK starts, so that an address in use is found at once.
     let listener = config.metrics.map(listen).transpose()?;
     let mut api = Api::listen(&config)?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(RunError::Runtime)?;
     let mut signals = Signals::listen(&runtime).map_err(RunError::Runtime)?;
     if !runtime.block_on(interfaces::wait(&config, options.interface_wait, &mut signals)) {
         return Ok(());
     }
     let notifier = notify::Notifier::from_environment()?.map(Arc::new);
     let mut ports = setup::Ports::start(&config, options.verbose)?;
-    // After DPDK has bound this thread, so that the writers leave the lcores' CPUs alone.
-    let _writers = Writers::start().map_err(RunError::Runtime)?;
+    let helpers = Helpers::start(&ports.eal)?;
     follow_devices(&mut config, &ports);
     let counters = Arc::new(Counters::of(&config.switch));
     let hz = dpdk::hz(&ports.eal);
@@ -140,20 +141,20 @@ pub fn run(mut config: Config, options: RunOptions, again: Again) -> Result<(), 
     let gate = hosts.first().filter(|_| hosts_must_wait(&ports, up)).map(Hosts::close_gate);
     let current = Current::new(switch_view);
     control.set_links(up);
-    if let Some(listener) = listener {
-        serve(&runtime, listener, &current).map_err(RunError::Runtime)?;
-    }
+    serve(helpers.servers(), listener, &current).map_err(RunError::Runtime)?;
     let (reloads, asked) = Reloads::new();
     let handle = plane.as_ref().and_then(plane::Prepared::router);
-    api.serve(&runtime, &config, (&current, handle.clone()), &control, hz, reloads).map_err(RunError::Runtime)?;
+    let observed = (&current, handle.clone());
+    api.serve(helpers.servers(), &config, observed, &control, hz, reloads).map_err(RunError::Runtime)?;
 
     let (senders, receivers) = (0..config.switch.lcores).map(|_| mailbox()).unzip();
     let parts = Parts { counters: &counters, control: &control, hz, receivers, ends: ends.unwrap_or_default(), copies };
     let workers = launch((&mut ports, &devices), &config, parts, hosts, faults)?;
     let threads = Threads::start((plane, mirror), &control, &counters, &current, hz).map_err(RunError::Runtime)?;
-    if let Some(notifier) = &notifier {
-        runtime.spawn(notifier.clone().run(counters.clone()));
-    }
+    helpers.serve();
+    runtime.spawn(threads::main_beats());
+    current.get().health.watch_threads();
+    notifier.iter().for_each(|notifier| drop(runtime.spawn(notifier.clone().run(counters.clone()))));
     let start = Instant::now();
     let reloader = Reloader::new(config, again, senders, hz, current.clone()).with(handle, threads.mirror.handle());
     let watch = Watch {
@@ -168,13 +169,12 @@ pub fn run(mut config: Config, options: RunOptions, again: Again) -> Result<(), 
         devices,
         held: HeldHosts::new(gate, start),
         protocols: Protocols::default(),
+        late: LateThreads::default(),
         start,
     };
     runtime.block_on(watch.run(&mut signals));
     let elapsed = start.elapsed();
-    if let Some(notifier) = &notifier {
-        notifier.stopping();
-    }
+    notifier.iter().for_each(|notifier| notifier.stopping());
     api.end(&runtime);
     end((workers, threads), &control, &counters)?;
     let switch_view = current.get();
@@ -310,6 +310,9 @@ fn end(
     mirror.end();
     let works = ended.into_iter().collect::<Result<Vec<_>, _>>()?;
     hosts_end?;
+    if let Some(name) = threads::panicked() {
+        return Err(RunError::ThreadPanicked { name });
+    }
     let refused: u64 = works.iter().map(|work| work.io.refused()).sum();
     if refused > 0 {
         warn(&format!("{refused} frames came in several buffers and were not forwarded"));
@@ -430,8 +433,9 @@ fn listen(address: SocketAddr) -> Result<TcpListener, RunError> {
     Ok(listener)
 }
 
-/// Serves metrics for as long as the runtime runs.
-fn serve(runtime: &Runtime, listener: TcpListener, current: &Arc<Current>) -> std::io::Result<()> {
+/// Serves metrics, if they are wanted, for as long as the runtime runs.
+fn serve(runtime: &Handle, listener: Option<TcpListener>, current: &Arc<Current>) -> std::io::Result<()> {
+    let Some(listener) = listener else { return Ok(()) };
     let _inside = runtime.enter();
     let listener = tokio::net::TcpListener::from_std(listener)?;
     runtime.spawn(http::serve(listener, current.clone()));

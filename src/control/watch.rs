@@ -12,6 +12,7 @@ use super::protocol_lines::{ProtocolEvent, Protocols};
 use super::reload::Reloader;
 use super::signals::{Order, Signals};
 use super::start::HeldHosts;
+use super::threads::{self, LateThreads};
 use super::{RunOptions, Running, setup};
 use crate::api::model::{Reload, ReloadOutcome};
 use crate::api::reloads::Ask;
@@ -45,13 +46,15 @@ pub(super) struct Watch<'a> {
     pub held: HeldHosts,
     /// Lines about events of protocols.
     pub protocols: Protocols,
+    /// Threads that were late at the last look.
+    pub late: LateThreads,
     /// The time at which the lcores began.
     pub start: Instant,
 }
 
 impl Watch<'_> {
-    /// Monitors the switch until its duration ends, a signal arrives or an lcore has ended on its own, which only a
-    /// panic causes.
+    /// Monitors the switch until its duration ends, a signal arrives or an lcore or another thread has ended on its
+    /// own, which only a panic causes.
     pub async fn run(mut self, signals: &mut Signals) {
         let style = if self.options.json { Style::Plain } else { Style::detect(std::io::stdout().is_terminal()) };
         let mut live = Live::new(self.current.clone(), style);
@@ -86,7 +89,7 @@ impl Watch<'_> {
                         is_tested = true;
                         self.name_the_unproven(&mut live);
                     }
-                    if self.workers.has_ended() {
+                    if self.workers.has_ended() || threads::panicked().is_some() {
                         return;
                     }
                 }
@@ -111,6 +114,9 @@ impl Watch<'_> {
         self.control.set_links(up);
         self.held.look(up == PortSet::first(switch_view.spec.ports.len()), Instant::now());
         for line in lines {
+            self.note(live, &line);
+        }
+        for line in self.late.look() {
             self.note(live, &line);
         }
         self.ports.count_buffers(&switch_view.pools);

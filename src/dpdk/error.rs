@@ -210,6 +210,10 @@ pub enum Error {
         log: String,
     },
 
+    /// DPDK refused an alarm, by which its interrupt thread is supervised.
+    #[error("DPDK refused an alarm; is the machine short of memory or file descriptors (ulimit -n)?")]
+    Alarm,
+
     /// The lcore already runs a function.
     #[error("lcore {lcore} is busy or unknown to DPDK; wait for its worker to end")]
     LcoreBusy {

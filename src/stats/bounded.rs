@@ -215,7 +215,8 @@ impl<S> Limited<S> {
 }
 
 impl<S: AsyncWrite + Unpin> Limited<S> {
-    /// Fails if the time is over or the connection gives way; otherwise returns the result of `step`, with a wake-up at the end of the time.
+    /// Fails if the time is over or the connection gives way; otherwise returns the result of `step`, with a wake-up at
+    /// the end of the time.
     fn until_end<T>(
         &mut self,
         context: &mut Context<'_>,

@@ -1,23 +1,30 @@
 //! Health and readiness of the switch, for service managers and orchestrators: `/healthz` and `/readyz`.
 //!
-//! A process is alive if its lcores poll. It is ready if, in addition, its ports are started and their time to prove
-//! PFC is over. An lcore has stopped if its count of polls does not change between two checks.
+//! A process is alive if its lcores poll and its control thread runs. It is ready if, in addition, all other threads
+//! run, its ports are started and their time to prove PFC is over. An lcore has stopped if its count of polls does not
+//! change between two checks.
 
 use std::fmt::Write;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::dataplane::Counters;
+use crate::pulse;
 use crate::sync::{AtomicBool, Ordering};
 
 /// Time without polls after which an lcore counts as stopped. Rests take at most 10 ms, and a machine that cannot run
 /// an lcore for a second forwards nothing.
 pub const STOPPED: Duration = Duration::from_secs(1);
 
+/// Name of the control thread's pulse.
+pub const CONTROL_THREAD: &str = "main";
+
 /// The state of the health checks.
 #[derive(Debug, Default)]
 pub struct Health {
     is_tested: AtomicBool,
+    /// Whether the threads of this process are those of the switch.
+    has_threads: AtomicBool,
     lcores: Mutex<Vec<Pulse>>,
 }
 
@@ -58,7 +65,19 @@ impl Health {
         self.is_tested.store(true, Ordering::Relaxed);
     }
 
-    /// Checks the lcores at `now`. A stopped lcore is detected by two checks, so frequent checks detect it sooner.
+    /// Watches the other threads too from now on.
+    pub fn watch_threads(&self) {
+        self.has_threads.store(true, Ordering::Relaxed);
+    }
+
+    /// The threads beside the lcores; none if they are not watched.
+    #[must_use]
+    pub fn threads(&self) -> Vec<pulse::Thread> {
+        if self.has_threads.load(Ordering::Relaxed) { pulse::look() } else { Vec::new() }
+    }
+
+    /// Checks the lcores at `now`, and the other threads. A stopped lcore is detected by two checks, so frequent checks
+    /// detect it sooner.
     pub fn look(&self, counters: &Counters, now: Instant) -> State {
         let mut pulses = self.lcores.lock().unwrap_or_else(PoisonError::into_inner);
         pulses.resize(counters.lcores.len(), Pulse { polls: 0, since: now });
@@ -75,6 +94,11 @@ impl Health {
             } else if polls == 0 {
                 let _ = writeln!(not_ready, "lcore {number} has not polled yet");
             }
+        }
+        for thread in self.threads().iter().filter(|thread| thread.is_late() || thread.has_panicked) {
+            // Without the control thread nothing else would notice; the others may recover.
+            let text = if thread.name == CONTROL_THREAD { &mut not_alive } else { &mut not_ready };
+            let _ = writeln!(text, "thread {} has not run for {:.1} s", thread.name, thread.age.as_secs_f64());
         }
         not_ready.insert_str(0, &not_alive);
         if !self.is_tested.load(Ordering::Relaxed) {

@@ -28,6 +28,7 @@ mod scraping;
 mod signals;
 mod simulated;
 mod sonic;
+mod threads;
 mod unprivileged;
 mod unread;
 mod vhost;

@@ -22,7 +22,7 @@ pub fn get(address: SocketAddr, path: &str) -> Option<String> {
 }
 
 /// Returns the head and the body of the answer to a GET of `path`.
-fn request(address: SocketAddr, path: &str) -> Option<(String, String)> {
+pub fn request(address: SocketAddr, path: &str) -> Option<(String, String)> {
     let mut stream = TcpStream::connect(address).ok()?;
     stream.set_read_timeout(Some(ANSWER)).ok()?;
     write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").ok()?;

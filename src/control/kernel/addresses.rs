@@ -1,13 +1,16 @@
 //! Changes of the taps' addresses by a reload. A thread of its own makes them: the kernel may hold the lock of its
 //! network configuration for seconds, for which the router must not stand still.
 
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 
 use ipnet::IpNet;
 use rustix::io::Errno;
 
 use crate::netlink::{KernelWriter, NetlinkError};
+use crate::pulse::{PERIOD, Pulse};
 
+/// Name of the thread.
+const NAME: &str = "hf-addresses";
 /// Attempts at a change that the kernel does not answer.
 const ATTEMPTS: u32 = 3;
 
@@ -41,7 +44,8 @@ impl AddressWriter {
             }
         };
         let report = |error: NetlinkError| crate::control::warn(&error.to_string());
-        std::thread::Builder::new().name("hf-addresses".to_owned()).spawn(move || run(&changes, write, report))?;
+        let pulse = Pulse::start(NAME);
+        std::thread::Builder::new().name(NAME.to_owned()).spawn(move || run(&changes, &pulse, write, report))?;
         Ok(Self(sender))
     }
 
@@ -55,12 +59,16 @@ impl AddressWriter {
 /// Makes the changes in their order.
 fn run(
     changes: &Receiver<AddressChange>,
+    pulse: &Pulse,
     mut write: impl FnMut(AddressChange) -> Result<(), NetlinkError>,
     report: impl Fn(NetlinkError),
 ) {
-    for change in changes {
-        if let Err(error) = persist(change, &mut write) {
-            report(error);
+    loop {
+        pulse.beat();
+        match changes.recv_timeout(PERIOD) {
+            Ok(change) => pulse.outside(|| persist(change, &mut write)).unwrap_or_else(&report),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return,
         }
     }
 }
@@ -117,7 +125,7 @@ mod tests {
             let is_answered = change == wanted[0] || (change == wanted[2] && count == 2);
             if is_answered { Ok(()) } else { Err(silent()) }
         };
-        run(&changes, write, |error| failures.borrow_mut().push(error.to_string()));
+        run(&changes, &Pulse::start("test"), write, |error| failures.borrow_mut().push(error.to_string()));
         let [first, second, third] = wanted;
         assert_eq!(attempts.into_inner(), [first, second, second, second, third, third]);
         assert_eq!(failures.into_inner(), [silent().to_string()], "one line for each change that failed");

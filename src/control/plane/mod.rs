@@ -22,6 +22,7 @@ use crate::dataplane::spec::SwitchSpec;
 use crate::dataplane::{Counters, LcoreControl};
 use crate::forward::LagsSpec;
 use crate::lldp::Board;
+use crate::pulse::Pulse;
 use crate::route::{InjectTo, PuntFrame};
 use crate::router::handle::RouterHandle;
 use crate::sets::PortSet;
@@ -29,6 +30,8 @@ use crate::stats::Current;
 use crate::sync::{AtomicBool, Ordering};
 use crate::units::Nanos;
 
+/// Name of the thread.
+const NAME: &str = "control-plane";
 /// Sleep between two looks at the rings while frames come.
 const BUSY: Duration = Duration::from_micros(200);
 /// Sleep while no frames come, with a router and without one.
@@ -131,6 +134,7 @@ impl Prepared {
         }
         let Self { lcores, routing, lldp, lacp, lags } = self;
         let worker = Worker {
+            pulse: Pulse::start(NAME),
             lcores,
             routing,
             lldp,
@@ -141,7 +145,7 @@ impl Prepared {
             shutdown: shutdown.clone(),
             start: Instant::now(),
         };
-        let thread = std::thread::Builder::new().name("control-plane".to_owned()).spawn(move || worker.run())?;
+        let thread = std::thread::Builder::new().name(NAME.to_owned()).spawn(move || worker.run())?;
         Ok(PlaneThread { shutdown, thread })
     }
 }
@@ -217,6 +221,7 @@ impl Lcores {
 }
 
 struct Worker {
+    pulse: Pulse,
     lcores: Lcores,
     routing: Option<Routing>,
     lldp: LldpThread,
@@ -231,6 +236,7 @@ struct Worker {
 impl Worker {
     fn run(mut self) {
         while !self.shutdown.stop.load(Ordering::Relaxed) {
+            self.pulse.beat();
             let moved = self.look();
             match &self.routing {
                 _ if moved > 0 || self.lacp.as_ref().is_some_and(LacpThread::is_opening) => std::thread::sleep(BUSY),

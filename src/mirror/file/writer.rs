@@ -9,6 +9,7 @@ use super::queue::{Job, Queue, Turn};
 use super::{Counts, PcapFile, Store, disk};
 use crate::mirror::pcapng::Packet;
 use crate::mirror::spec::FileConfig;
+use crate::pulse::Pulse;
 use crate::units::Nanos;
 
 /// Time after which a turn of a writer that has not ended is an error. Usual writes take far less.
@@ -51,7 +52,8 @@ impl FileWriter {
         let config = file.config().clone();
         let task: Task = Box::new({
             let queue = queue.clone();
-            move || run(&queue, file)
+            let name = format!("mirror-{name}");
+            move || run(&queue, file, &Pulse::start(&name))
         });
         let task = Arc::new(Mutex::new(Some(task)));
         let name = name.to_owned();
@@ -170,24 +172,29 @@ impl Drop for FileWriter {
 }
 
 /// Writes the jobs of the queue until it is closed. The first turn opens the file.
-fn run<S: Store>(queue: &Queue, mut file: PcapFile<S>) {
+fn run<S: Store>(queue: &Queue, mut file: PcapFile<S>, pulse: &Pulse) {
     let start = Instant::now();
     let now = || Nanos(start.elapsed().as_nanos() as u64);
     let (mut turn, mut size) = (Turn::Look, 0);
     loop {
-        match turn {
-            Turn::Job(Job::Packets(block)) => {
-                let now = now();
-                block.for_each(|packet, missing| {
-                    file.miss(packet.port, missing);
-                    file.push(packet, now);
-                });
-            }
-            Turn::Job(Job::Configure { config, preamble }) => file.configure(config, preamble, now()),
-            Turn::Look => {}
-            Turn::End => return,
+        if matches!(turn, Turn::End) {
+            return;
         }
-        file.flush(now());
+        // The exporter reports a disk that hangs.
+        pulse.outside(|| {
+            match turn {
+                Turn::Job(Job::Packets(block)) => {
+                    let now = now();
+                    block.for_each(|packet, missing| {
+                        file.miss(packet.port, missing);
+                        file.push(packet, now);
+                    });
+                }
+                Turn::Job(Job::Configure { config, preamble }) => file.configure(config, preamble, now()),
+                Turn::Look | Turn::End => {}
+            }
+            file.flush(now());
+        });
         queue.finish(size, file.take_counts(), file.error());
         (turn, size) = queue.next();
     }

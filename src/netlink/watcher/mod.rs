@@ -114,7 +114,7 @@ impl Watcher {
         let (sender, receiver) = mpsc::channel(options.queue.max(1));
         let name = socket.namespace().to_owned();
         let worker = Worker::new(socket, wake.clone(), orders.clone(), sender, options);
-        let thread = std::thread::Builder::new().name("hf-netlink".to_owned()).spawn(move || worker.run());
+        let thread = std::thread::Builder::new().name(worker::NAME.to_owned()).spawn(move || worker.run());
         let thread =
             thread.map_err(|error| NetlinkError::Socket { namespace: name, action: "start a thread", error })?;
         Ok((Self { wake, orders, thread: Some(thread) }, receiver))

@@ -13,8 +13,11 @@ use crate::netlink::frame::{Answer, RawMessage, messages};
 use crate::netlink::mirror::{DumpEnd, Mirror, TableName};
 use crate::netlink::model::KernelEvent;
 use crate::netlink::socket::{Received, RouteSocket, wait};
+use crate::pulse::{PERIOD, Pulse};
 use crate::sync::{Arc, Ordering};
 
+/// Name of the thread.
+pub const NAME: &str = "hf-netlink";
 /// Attempts at a dump of one table that changes meanwhile.
 const ATTEMPTS: u32 = 5;
 /// Time from a failed dump to the next.
@@ -30,6 +33,7 @@ const DRAIN: usize = 4096;
 
 /// State of the thread.
 pub struct Worker {
+    pulse: Pulse,
     socket: RouteSocket,
     wake: Arc<OwnedFd>,
     orders: Arc<Orders>,
@@ -63,6 +67,7 @@ impl Worker {
     ) -> Self {
         let now = Instant::now();
         Self {
+            pulse: Pulse::start(NAME),
             socket,
             wake,
             orders,
@@ -112,7 +117,8 @@ impl Worker {
 
     /// Waits for a message, an order or the end of `timeout`.
     fn wait(&self, timeout: Duration) -> Result<(), DumpFailure> {
-        let waited = wait([self.socket.as_fd(), self.wake.as_fd()], timeout);
+        self.pulse.beat();
+        let waited = wait([self.socket.as_fd(), self.wake.as_fd()], timeout.min(PERIOD));
         let [_, is_woken] = waited.map_err(|error| self.socket.failure("wait", error))?;
         if is_woken {
             let _ = rustix::io::read(&self.wake, &mut [0; 8]);
@@ -137,6 +143,7 @@ impl Worker {
 
     /// Receives a datagram and notes losses.
     fn receive(&mut self) -> Result<Received, DumpFailure> {
+        self.pulse.beat();
         let received = self.socket.receive(&mut self.buffer)?;
         if received == Received::Overrun {
             self.counters.overruns += 1;

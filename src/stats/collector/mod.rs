@@ -125,6 +125,11 @@ fn program(families: &mut Families, switch_view: &SwitchView) {
     let state = switch_view.health.look(&switch_view.counters, Instant::now());
     let help = "1 if every lcore polls and the PFC test of the ports has ended, as in /readyz.";
     families.gauge("holdfast_ready", help).add(&[], u64::from(state.is_ready()));
+    let help = "Time since a thread beside the lcores last ran; 0 while it waits for a disk or a reader.";
+    let family = families.gauge("holdfast_thread_pulse_age_seconds", help);
+    for thread in switch_view.health.threads() {
+        family.add_real(&[("thread", &thread.name)], thread.age.as_secs_f64());
+    }
     let help = "Lines that were left out because the stream was not read.";
     let family = families.counter("holdfast_output_left_out_lines_total", help);
     for (stream, label) in output::Stream::TABLE {
