@@ -215,7 +215,7 @@ impl Queue {
         self.left_out.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Queues a line whatever waits, if a thread writes the queue.
+    /// Queues a line beyond the bound too, if a thread writes the queue.
     fn push_always(&self, line: &[u8]) -> bool {
         let state = self.lock();
         let is_open = state.is_open;

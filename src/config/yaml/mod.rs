@@ -23,7 +23,7 @@ const TOO_DEEP: &str = "lists and mappings are nested too deeply; close every br
 const TOO_MUCH: &str = "too many values for a configuration, including those of aliases; write fewer aliases \
                         (`*name`), and `count:` for similar items";
 
-/// The work that a text may cause, whatever its length.
+/// The work that a text may cause, also a short one.
 #[derive(Debug, Clone, Copy)]
 pub struct Bound {
     /// Most values that are written.
