@@ -156,8 +156,8 @@ impl Interface {
         }
         let networks = &self.attached.networks;
         routes.extend(networks.iter().map(|network| (*network, Source::Connected, Groups::glean(index))));
-        // RFC 2644: "A router MAY [...] disable receipt of network-prefix-directed broadcasts". Local: no neighbour that
-        // claims such an address comes first.
+        // RFC 2644: "A router MAY [...] disable receipt of network-prefix-directed broadcasts". Local: no neighbour
+        // that claims such an address comes first.
         routes.extend(self.broadcasts().map(|end| (IpNet::from(end), Source::Local, GroupId::MARTIAN)));
         routes
     }

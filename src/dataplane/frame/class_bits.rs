@@ -8,8 +8,8 @@ use crate::wire::parse::L3;
 ///
 /// From bit 0: traffic class or [`UNCLASSIFIED`] (8 bits); mask of its queue if its group is lossy, else zero (8); DSCP
 /// and ECN as one byte, zero without IP (8); network layer (2); whether its transport header has a defect (1); whether
-/// the frame is other than plain, see [`crate::wire::Plain`] (1); number of VLAN tags, 0 to 2 (3); whether the outermost
-/// is a priority tag (1).
+/// the frame is other than plain, see [`crate::wire::Plain`] (1); number of VLAN tags, 0 to 2 (3); whether the
+/// outermost is a priority tag (1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ClassBits(u32);
 

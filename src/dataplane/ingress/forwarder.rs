@@ -350,8 +350,8 @@ impl Forwarder {
         if src.is_group() || src.is_zero() {
             return Forwarding::Drop(DropReason::SourceInvalid);
         }
-        // IEEE 802.1Q clause 8.6.3: frames to reserved addresses, such as LLDP and LACP, belong to a link and to no VLAN.
-        // They are not relayed, filtered or learned from.
+        // IEEE 802.1Q clause 8.6.3: frames to reserved addresses, such as LLDP and LACP, belong to a link and to no
+        // VLAN. They are not relayed, filtered or learned from.
         // Probes of the loop guard are read first: those of this switch end here, at blocked ports too.
         if dst.is_link_local() || dst == MacAddr::LOOPBACK_ASSISTANCE {
             return Forwarding::Link;
