@@ -35,6 +35,8 @@ pub enum Topic {
     Watchdog,
     /// A device took no frames.
     Stuck,
+    /// A port has as many stations as it may have.
+    FdbLimit,
 }
 
 impl Topic {
@@ -48,6 +50,7 @@ impl Topic {
             Self::Backlog => "backlog",
             Self::Watchdog => "watchdog",
             Self::Stuck => "stuck",
+            Self::FdbLimit => "fdb_limit",
         }
     }
 }
@@ -91,6 +94,7 @@ pub fn advices(switch_view: &SwitchView, snapshot: &Snapshot) -> Vec<Advice> {
         advices.extend(backlog(switch_view, port, counters));
         advices.extend(watchdog(switch_view, port, counters));
         advices.extend(stuck(switch_view, port, counters));
+        advices.extend(fdb_limit(switch_view, port, counters));
     }
     advices
 }
@@ -214,6 +218,16 @@ fn stuck(switch_view: &SwitchView, port: usize, counters: &PortSnapshot) -> Opti
     (stucks > 0).then(|| Advice::new(Topic::Stuck, switch_view.port_name(port).to_owned(), stucks, text))
 }
 
+fn fdb_limit(switch_view: &SwitchView, port: usize, counters: &PortSnapshot) -> Option<Advice> {
+    let evicted = counters.fdb_evicted;
+    let text = format!(
+        "{} of its stations gave way to new ones; look for a host that forges addresses, or raise `fdb.capacity` and \
+         `fdb_limit`",
+        grouped(evicted)
+    );
+    (evicted > 0).then(|| Advice::new(Topic::FdbLimit, switch_view.port_name(port).to_owned(), evicted, text))
+}
+
 fn times(count: u64) -> String {
     if count == 1 { "once".to_owned() } else { format!("{} times", grouped(count)) }
 }
@@ -331,12 +345,14 @@ mod tests {
         p2.watchdog_storms[3].add(2);
         p2.watchdog_storms[4].add(1);
         p2.egress_stucks.add(2);
+        switch_view.counters.lcores[0].fdb_evicted[1].add(4096);
         insta::assert_snapshot!(texts(&switch_view).join("\n"), @r#"
         p1 class 3: 1,234 frames lost beyond a headroom of 39.06KiB, though the peer obeys PFC; write a larger `headroom`
         p2 class 3: 1,234 frames lost beyond a headroom of 39.06KiB: the peer does not seem to obey PFC; enable PFC there
         p1: the core cannot keep up: the port's own backlog paused lossless classes once, with up to 600 frames waiting; give the port an lcore of its own or a faster CPU
         p2: the watchdog found a storm 3 times (class 3, class 4): the peer pauses and does not resume; look for a stuck host there
         p2: its device accepted no frames 2 times, and the waiting frames were dropped; check that the peer is present, or raise `stuck_after` if it may stop for that long
+        p2: 4,096 of its stations gave way to new ones; look for a host that forges addresses, or raise `fdb.capacity` and `fdb_limit`
         "#);
     }
 

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use super::format::frames;
+use super::format::{frames, grouped};
 use super::snapshot::{PortSnapshot, Snapshot};
 use super::switch_view::SwitchView;
 use crate::dataplane::DropReason;
@@ -25,7 +25,7 @@ struct Event {
 type Finder = fn(&SwitchView, &PortSnapshot, &PortSnapshot, usize) -> Vec<Event>;
 
 /// Each kind with its finder, which compares the previous and the current snapshot of one port.
-const KINDS: [(&str, Finder); 12] = [
+const KINDS: [(&str, Finder); 13] = [
     ("watchdog", |switch_view, before, now, port| storms(switch_view, before, now, port)),
     ("watchdog", |switch_view, before, now, port| restores(switch_view, before, now, port)),
     ("backlog", |switch_view, before, now, port| backlogs(switch_view, before, now, port)),
@@ -35,6 +35,7 @@ const KINDS: [(&str, Finder); 12] = [
     ("stuck", |switch_view, before, now, port| moves(switch_view, before, now, port)),
     ("flood", |switch_view, before, now, port| floods(switch_view, before, now, port)),
     ("flood", |switch_view, before, now, port| punt_floods(switch_view, before, now, port)),
+    ("stations", |switch_view, before, now, port| full_shares(switch_view, before, now, port)),
     ("spanning tree", |switch_view, before, now, port| bpdus(switch_view, before, now, port)),
     ("link", |switch_view, before, now, port| links(switch_view, before, now, port)),
     ("device", |switch_view, before, now, port| transmit_losses(switch_view, before, now, port)),
@@ -180,6 +181,20 @@ fn punt_floods(switch_view: &SwitchView, before: &PortSnapshot, now: &PortSnapsh
         (count > 0 && *cause != PuntCause::LoopProbe).then(|| Event { text: text(), count: 1 })
     };
     PuntCause::TABLE.iter().filter_map(event).collect()
+}
+
+/// Stations of a port that gave way. A flood goes on for long, so a line comes with the first and whenever their number
+/// has grown sixteenfold.
+fn full_shares(switch_view: &SwitchView, before: &PortSnapshot, now: &PortSnapshot, port: usize) -> Vec<Event> {
+    let steps = |counters: &PortSnapshot| counters.fdb_evicted.checked_ilog(16).map_or(0, |step| step + 1);
+    let name = switch_view.port_name(port);
+    let limit = switch_view.spec.ports.get(port).map_or(u32::MAX, |port| port.fdb_limit);
+    let reason = match now.fdb_stations >= u64::from(limit) {
+        true => format!("{name} is at its limit of {} stations", grouped(limit.into())),
+        false => format!("the forwarding database is full, and {name} has most"),
+    };
+    let text = || format!("{reason}: its oldest give way, {} so far", grouped(now.fdb_evicted));
+    (steps(now) > steps(before)).then(|| Event { text: text(), count: 1 }).into_iter().collect()
 }
 
 fn bpdus(switch_view: &SwitchView, before: &PortSnapshot, now: &PortSnapshot, port: usize) -> Vec<Event> {
@@ -345,6 +360,29 @@ mod tests {
         assert_eq!(look(&mut events, &switch_view, 10), expected);
         drop(DropReason::Bpdu, 1);
         assert_eq!(look(&mut events, &switch_view, 30), [""; 0], "a bridge sends one every two seconds");
+    }
+
+    #[test]
+    fn port_at_its_limit_of_stations_is_told_once_and_when_sixteen_times_as_many_gave_way() {
+        let (mut switch_view, mut events) = (watched(), Events::default());
+        switch_view.spec.ports[1].fdb_limit = 4096;
+        look(&mut events, &switch_view, 1);
+        let lcore = &switch_view.counters.lcores[0];
+        lcore.fdb_stations[1].set(4096);
+        assert_eq!(look(&mut events, &switch_view, 2), [""; 0], "at the limit, and none gave way");
+        let tell = |events: &mut Events, evicted, tenths| {
+            lcore.fdb_evicted[1].set(evicted);
+            look(events, &switch_view, tenths)
+        };
+        let expected = ["t=1.0s stations: p2 is at its limit of 4,096 stations: its oldest give way, 3 so far"];
+        assert_eq!(tell(&mut events, 3, 10), expected);
+        assert_eq!(tell(&mut events, 15, 30), [""; 0]);
+        let expected = ["t=5.0s stations: p2 is at its limit of 4,096 stations: its oldest give way, 1,024 so far"];
+        assert_eq!(tell(&mut events, 1024, 50), expected);
+        lcore.fdb_stations[1].set(4000);
+        let expected =
+            ["t=7.0s stations: the forwarding database is full, and p2 has most: its oldest give way, 9,000 so far"];
+        assert_eq!(tell(&mut events, 9000, 70), expected);
     }
 
     #[test]

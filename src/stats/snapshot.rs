@@ -73,6 +73,12 @@ pub struct PortSnapshot {
     pub link_ups: u64,
     /// [`Counters::punt_policed_at`].
     pub punt_policed: [u64; PuntCause::COUNT],
+    /// [`Counters::fdb_stations`], [`Counters::fdb_evicted`] and [`Counters::fdb_refused`].
+    pub fdb_stations: u64,
+    /// See `fdb_stations`.
+    pub fdb_evicted: u64,
+    /// See `fdb_stations`.
+    pub fdb_refused: u64,
     pub device: DeviceStats,
 }
 
@@ -82,6 +88,9 @@ impl PortSnapshot {
     fn of(counters: &Counters, port: usize, device: DeviceStats) -> Self {
         let mut all = Self::take(&counters.ports[port], device);
         all.punt_policed = counters.punt_policed_at(port);
+        all.fdb_stations = counters.fdb_stations(port);
+        all.fdb_evicted = counters.fdb_evicted(port);
+        all.fdb_refused = counters.fdb_refused(port);
         for guest in counters.of_port(port).skip(1).map(|guest| Self::take(guest, DeviceStats::default())) {
             let add = |sum: &mut Values, more: &Values| sum.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
             add(&mut all.tx_frames, &guest.tx_frames);
@@ -148,6 +157,9 @@ impl PortSnapshot {
             egress_stucks: port.egress_stucks.get(),
             link_ups: port.link_ups.get(),
             punt_policed: [0; PuntCause::COUNT],
+            fdb_stations: 0,
+            fdb_evicted: 0,
+            fdb_refused: 0,
             device,
         }
     }

@@ -15,13 +15,15 @@ pub struct Event {
     pub at_ns: u64,
     /// The line as it was reported.
     pub text: String,
+    /// Earlier events of its kind and place that gave way to later ones.
+    pub left_out: u64,
 }
 
 /// One piece of advice for the configuration, derived from counters.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Advice {
-    /// `headroom_short`, `poll_gap`, `headroom_full`, `backlog`, `watchdog` or `stuck`.
+    /// `headroom_short`, `poll_gap`, `headroom_full`, `backlog`, `watchdog`, `stuck` or `fdb_limit`.
     pub topic: String,
     /// The port, port and class, or lcore that it concerns.
     pub place: String,

@@ -95,9 +95,15 @@ pub fn events(looks: &Looks<'_>) -> String {
     });
     let new = events.iter().filter(|event| seen.is_none_or(|seen| event.number > seen));
     let text: String = new
-        .map(|event| match event.text.starts_with("t=") {
-            true => format!("{}\n", event.text),
-            false => format!("t={:.1}s {}\n", event.at_ns as f64 / 1e9, event.text),
+        .map(|event| {
+            let left_out = match event.left_out {
+                0 => String::new(),
+                earlier => format!(" ({earlier} earlier left out)"),
+            };
+            match event.text.starts_with("t=") {
+                true => format!("{}{left_out}\n", event.text),
+                false => format!("t={:.1}s {}{left_out}\n", event.at_ns as f64 / 1e9, event.text),
+            }
         })
         .collect();
     match (text.is_empty(), looks.before) {

@@ -338,6 +338,24 @@ impl Counters {
         std::array::from_fn(|cause| self.lcores.iter().map(|lcore| of(lcore, cause)).sum())
     }
 
+    /// Stations of `port` that gave way to others, on all lcores.
+    #[must_use]
+    pub fn fdb_evicted(&self, port: usize) -> u64 {
+        self.lcores.iter().map(|lcore| lcore.fdb_evicted[port].get()).sum()
+    }
+
+    /// Addresses that `port` was refused because it was at its limit, on all lcores.
+    #[must_use]
+    pub fn fdb_refused(&self, port: usize) -> u64 {
+        self.lcores.iter().map(|lcore| lcore.fdb_refused[port].get()).sum()
+    }
+
+    /// Stations of `port`: each lcore has all of them, except for updates on their way.
+    #[must_use]
+    pub fn fdb_stations(&self, port: usize) -> u64 {
+        self.lcores.iter().map(|lcore| lcore.fdb_stations[port].get()).max().unwrap_or(0)
+    }
+
     /// The logs of decisions at `port` by all lcores.
     pub fn logs_of_port(&self, port: usize) -> impl Iterator<Item = &DecisionLog> {
         let guests = self.guests.iter().map(move |lcore| &lcore[port].decisions);

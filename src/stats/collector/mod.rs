@@ -68,6 +68,7 @@ fn collect(families: &mut Families, switch_view: &SwitchView, snapshot: &Snapsho
     families.rewind();
     program(families, switch_view);
     port::traffic(families, switch_view, snapshot);
+    port::stations(families, switch_view, snapshot);
     port::drops(families, switch_view, snapshot);
     port::flow_control(families, switch_view, snapshot);
     port::backlog(families, switch_view, snapshot, ever);

@@ -124,6 +124,20 @@ pub(super) fn traffic(families: &mut Families, switch_view: &SwitchView, snapsho
     families.gauge("holdfast_wire_overhead_bytes", help).add_real(&[], overhead);
 }
 
+/// The stations of each port, their limit, and what gave way.
+pub(super) fn stations(families: &mut Families, switch_view: &SwitchView, snapshot: &Snapshot) {
+    let help = "Stations learned at the port; those of a group count at its first port.";
+    per_port(families.gauge("holdfast_port_fdb_entries", help), switch_view, snapshot, |port| port.fdb_stations);
+    let family = families.gauge("holdfast_port_fdb_limit", "Most stations that are learned at the port.");
+    for port in &switch_view.spec.ports {
+        family.add(&[("port", &port.name)], u64::from(port.fdb_limit));
+    }
+    let help = "Stations of the port that gave way: the port was at its limit, or had most in a full database.";
+    per_port(families.counter("holdfast_port_fdb_evicted_total", help), switch_view, snapshot, |port| port.fdb_evicted);
+    let help = "Frames whose source was not learned, because the port was at its limit.";
+    per_port(families.counter("holdfast_port_fdb_refused_total", help), switch_view, snapshot, |port| port.fdb_refused);
+}
+
 /// Drops by reason; the help text names each.
 pub(super) fn drops(families: &mut Families, switch_view: &SwitchView, snapshot: &Snapshot) {
     let meanings = DropReason::TABLE.iter().map(|(_, label, meaning)| format!("{label}: {meaning}"));

@@ -67,8 +67,12 @@ fn losses_are_told_with_port_class_and_reason() {
 
 #[test]
 fn events_come_once_in_their_place_and_without_their_time() {
-    let event =
-        |number, seconds: u64, text: &str| Event { number, at_ns: seconds * 1_000_000_000, text: text.to_owned() };
+    let event = |number, seconds: u64, text: &str| Event {
+        number,
+        at_ns: seconds * 1_000_000_000,
+        text: text.to_owned(),
+        left_out: 0,
+    };
     let events = [event(0, 1, "t=1.0s watchdog: p2 class 3 restored"), event(1, 3, "warning: p1: too late")];
     let (before, now) = second();
     let mut app = App::new(PLAIN, Duration::from_secs(1));

@@ -199,8 +199,12 @@ fn random(seed: u64) -> App {
             now.at_ns = u64::max(now.at_ns, last.at_ns);
         }
         last = now.clone();
-        let events =
-            rng.list(4, |rng, number| Event { number: number as u64, at_ns: rng.number(), text: name(number) });
+        let events = rng.list(4, |rng, number| Event {
+            number: number as u64,
+            at_ns: rng.number(),
+            text: name(number),
+            left_out: 0,
+        });
         app.look(now, &events);
         if rng.next().is_multiple_of(5) {
             app.lose("it has ended");
