@@ -89,6 +89,34 @@ impl Default for FibSize {
     }
 }
 
+impl FibSize {
+    /// Tables of 256 entries, the tbl8s, that the forwarding table has, IPv4 and IPv6.
+    ///
+    /// IPv4: a tbl8 serves all prefixes of more than 24 bits in a /24. Small tables have one for each prefix, large
+    /// ones 4,096 and one for each sixteenth prefix.
+    ///
+    /// IPv6: a prefix needs up to 13 tbl8s, which it shares with its neighbours. Small tables have 13 for each prefix.
+    /// Large ones have 8,192 and three for each two prefixes: a /48 or /64 needs about one, a host with a random
+    /// interface identifier eight beyond those of its /64.
+    #[must_use]
+    pub fn tbl8s(self) -> [u32; 2] {
+        let (ipv4, ipv6) = (self.ipv4.max(1), self.ipv6.max(1));
+        [
+            ipv4.min(4096 + ipv4 / 16),
+            ipv6.saturating_mul(13).min(8192_u32.saturating_add(ipv6).saturating_add(ipv6 / 2)),
+        ]
+    }
+
+    /// Most learned hosts, IPv4 and IPv6. They take at most half of the prefixes and of the tbl8s, so that routes have
+    /// room. The networks of IPv4 hosts consist of `blocks` /24s.
+    #[must_use]
+    pub fn hosts(self, blocks: u64) -> [usize; 2] {
+        let [ipv4, ipv6] = self.tbl8s().map(|tbl8s| tbl8s / 2);
+        let by_blocks = if blocks <= ipv4.into() { u32::MAX } else { ipv4 };
+        [(self.ipv4 / 2).min(by_blocks), (self.ipv6 / 2).min(ipv6 / 8)].map(|hosts| hosts as usize)
+    }
+}
+
 /// The part of Linux in a router.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LinuxSpec {
@@ -136,5 +164,22 @@ impl RoutingSpec {
     #[must_use]
     pub const fn default_seed(mac: MacAddr) -> u64 {
         mac.to_number()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_leave_half_of_the_forwarding_table_to_routes() {
+        assert_eq!(FibSize::default().hosts(48), [32_768, 2048]);
+        assert_eq!(FibSize::default().hosts(65_536), [4096, 2048], "each host may need a tbl8");
+        for bits in 10..=22 {
+            let size = FibSize { ipv4: 1 << bits, ipv6: 1 << bits.min(20) };
+            let ([ipv4, ipv6], tbl8s) = (size.hosts(u64::MAX), size.tbl8s());
+            assert!(2 * ipv4 <= size.ipv4 as usize && 2 * ipv4 <= tbl8s[0] as usize && ipv4 > 0);
+            assert!(2 * ipv6 <= size.ipv6 as usize && 16 * ipv6 <= tbl8s[1] as usize && ipv6 > 0);
+        }
     }
 }

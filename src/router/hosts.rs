@@ -4,7 +4,7 @@ use ipnet::IpNet;
 
 use super::Router;
 use super::groups::Groups;
-use super::interface::is_link_local;
+use super::interface::{Interface, is_link_local};
 use super::neighbours::Key;
 use super::rib::Source;
 use crate::route::NextHopSpec;
@@ -17,6 +17,12 @@ impl Router {
         if self.is_on_network((interface, address)) && !is_link_local(address) && !self.tables.is_own(address) {
             self.set_route(Source::Neighbour, IpNet::from(address), &[hop], now);
         }
+    }
+
+    /// Bounds the learned hosts, so that routes find room in the forwarding table.
+    pub(super) fn limit_hosts(&mut self) {
+        let blocks = self.interfaces.iter().map(Interface::ipv4_blocks).fold(0, u64::saturating_add);
+        self.neighbours.set_limits(self.spec.fib.hosts(blocks));
     }
 
     pub(super) fn drop_host(&mut self, (interface, address): Key) {

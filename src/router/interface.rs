@@ -120,6 +120,12 @@ impl Interface {
         single_host::is_possible(address) && !self.broadcasts().any(|end| end == address) && !self.is_anycast(address)
     }
 
+    /// Number of /24s that the IPv4 networks consist of.
+    pub fn ipv4_blocks(&self) -> u64 {
+        let v4 = self.attached.networks.iter().filter(|network| network.addr().is_ipv4());
+        v4.map(|network| 1 << 24_u8.saturating_sub(network.prefix_len())).sum()
+    }
+
     /// The own address from which to ask for `target`.
     pub fn source_v4(&self, target: Ipv4Addr) -> Option<Ipv4Addr> {
         let own = |network: &&IpNet| network.contains(&IpAddr::V4(target));

@@ -160,6 +160,7 @@ impl Router {
             router.attach(index as u16, Attached::configured(&interface.addresses), now);
         }
         router.update_own();
+        router.limit_hosts();
         router.configure(spec, now);
         router
     }
@@ -212,6 +213,7 @@ impl Router {
         }
         self.replace_routes(index, &before);
         self.update_own();
+        self.limit_hosts();
         let new: Vec<IpNet> =
             attached.addresses.into_iter().filter(|address| !old.addresses.contains(address)).collect();
         self.announce(index, &new);

@@ -5,12 +5,19 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use super::Router;
 use super::frames::{self, Discovery, IcmpError};
 use super::groups::Groups;
-use super::neighbours::{Effect, Key, NO_PORT, Sign};
+use super::neighbours::{Advertisement, Effect, Key, NO_PORT, Sign, Unresolved};
 use super::rib::Source;
 use crate::route::{GroupId, PuntCause, PuntFrame};
 use crate::sets::MAX_PORTS;
 use crate::units::Nanos;
 use crate::wire::ip::{self, Ipv4, Ipv6};
+
+/// The place where a message arrived.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    interface: u16,
+    port: u8,
+}
 
 impl Router {
     /// Takes a punted frame.
@@ -18,9 +25,10 @@ impl Router {
         let Some(index) = self.interface_of(frame.vlan) else { return };
         let packet = frame.bytes.get(usize::from(frame.l3_offset)..).unwrap_or_default();
         let port = self.bridge_ports[usize::from(frame.port) % MAX_PORTS];
+        let place = Place { interface: index, port };
         match frame.cause {
-            PuntCause::Arp => self.discover((index, port), frames::read_arp(packet), now),
-            PuntCause::NeighbourDiscovery => self.discover((index, port), frames::read_discovery(packet), now),
+            PuntCause::Arp => self.discover(place, frames::read_arp(packet), now),
+            PuntCause::NeighbourDiscovery => self.discover(place, frames::read_discovery(packet), now),
             PuntCause::Icmp | PuntCause::Bgp | PuntCause::Bfd | PuntCause::Local if self.answers => {
                 self.take_local(index, packet, now);
             }
@@ -42,9 +50,9 @@ impl Router {
         }
     }
 
-    /// Learns from a message about a neighbour that came by `port`, and answers it if it asks for an own address.
-    fn discover(&mut self, (index, port): (u16, u8), message: Option<Discovery>, now: Nanos) {
-        let Some(message) = message else { return };
+    /// Learns from a message about a neighbour, and answers it if it asks for an own address.
+    fn discover(&mut self, place: Place, message: Option<Discovery>, now: Nanos) {
+        let (Some(message), Place { interface: index, port }) = (message, place) else { return };
         let interface = &self.interfaces[usize::from(index)];
         let is_own = |address: IpAddr| interface.own().any(|own| own == address);
         if is_own(message.sender) && message.mac.is_some_and(|mac| mac != interface.mac) {
@@ -92,7 +100,10 @@ impl Router {
         let (mut effect, known) = (Effect::default(), self.neighbours.get(key).map(|neighbour| neighbour.mac));
         let sign = message.mac.map(|mac| Sign { mac, port: Some(port) });
         match (message.flags, sign) {
-            (Some(flags), _) => self.neighbours.advertise(key, (message.mac, flags, port), now, &mut effect),
+            (Some(flags), _) => {
+                let message = Advertisement { mac: message.mac, flags, port };
+                self.neighbours.advertise(key, message, now, &mut effect);
+            }
             (None, Some(sign)) if message.sender.is_ipv6() && known.is_some_and(|mac| mac != sign.mac) => {
                 self.neighbours.replace(key, sign, now, &mut effect);
             }
@@ -146,7 +157,8 @@ impl Router {
         let mut waiting = may_wait.then_some(packet);
         for key in self.next_hop(destination) {
             if self.interfaces[usize::from(key.0)].is_up {
-                self.neighbours.resolve(key, (waiting.take(), port), now, &mut effect);
+                let of = Unresolved { packet: waiting.take(), port };
+                self.neighbours.resolve(key, of, now, &mut effect);
             }
         }
         self.neighbours.tick(now, &mut effect);
@@ -212,7 +224,7 @@ impl Router {
     /// Lets a packet of the router wait for its next hop. It is sent with one hop less, which nobody notices.
     fn wait(&mut self, key: Key, packet: Vec<u8>, now: Nanos) {
         let mut effect = Effect::default();
-        self.neighbours.resolve(key, (Some(&packet), NO_PORT), now, &mut effect);
+        self.neighbours.resolve(key, Unresolved { packet: Some(&packet), port: NO_PORT }, now, &mut effect);
         self.neighbours.tick(now, &mut effect);
         // An error about the router's own packet would go to the router.
         effect.given_up.clear();

@@ -90,7 +90,7 @@ fn mac(port: u8, number: u32) -> MacAddr {
 fn host(is_v6: bool, port: u8, number: u32) -> IpAddr {
     let random = u64::from(number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     match (is_v6, port) {
-        (false, 0) => Ipv4Addr::from_bits(0x0a80_0000 | 2 + number * 83).into(),
+        (false, 0) => Ipv4Addr::from_bits(0x0a80_0002 + number * 83).into(),
         (false, _) => Ipv4Addr::new(10, 0, 1, 2 + number as u8).into(),
         (true, 0) => Ipv6Addr::from_bits(0x2001_0db8 << 96 | u128::from(random)).into(),
         (true, _) => Ipv6Addr::from_bits(0x2001_0db8_0001 << 80 | u128::from(random)).into(),
@@ -144,4 +144,58 @@ fn new_arp_senders_of_one_port_take_no_neighbour_from_another() {
 #[test]
 fn new_solicitors_of_one_port_take_no_neighbour_from_another() {
     trial(true);
+}
+
+/// A forwarding table with room for so many prefixes of each family.
+#[derive(Debug)]
+struct Bounded(SoftFib, usize);
+
+impl crate::route::Fib for Bounded {
+    fn lookup_v4(&self, addresses: &[u32], groups: &mut [crate::route::FoundGroup]) {
+        self.0.lookup_v4(addresses, groups);
+    }
+
+    fn lookup_v6(&self, addresses: &[[u8; 16]], groups: &mut [crate::route::FoundGroup]) {
+        self.0.lookup_v6(addresses, groups);
+    }
+}
+
+impl FibWriter for Bounded {
+    fn set(&self, prefix: IpNet, group: GroupId) -> Result<(), crate::route::FibFull> {
+        let memory = self.0.memory();
+        let used = if prefix.addr().is_ipv4() { memory.ipv4_routes } else { memory.ipv6_routes };
+        if used >= self.1 { Err(crate::route::FibFull(prefix)) } else { self.0.set(prefix, group) }
+    }
+
+    fn remove(&self, prefix: IpNet) {
+        self.0.remove(prefix);
+    }
+
+    fn memory(&self) -> crate::route::FibMemory {
+        self.0.memory()
+    }
+}
+
+#[test]
+fn routes_find_room_in_a_forwarding_table_that_hosts_would_fill() {
+    let size = 1024;
+    let mut spec = fixture::two_ports();
+    spec.fib = crate::route::FibSize { ipv4: size, ipv6: size };
+    let fib = || -> Arc<dyn FibWriter> { Arc::new(Bounded(SoftFib::default(), size as usize)) };
+    let mut trial = Trial { router: Router::new(&spec, [fib(), fib()], Nanos(1)), is_v6: true };
+    for number in 0..3 * size {
+        (0..2).for_each(|port| trial.ask(port, number, Nanos(1)));
+    }
+    trial.router.update();
+    trial.router.settle();
+    let hop = NextHopSpec { address: host(true, 1, 3 * size - 1), interface: 1, weight: 1 };
+    for number in 0..size / 2 - 20 {
+        let prefix = Ipv6Addr::from_bits(0xfd00 << 112 | u128::from(number) << 80);
+        trial.router.set_route(Source::Kernel, IpNet::new(prefix.into(), 48).unwrap(), &[hop], Nanos(2));
+    }
+    trial.router.update();
+    trial.router.settle();
+    let view = trial.router.view();
+    assert_eq!(view.counts.fib_refused, 0, "{view:?}");
+    assert_eq!(view.fib.ipv6_routes, 512 + 512 - 20 + view.routes[Source::Local as usize][1] + 2);
 }

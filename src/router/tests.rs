@@ -491,3 +491,41 @@ fn network_of_an_interface_that_is_down_gives_way_to_other_routes() {
         assert_eq!(router.route_to(address).map(|(source, _)| source), Some(Source::Connected));
     }
 }
+
+/// Senders of ARP and neighbour discovery that are no host.
+#[test]
+fn address_that_no_host_may_have_is_not_learned() {
+    let mut router = router();
+    for sender in ["10.0.0.0", "10.0.0.255", "127.0.0.1", "224.0.0.5", "255.255.255.255", "0.0.0.9", "240.0.0.1"] {
+        let request = frames::arp_request((HOST, sender.parse().unwrap()), Ipv4Addr::new(10, 0, 0, 1), None);
+        router.receive(&punt(0, PuntCause::Arp, request), seconds(1));
+        arp_reply(&mut router, 0, sender, HOST, seconds(1));
+    }
+    for sender in ["2001:db8::", "::1", "ff02::1"] {
+        let request = frames::solicitation((HOST, sender.parse().unwrap()), "2001:db8::1".parse().unwrap(), None);
+        router.receive(&punt(0, PuntCause::NeighbourDiscovery, request), seconds(1));
+    }
+    assert_eq!((router.neighbours_view(seconds(1)), router.take_output()), (vec![], vec![]));
+    // A host that has no address yet is answered: the address is taken.
+    let probe = frames::arp_request((HOST, Ipv4Addr::UNSPECIFIED), Ipv4Addr::new(10, 0, 0, 1), None);
+    router.receive(&punt(0, PuntCause::Arp, probe), seconds(1));
+    assert_eq!((router.neighbours_view(seconds(1)).len(), router.take_output().len()), (0, 1));
+}
+
+/// The answer of a virtual router has another source address than it names (RFC 5798 section 8.1.2).
+#[test]
+fn adjacency_in_a_vlan_has_the_port_of_the_answer_while_it_has_a_link() {
+    let mut spec = fixture::two_ports();
+    spec.interfaces[1].attachment = crate::route::Attachment::Vlan;
+    spec.interfaces[1].ports = PortSet::first(4);
+    let fibs: [Arc<dyn FibWriter>; 2] = [Arc::new(SoftFib::default()), Arc::new(SoftFib::default())];
+    let mut router = Router::new(&spec, fibs, seconds(1));
+    router.set_bridge_ports(|port| if port == 3 { 2 } else { port });
+    let request = frames::arp_request((HOST, Ipv4Addr::new(10, 0, 1, 9)), Ipv4Addr::new(10, 0, 1, 1), None);
+    for (port, expected) in [(1, 1), (3, 2)] {
+        router.receive(&PuntFrame { vlan: 4093, ..punt(port, PuntCause::Arp, request.clone()) }, seconds(1));
+        assert_eq!(updated(&mut router).adjacencies[0].answered_by, expected);
+    }
+    router.set_links(PortSet::first(2), seconds(2));
+    assert_eq!(updated(&mut router).adjacencies[0].answered_by, 64, "its link is down");
+}

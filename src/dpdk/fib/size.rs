@@ -35,22 +35,9 @@ pub(super) struct Layout {
 
 impl Layout {
     /// Returns the room for IPv4 and for IPv6.
-    ///
-    /// IPv4: a tbl8 serves all prefixes of more than 24 bits in a /24. Small tables have one for each prefix, large
-    /// ones 4,096 and one for each sixteenth prefix.
-    ///
-    /// IPv6: a prefix needs up to 13 tbl8s, which it shares with its neighbours. Small tables have 13 for each prefix.
-    /// Large ones have 8,192 and three for each two prefixes: a /48 or /64 needs about one, a host with a random
-    /// interface identifier eight beyond those of its /64.
     pub fn of(size: FibSize) -> [Self; 2] {
-        let (ipv4, ipv6) = (size.ipv4.max(1), size.ipv6.max(1));
-        [
-            Self { routes: ipv4, tbl8s: ipv4.min(4096 + ipv4 / 16) },
-            Self {
-                routes: ipv6,
-                tbl8s: ipv6.saturating_mul(13).min(8192_u32.saturating_add(ipv6).saturating_add(ipv6 / 2)),
-            },
-        ]
+        let [ipv4, ipv6] = size.tbl8s();
+        [Self { routes: size.ipv4.max(1), tbl8s: ipv4 }, Self { routes: size.ipv6.max(1), tbl8s: ipv6 }]
     }
 
     /// Prefixes that DPDK makes room for.

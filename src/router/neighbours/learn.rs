@@ -15,13 +15,41 @@ pub struct Sign {
     pub port: Option<u8>,
 }
 
+/// A neighbour advertisement.
+#[derive(Debug, Clone, Copy)]
+pub struct Advertisement {
+    /// The MAC address of the neighbour, if the message has it.
+    pub mac: Option<MacAddr>,
+    /// Its flags.
+    pub flags: Flags,
+    /// The port of the message.
+    pub port: u8,
+}
+
+/// A packet whose next hop is not known.
+#[derive(Debug, Clone, Copy)]
+pub struct Unresolved<'a> {
+    /// The IP packet, if it may wait.
+    pub packet: Option<&'a [u8]>,
+    /// The port of the packet.
+    pub port: u8,
+}
+
+/// A message that is taken at an instant, and the state that follows from it.
+#[derive(Debug, Clone, Copy)]
+struct Taken {
+    sign: Sign,
+    state: State,
+    now: Nanos,
+}
+
 impl Neighbours {
     /// Configures the MAC address of a neighbour.
     pub fn set_static(&mut self, key: Key, mac: MacAddr, now: Nanos, effect: &mut Effect) {
         if self.admit(key, None, now, effect) {
             // A static one takes no address.
             self.unset_static(key, now);
-            self.take(key, Sign { mac, port: None }, State::Static, now, effect);
+            self.take(key, Taken { sign: Sign { mac, port: None }, state: State::Static, now }, effect);
         }
     }
 
@@ -46,15 +74,15 @@ impl Neighbours {
         self.edit(key, |neighbour| neighbour.uses = neighbour.uses.saturating_sub(1));
     }
 
-    /// Asks for the neighbour of a packet that came by `port`. The IP packet `packet` waits for it if there is room.
-    pub fn resolve(&mut self, key: Key, (packet, port): (Option<&[u8]>, u8), now: Nanos, effect: &mut Effect) {
-        if !self.admit(key, Some(port), now, effect) {
+    /// Asks for the neighbour of a packet, which waits for it if there is room.
+    pub fn resolve(&mut self, key: Key, of: Unresolved<'_>, now: Nanos, effect: &mut Effect) {
+        if !self.admit(key, Some(of.port), now, effect) {
             return;
         }
         let Some(neighbour) = self.table.get(&key) else { return };
         let asks = match neighbour.state {
             State::Failed if neighbour.due.0 > now.0 => {
-                if let Some(packet) = packet {
+                if let Some(packet) = of.packet {
                     self.counts.unresolved_packets += 1;
                     effect.given_up.push((key, packet.to_vec()));
                 }
@@ -75,7 +103,7 @@ impl Neighbours {
         if let Some(state) = asks {
             self.edit(key, |neighbour| (neighbour.state, neighbour.due, neighbour.probes) = (state, now, 0));
         }
-        if let Some(packet) = packet {
+        if let Some(packet) = of.packet {
             self.wait(key, packet);
         }
     }
@@ -96,19 +124,19 @@ impl Neighbours {
     /// A message of the neighbour has its MAC address. Creates the entry if it does not exist.
     pub fn confirm(&mut self, key: Key, sign: Sign, now: Nanos, effect: &mut Effect) {
         if self.admit(key, Some(sign.port.unwrap_or(NO_PORT)), now, effect) {
-            self.take(key, sign, State::Reachable, now, effect);
+            self.take(key, Taken { sign, state: State::Reachable, now }, effect);
         }
     }
 
     /// A solicitation of the neighbour has another MAC address than is known, which it replaces. The neighbour must
     /// answer from there (RFC 4861 section 7.2.3).
     pub fn replace(&mut self, key: Key, sign: Sign, now: Nanos, effect: &mut Effect) {
-        self.take(key, sign, State::Probing, now, effect);
+        self.take(key, Taken { sign, state: State::Probing, now }, effect);
     }
 
-    /// An advertisement of the neighbour that came by `port`. One without an entry has no effect.
-    pub fn advertise(&mut self, key: Key, ad: (Option<MacAddr>, Flags, u8), now: Nanos, effect: &mut Effect) {
-        let (mac, flags, port) = ad;
+    /// An advertisement of the neighbour. Without an entry it has no effect.
+    pub fn advertise(&mut self, key: Key, message: Advertisement, now: Nanos, effect: &mut Effect) {
+        let Advertisement { mac, flags, port } = message;
         let Some(neighbour) = self.table.get(&key) else { return };
         let address = match mac {
             None => Address::Missing,
@@ -117,7 +145,9 @@ impl Neighbours {
         };
         let sign = Sign { mac: mac.unwrap_or(neighbour.mac), port: Some(port) };
         match outcome(neighbour.state, address, flags) {
-            Outcome::Ignored if neighbour.state == State::Static => self.take(key, sign, State::Static, now, effect),
+            Outcome::Ignored if neighbour.state == State::Static => {
+                self.take(key, Taken { sign, state: State::Static, now }, effect)
+            }
             Outcome::Ignored => {}
             Outcome::Kept if flags.is_override => self.locate(key, sign.port, effect),
             Outcome::Kept => {}
@@ -126,13 +156,14 @@ impl Neighbours {
                     (neighbour.state, neighbour.due, neighbour.probes) = (State::Probing, now, 0);
                 });
             }
-            Outcome::Taken => self.take(key, sign, State::Probing, now, effect),
-            Outcome::Confirmed => self.take(key, sign, State::Reachable, now, effect),
+            Outcome::Taken => self.take(key, Taken { sign, state: State::Probing, now }, effect),
+            Outcome::Confirmed => self.take(key, Taken { sign, state: State::Reachable, now }, effect),
         }
     }
 
     /// Gives a neighbour the address and port of a message, and a state that is usable. A static one keeps its address.
-    fn take(&mut self, key: Key, sign: Sign, state: State, now: Nanos, effect: &mut Effect) {
+    fn take(&mut self, key: Key, taken: Taken, effect: &mut Effect) {
+        let Taken { sign, state, now } = taken;
         let released = self.take_waiting(key);
         let is_used = !released.is_empty();
         effect.released.extend(released);

@@ -20,9 +20,9 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-pub use self::learn::Sign;
+pub use self::learn::{Advertisement, Sign, Unresolved};
 use self::shares::{Full, Kind, Rank, Shares, Worth};
-pub use self::shares::{NO_PORT, PortShare};
+pub use self::shares::{NO_PORT, PORT_LIMIT, PortShare};
 use crate::route::{AdjacencyId, MAX_ADJACENCIES};
 use crate::units::Nanos;
 use crate::wire::MacAddr;

@@ -17,6 +17,9 @@ use crate::units::Nanos;
 /// The payer of entries that no frame has caused.
 pub const NO_PORT: u8 = MAX_PORTS as u8;
 
+/// Most neighbours of one port.
+pub const PORT_LIMIT: usize = MAX_ADJACENCIES / 2;
+
 /// Number of payers: ports, and [`NO_PORT`].
 const PAYERS: usize = MAX_PORTS + 1;
 
@@ -163,7 +166,8 @@ impl Default for Shares {
 
 impl Shares {
     /// Sets the most hosts with routes, IPv4 and IPv6.
-    pub fn set_limits(&mut self, [ipv4, ipv6]: [usize; 2]) {
+    pub fn set_limits(&mut self, hosts: [usize; 2]) {
+        let [ipv4, ipv6] = hosts;
         self.limits = [ipv4, ipv6, MAX_ADJACENCIES].map(|limit| limit.min(MAX_ADJACENCIES));
     }
 
@@ -181,11 +185,10 @@ impl Shares {
     pub fn full_at(&self, payer: u8, kind: Kind, more: usize) -> Option<Full> {
         let share = &self.payers[usize::from(payer)];
         let payer = Some(payer);
-        let is_full = |kind, limit: usize| share.total(kind) + more > limit.div_ceil(2);
-        if is_full(Some(kind), self.limits[kind as usize]) {
+        if share.total(Some(kind)) + more > self.limits[kind as usize].div_ceil(2) {
             return Some(Full { payer, kind: Some(kind) });
         }
-        is_full(None, MAX_ADJACENCIES).then_some(Full { payer, kind: None })
+        (share.total(None) + more > PORT_LIMIT).then_some(Full { payer, kind: None })
     }
 
     /// The bound of the kind that `more` entries exceed.

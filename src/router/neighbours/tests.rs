@@ -28,7 +28,7 @@ fn confirmed(neighbours: &mut Neighbours, now: Nanos) -> Effect {
 fn packets_wait_in_order_and_leave_with_the_answer() {
     let (mut neighbours, mut effect) = (Neighbours::default(), Effect::default());
     for number in 0..5 {
-        neighbours.resolve(KEY, (Some(&[number]), 0), seconds(1), &mut effect);
+        neighbours.resolve(KEY, Unresolved { packet: Some(&[number]), port: 0 }, seconds(1), &mut effect);
     }
     assert_eq!(effect, Effect::default());
     assert_eq!(tick(&mut neighbours, seconds(1)).questions, [Question { key: KEY, mac: None }]);
@@ -42,7 +42,7 @@ fn packets_wait_in_order_and_leave_with_the_answer() {
 #[test]
 fn neighbour_that_never_answers_fails_after_three_questions() {
     let (mut neighbours, mut effect) = (Neighbours::default(), Effect::default());
-    neighbours.resolve(KEY, (Some(&[9]), 0), seconds(1), &mut effect);
+    neighbours.resolve(KEY, Unresolved { packet: Some(&[9]), port: 0 }, seconds(1), &mut effect);
     let mut asked = 0;
     for second in 1..=3 {
         asked += tick(&mut neighbours, seconds(second)).questions.len();
@@ -52,7 +52,7 @@ fn neighbour_that_never_answers_fails_after_three_questions() {
     assert_eq!((effect.given_up, effect.questions.len()), (vec![(KEY, vec![9])], 0));
     assert_eq!(neighbours.get(KEY).unwrap().state, State::Failed);
     let mut effect = Effect::default();
-    neighbours.resolve(KEY, (Some(&[1]), 0), seconds(5), &mut effect);
+    neighbours.resolve(KEY, Unresolved { packet: Some(&[1]), port: 0 }, seconds(5), &mut effect);
     assert_eq!((effect.given_up.len(), tick(&mut neighbours, seconds(5)).questions.len()), (1, 0));
     tick(&mut neighbours, seconds(9));
     assert!(!neighbours.is_known(KEY), "nothing needs it");
@@ -160,7 +160,8 @@ fn assert_consistent(neighbours: &Neighbours, limit: usize) {
 const LIMIT: usize = 12;
 
 /// Does one of the things that can happen to neighbours.
-fn operate(neighbours: &mut Neighbours, (what, host, port): (u8, u8, u8), now: Nanos) -> Effect {
+fn operate(neighbours: &mut Neighbours, operation: (u8, u8, u8), now: Nanos) -> Effect {
+    let (what, host, port) = operation;
     let mut effect = Effect::default();
     let address = if host % 2 == 0 {
         IpAddr::from([10, 0, 0, host])
@@ -171,7 +172,7 @@ fn operate(neighbours: &mut Neighbours, (what, host, port): (u8, u8, u8), now: N
     let sign = Sign { mac, port: (port < 4).then_some(port) };
     match what {
         0..8 => neighbours.confirm(key, sign, now, &mut effect),
-        8..12 => neighbours.resolve(key, (Some(&[host]), port), now, &mut effect),
+        8..12 => neighbours.resolve(key, Unresolved { packet: Some(&[host]), port }, now, &mut effect),
         12 => neighbours.hold(key, now, &mut effect),
         13 => neighbours.unhold(key),
         14 => neighbours.set_static(key, mac, now, &mut effect),
@@ -181,7 +182,7 @@ fn operate(neighbours: &mut Neighbours, (what, host, port): (u8, u8, u8), now: N
         18 => neighbours.note_traffic(now, |id| u64::from(id.0 % 3) * now.0),
         _ => {
             let flags = advertisement::Flags { is_solicited: port % 2 == 0, is_override: host % 4 < 2 };
-            neighbours.advertise(key, (Some(mac), flags, port), now, &mut effect);
+            neighbours.advertise(key, Advertisement { mac: Some(mac), flags, port }, now, &mut effect);
         }
     }
     effect
@@ -275,7 +276,12 @@ fn advertisement_without_override_does_not_replace_an_address() {
     let other = MacAddr([2, 0, 0, 0, 0, 3]);
     let advertise = |neighbours: &mut Neighbours, is_override| {
         let flags = advertisement::Flags { is_solicited: false, is_override };
-        neighbours.advertise(key, (Some(other), flags, 1), seconds(2), &mut Effect::default());
+        neighbours.advertise(
+            key,
+            Advertisement { mac: Some(other), flags, port: 1 },
+            seconds(2),
+            &mut Effect::default(),
+        );
         let neighbour = neighbours.get(key).unwrap();
         (neighbour.state, neighbour.mac, neighbour.port)
     };

@@ -115,6 +115,8 @@ fn net(text: &str) -> ipnet::IpNet {
 
 /// Routing tables under construction.
 pub struct Tables {
+    /// The port by which the next hop without a known port has answered.
+    pub answered_by: Option<u8>,
     pub table: RouteTable,
     fib: Arc<SoftFib>,
     groups: Vec<Group>,
@@ -159,7 +161,7 @@ impl Tables {
         let mut table = RouteTable::empty(fib.clone());
         table.hash = FlowHash::new(1, false);
         table.set_own((0..VLANS.len()).flat_map(own_addresses).chain(["fe80::9".parse().unwrap()]));
-        Self { table, fib, groups: RouteTable::fixed_groups().into(), buckets: Vec::new() }
+        Self { answered_by: None, table, fib, groups: RouteTable::fixed_groups().into(), buckets: Vec::new() }
     }
 
     /// Adds a group.
@@ -186,8 +188,10 @@ impl Tables {
     }
 
     pub fn share(self) -> Arc<RouteTable> {
-        let Self { mut table, groups, buckets, .. } = self;
-        let adjacencies = (0..).map(AdjacencyId).zip(&HOPS).map(|(id, hop)| hop.adjacency(id)).collect();
+        let Self { answered_by, mut table, groups, buckets, .. } = self;
+        let answer = |hop: &Hop| answered_by.filter(|_| hop.port.is_none());
+        let adjacency = |(id, hop): (AdjacencyId, &Hop)| hop.adjacency(id).answered_by(answer(hop));
+        let adjacencies = (0..).map(AdjacencyId).zip(&HOPS).map(adjacency).collect();
         table.set_groups(groups.into(), buckets.into(), adjacencies);
         Arc::new(table)
     }

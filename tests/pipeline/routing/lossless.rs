@@ -96,3 +96,27 @@ fn paused_class_stops_no_other_class() {
     assert_eq!(bed.data(1).len(), 1);
     bed.assert_empty();
 }
+
+/// The answer of a virtual router has another source address than it names, so the forwarding database lacks it.
+#[test]
+fn lossless_packet_leaves_by_the_port_of_the_answer_if_the_database_lacks_its_next_hop() {
+    for (answered_by, is_v6) in [(5, false), (5, true), (4, false)] {
+        let mut tables = Tables::default();
+        tables.answered_by = Some(answered_by);
+        let mut bed = RoutingBed::with(&routing_spec(), tables);
+        let packet = cell(0, 6, is_v6);
+        (0..20).for_each(|_| bed.io.inject(0, &packet.frame()));
+        bed.run(50_000);
+        let is_member = answered_by == 5;
+        let expected = if is_member { vec![at_next_hop(&packet, 6).frame(); 20] } else { vec![] };
+        assert_eq!(bed.data(answered_by.into()), expected);
+        let drops = if is_member { vec![] } else { vec![(0, DropReason::NeighbourIncomplete, 20)] };
+        assert_eq!(bed.all_drops(), drops, "port 4 is not in the VLAN");
+        // The database knows better.
+        bed.switch.learn(10, mac(77), 2);
+        bed.run(2_000);
+        bed.receive(0, &packet.frame());
+        assert_eq!(bed.data(2), [at_next_hop(&packet, 6).frame()]);
+        bed.assert_empty();
+    }
+}
