@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::neighbours::Key;
+use super::neighbours::{Key, NO_PORT, PortShare};
 use super::{LinuxView, Router, RouterView};
 use crate::route::AdjacencyId;
 
@@ -22,6 +22,8 @@ pub struct Summary {
     pub next_hops: Vec<NextHopUse>,
     /// Next hops beyond these.
     pub more_next_hops: usize,
+    /// Shares of the neighbours, by port; the last is for neighbours without a port.
+    pub shares: Vec<PortShare>,
     /// The exchange with Linux; `None` if the router answers by itself.
     pub linux: Option<LinuxView>,
 }
@@ -72,13 +74,21 @@ impl Published {
             frames: inner.traffic.frames((hop.interface, hop.address), &frames),
         });
         let linux = router.linux_view().cloned();
-        inner.summary = Summary { view, interfaces_up, next_hops: next_hops.collect(), more_next_hops, linux };
+        let (next_hops, shares) =
+            (next_hops.collect(), (0..=NO_PORT).map(|port| router.neighbours.share(port)).collect());
+        inner.summary = Summary { view, interfaces_up, next_hops, more_next_hops, shares, linux };
     }
 
     /// The latest state.
     #[must_use]
     pub fn get(&self) -> Summary {
         self.lock().summary.clone()
+    }
+
+    /// Neighbours in the share of `port` that gave way to others.
+    #[must_use]
+    pub fn evicted(&self, port: usize) -> u64 {
+        self.lock().summary.shares.get(port).map_or(0, |share| share.evicted)
     }
 
     /// Frames routed to each of these neighbours. `frames` reads the counter of an adjacency.

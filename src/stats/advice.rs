@@ -37,6 +37,8 @@ pub enum Topic {
     Stuck,
     /// A port has as many stations as it may have.
     FdbLimit,
+    /// Neighbours of the router gave way to others.
+    Neighbours,
 }
 
 impl Topic {
@@ -51,6 +53,7 @@ impl Topic {
             Self::Watchdog => "watchdog",
             Self::Stuck => "stuck",
             Self::FdbLimit => "fdb_limit",
+            Self::Neighbours => "neighbours",
         }
     }
 }
@@ -95,6 +98,7 @@ pub fn advices(switch_view: &SwitchView, snapshot: &Snapshot) -> Vec<Advice> {
         advices.extend(watchdog(switch_view, port, counters));
         advices.extend(stuck(switch_view, port, counters));
         advices.extend(fdb_limit(switch_view, port, counters));
+        advices.extend(neighbours(switch_view, port, counters));
     }
     advices
 }
@@ -228,6 +232,16 @@ fn fdb_limit(switch_view: &SwitchView, port: usize, counters: &PortSnapshot) -> 
     (evicted > 0).then(|| Advice::new(Topic::FdbLimit, switch_view.port_name(port).to_owned(), evicted, text))
 }
 
+fn neighbours(switch_view: &SwitchView, port: usize, counters: &PortSnapshot) -> Option<Advice> {
+    let evicted = counters.neighbours_evicted;
+    let text = format!(
+        "{} of its share of the router's neighbours gave way to others; find the host there that uses many addresses, \
+         or raise `routing.fib` if its hosts are so many",
+        grouped(evicted)
+    );
+    (evicted > 0).then(|| Advice::new(Topic::Neighbours, switch_view.port_name(port).to_owned(), evicted, text))
+}
+
 fn times(count: u64) -> String {
     if count == 1 { "once".to_owned() } else { format!("{} times", grouped(count)) }
 }
@@ -319,6 +333,16 @@ mod tests {
                                                                              more than `lcores.poll_gap`, which is \
                                                                              20.0us; headroom has covered it so far, \
                                                                              but give the lcore a CPU of its own");
+    }
+
+    #[test]
+    fn advice_is_given_for_neighbours_that_gave_way() {
+        let switch_view = quiet();
+        let mut snapshot = Snapshot::take(&switch_view, Duration::from_secs(1));
+        snapshot.ports[1].neighbours_evicted = 4321;
+        let advices = advices(&switch_view, &snapshot);
+        assert_eq!((advices.len(), advices[0].topic.label()), (1, "neighbours"));
+        assert!(advices[0].text.starts_with("p2: 4,321 of its share"), "{}", advices[0].text);
     }
 
     #[test]

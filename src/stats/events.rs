@@ -25,7 +25,7 @@ struct Event {
 type Finder = fn(&SwitchView, &PortSnapshot, &PortSnapshot, usize) -> Vec<Event>;
 
 /// Each kind with its finder, which compares the previous and the current snapshot of one port.
-const KINDS: [(&str, Finder); 13] = [
+const KINDS: [(&str, Finder); 14] = [
     ("watchdog", |switch_view, before, now, port| storms(switch_view, before, now, port)),
     ("watchdog", |switch_view, before, now, port| restores(switch_view, before, now, port)),
     ("backlog", |switch_view, before, now, port| backlogs(switch_view, before, now, port)),
@@ -38,6 +38,7 @@ const KINDS: [(&str, Finder); 13] = [
     ("stations", |switch_view, before, now, port| full_shares(switch_view, before, now, port)),
     ("spanning tree", |switch_view, before, now, port| bpdus(switch_view, before, now, port)),
     ("link", |switch_view, before, now, port| links(switch_view, before, now, port)),
+    ("neighbours", |switch_view, before, now, port| evictions(switch_view, before, now, port)),
     ("device", |switch_view, before, now, port| transmit_losses(switch_view, before, now, port)),
 ];
 
@@ -245,6 +246,19 @@ fn links(switch_view: &SwitchView, before: &PortSnapshot, now: &PortSnapshot, po
     (before.device.link_up != now.device.link_up).then(event).into_iter().collect()
 }
 
+/// Neighbours that gave way: told at the first, and each time that their number has doubled.
+fn evictions(switch_view: &SwitchView, before: &PortSnapshot, now: &PortSnapshot, port: usize) -> Vec<Event> {
+    let bits = |counters: &PortSnapshot| u64::BITS - counters.neighbours_evicted.leading_zeros();
+    let text = || {
+        format!(
+            "{}: {} of its share gave way to others: a host there uses many addresses",
+            switch_view.port_name(port),
+            grouped(now.neighbours_evicted)
+        )
+    };
+    (bits(now) > bits(before)).then(|| Event { text: text(), count: 1 }).into_iter().collect()
+}
+
 fn transmit_losses(switch_view: &SwitchView, before: &PortSnapshot, now: &PortSnapshot, port: usize) -> Vec<Event> {
     let lost = now.device.tx_errors.saturating_sub(before.device.tx_errors);
     let text = || format!("{} lost {} that its device had accepted", switch_view.port_name(port), frames(lost));
@@ -330,6 +344,22 @@ mod tests {
         assert_eq!(look(&mut events, &switch_view, 10), expected);
         publish(true, 40);
         assert_eq!(look(&mut events, &switch_view, 30), ["t=3.0s link: p2 is up again"]);
+    }
+
+    #[test]
+    fn neighbours_that_gave_way_are_told_each_time_that_they_have_doubled() {
+        let (switch_view, mut events) = (watched(), Events::default());
+        let told = [0, 1, 1, 2, 3, 3, 900, 1023, 1024].map(|evicted| {
+            let mut now = Snapshot::take(&switch_view, Duration::from_secs(1 + evicted));
+            now.ports[1].neighbours_evicted = evicted;
+            events.next(&switch_view, now).len()
+        });
+        assert_eq!(told, [0, 1, 0, 1, 0, 0, 1, 0, 1]);
+        let mut now = Snapshot::take(&switch_view, Duration::from_secs(5000));
+        now.ports[1].neighbours_evicted = 5000;
+        let expected =
+            "t=5000.0s neighbours: p2: 5,000 of its share gave way to others: a host there uses many addresses";
+        assert_eq!(events.next(&switch_view, now), [expected]);
     }
 
     #[test]

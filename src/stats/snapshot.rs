@@ -79,6 +79,8 @@ pub struct PortSnapshot {
     pub fdb_evicted: u64,
     /// See `fdb_stations`.
     pub fdb_refused: u64,
+    /// Neighbours of the router in the port's share that gave way to others.
+    pub neighbours_evicted: u64,
     pub device: DeviceStats,
 }
 
@@ -160,6 +162,7 @@ impl PortSnapshot {
             fdb_stations: 0,
             fdb_evicted: 0,
             fdb_refused: 0,
+            neighbours_evicted: 0,
             device,
         }
     }
@@ -315,9 +318,14 @@ impl Snapshot {
         let Counters { ports, lcores, .. } = &*switch_view.counters;
         let device = |port: usize| switch_view.devices.get(port).map(super::DeviceCounters::read).unwrap_or_default();
         let lcores: Vec<_> = lcores.iter().map(|lcore| LcoreSnapshot::take(lcore)).collect();
+        let evicted = |port: usize| switch_view.router.as_ref().map_or(0, |router| router.evicted(port));
+        let of_port = |port: usize| PortSnapshot {
+            neighbours_evicted: evicted(port),
+            ..PortSnapshot::of(&switch_view.counters, port, device(port))
+        };
         Self {
             at,
-            ports: (0..ports.len()).map(|port| PortSnapshot::of(&switch_view.counters, port, device(port))).collect(),
+            ports: (0..ports.len()).map(of_port).collect(),
             lcore: lcores.iter().fold(LcoreSnapshot::default(), LcoreSnapshot::with),
             lcores,
         }

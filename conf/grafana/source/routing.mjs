@@ -28,6 +28,7 @@ export default dashboard('routing', 'Routing', 'Whether each route has a usable 
   lines('Routes', 'Known, by source and family.', [query(`holdfast_routes{${I}} > 0`, '{{source}} {{family}}')], { unit: 'short' }),
   lines('Forwarding table', 'Prefixes. Dashed: its room.', [query(`holdfast_fib_prefixes{${I}}`, '{{family}}'), query(`holdfast_fib_size_prefixes{${I}}`, '{{family}} room')], { unit: 'short', limits: ['.*room'] }),
   lines('Neighbours', 'By state.', [query(`holdfast_neighbours{${I}}`, '{{state}}')], { unit: 'short', stack: true }),
+  lines('Neighbours by port', 'Shares of ports; a second that gave way. Dashed: the most of a port.', [query(`holdfast_port_neighbours{${I}}`, '{{port}}'), query(`rate(holdfast_port_neighbours_evicted_total{${I}}[$__rate_interval])`, '{{port}} gave way'), query(`holdfast_port_neighbours_limit{${I}}`, 'limit')], { unit: 'short', limits: ['limit'] }),
   lines('Resolution', 'Packets that wait for a MAC address; packets a second dropped meanwhile, and flaps.', [
     query(`holdfast_resolution_waiting_packets{${I}}`, 'waiting'), query(`rate(holdfast_unresolved_packets_total{${I}}[$__rate_interval])`, 'dropped'), query(`rate(holdfast_neighbour_flaps_total{${I}}[$__rate_interval])`, 'flaps'), query(`rate(holdfast_neighbours_refused_total{${I}}[$__rate_interval])`, 'refused'),
   ], { unit: 'short' }),

@@ -23,7 +23,7 @@ pub struct Event {
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Advice {
-    /// `headroom_short`, `poll_gap`, `headroom_full`, `backlog`, `watchdog`, `stuck` or `fdb_limit`.
+    /// `headroom_short`, `poll_gap`, `headroom_full`, `backlog`, `watchdog`, `stuck`, `fdb_limit` or `neighbours`.
     pub topic: String,
     /// The port, port and class, or lcore that it concerns.
     pub place: String,

@@ -4,7 +4,7 @@ use super::family::Families;
 use crate::dataplane::telemetry::counters::LcoreCounters;
 use crate::route::{PuntCause, RoutingSpec};
 use crate::router::local::Unanswered;
-use crate::router::neighbours::State;
+use crate::router::neighbours::{PORT_LIMIT, State};
 use crate::router::{LinuxView, Source, Summary, TapCounts};
 use crate::stats::switch_view::SwitchView;
 
@@ -12,7 +12,7 @@ const FAMILIES: [&str; 2] = ["ipv4", "ipv6"];
 
 type Row<T> = (&'static str, &'static str, fn(&T) -> u64);
 
-const COUNTERS: [Row<Summary>; 11] = [
+const COUNTERS: [Row<Summary>; 12] = [
     (
         "holdfast_route_tables_total",
         "Tables made for the lcores, one for each change of routes or neighbours.",
@@ -24,8 +24,13 @@ const COUNTERS: [Row<Summary>; 11] = [
     ("holdfast_neighbour_flaps_total", "Usable neighbours that were lost, or whose MAC address changed.", |router| {
         router.view.neighbour_counts.flaps
     }),
-    ("holdfast_neighbours_refused_total", "Neighbours refused because the table of neighbours was full.", |router| {
-        router.view.neighbour_counts.refused
+    (
+        "holdfast_neighbours_refused_total",
+        "Neighbours refused because the table was full of static ones and next hops.",
+        |router| router.view.neighbour_counts.refused,
+    ),
+    ("holdfast_neighbours_evicted_total", "Neighbours that gave way to others.", |router| {
+        router.view.neighbour_counts.evicted
     }),
     (
         "holdfast_unresolved_packets_total",
@@ -52,7 +57,8 @@ const COUNTERS: [Row<Summary>; 11] = [
     ),
 ];
 
-const GAUGES: [Row<Summary>; 4] = [
+const GAUGES: [Row<Summary>; 5] = [
+    ("holdfast_port_neighbours_limit", "Most neighbours of one port.", |_| PORT_LIMIT as u64),
     ("holdfast_fib_bytes", "Memory of both forwarding tables.", |router| 2 * router.view.fib.bytes),
     ("holdfast_resolution_waiting_packets", "Packets that wait for a neighbour's MAC address.", |router| {
         router.view.waiting as u64
@@ -125,6 +131,7 @@ pub(super) fn routing(families: &mut Families, switch_view: &SwitchView) {
     for ((_, reason), count) in Unanswered::TABLE.iter().zip(router.view.counts.unanswered) {
         family.add(&[("reason", reason)], count);
     }
+    shares(families, router, switch_view);
     interfaces(families, router, spec);
     next_hops(families, router, spec);
     by_lcore(families, switch_view, &ROUTED);
@@ -163,6 +170,20 @@ fn routes(families: &mut Families, router: &Summary, spec: &RoutingSpec) {
     let family = families.gauge("holdfast_fib_size_prefixes", "Prefixes that the forwarding table has room for.");
     for (label, size) in FAMILIES.iter().zip([spec.fib.ipv4, spec.fib.ipv6]) {
         family.add(&[("family", label)], size.into());
+    }
+}
+
+/// The shares of the ports in the table of neighbours.
+fn shares(families: &mut Families, router: &Summary, switch_view: &SwitchView) {
+    let ports = || (0..switch_view.spec.ports.len()).map(|port| switch_view.port_name(port)).zip(&router.shares);
+    let family = families.gauge("holdfast_port_neighbours", "Neighbours in the share of the port.");
+    for (port, share) in ports() {
+        family.add(&[("port", port)], share.entries as u64);
+    }
+    let help = "Neighbours in the share of the port that gave way to others.";
+    let family = families.counter("holdfast_port_neighbours_evicted_total", help);
+    for (port, share) in ports() {
+        family.add(&[("port", port)], share.evicted);
     }
 }
 
