@@ -39,8 +39,8 @@ fn main() {
     }
 }
 
-/// Lets drivers find the functions of `ffi/interrupts.c` in place of EAL's. Cargo passes such arguments only to programs
-/// of the package whose build script prints them, so the build script of dpdk-sys cannot do it.
+/// Lets drivers find the functions of `ffi/interrupts.c` in place of EAL's. Cargo passes such arguments only to
+/// programs of the package whose build script prints them, so the build script of dpdk-sys cannot do it.
 fn surround_interrupts() {
     // Cargo sets a variable of a feature to `1`.
     if variable("CARGO_FEATURE_DPDK").is_none() {

@@ -1,4 +1,5 @@
-//! A guard of the packet path and the simulator: compares their instructions, as counted by callgrind, with perf/instructions.txt.
+//! A guard of the packet path and the simulator: compares their instructions, as counted by callgrind, with
+//! perf/instructions.txt.
 //!
 //! Time is unreliable on a shared machine; instructions are the same in every run. This program runs itself under
 //! valgrind once for each count. Collection is on in functions called `measured_*` and off in those called

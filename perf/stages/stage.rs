@@ -52,8 +52,8 @@ const RULES: &[(&str, &[&str], &str)] = &[
     ("src/dataplane/ingress/rewrite.rs", &["retag"], "vlan"),
     ("src/dataplane/ingress/rewrite.rs", &[], "rewrite"),
     // Sweeps depend on time, of which each packet takes more under callgrind.
-    ("src/forward/fdb.rs", &["sweep"], "sweep"),
-    ("src/forward/fdb.rs", &[], "fdb"),
+    ("src/forward/fdb/mod.rs", &["sweep"], "sweep"),
+    ("src/forward/fdb/mod.rs", &[], "fdb"),
     ("src/forward/flow_cache.rs", &[], "flow cache"),
     ("src/dataplane/ingress/forwarder.rs", &["learn", "send_update", "apply_fdb_updates"], "fdb"),
     ("src/dataplane/ingress/forwarder.rs", &[], "forward"),
@@ -122,7 +122,7 @@ fn is_setup(frame: &Frame) -> bool {
         "src/dataplane/handoff/mesh.rs" | "src/dataplane/ingress/forwarder.rs" | "src/dataplane/buffer/mod.rs" => {
             &["fleet"]
         }
-        "src/forward/fdb.rs" => &["insert", "try_new"],
+        "src/forward/fdb/mod.rs" => &["insert", "try_new"],
         _ => &[],
     };
     functions.contains(&&*frame.function) || frame.file.starts_with("src/config/")

@@ -24,7 +24,7 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
-/// The same by queues of places: one for each port, and the last for void places.
+/// A reference by queues of places: one for each port, and the last for void places.
 struct Naive([VecDeque<usize>; PORTS + 1]);
 
 impl Naive {

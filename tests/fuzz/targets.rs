@@ -1,5 +1,5 @@
-//! What a fuzzer calls: one function for each kind of input from outside, with an input of any bytes. None may panic, and
-//! what an input makes the program keep is bounded.
+//! Targets of a fuzzer: one function for each kind of input from outside, with an input of any bytes. None may panic,
+//! and what an input makes the program keep is bounded.
 //!
 //! `tests/fuzz/main.rs` calls them with the kept corpus, `tests/fuzz/afl` with the inputs of AFL++.
 

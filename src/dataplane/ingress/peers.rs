@@ -1,5 +1,5 @@
-//! Peers of routing protocols: those from which the router expects BGP and BFD. Packets of others have small policers of
-//! their own, so that strangers delay no session.
+//! Peers of routing protocols: those from which the router expects BGP and BFD. Packets of others have small policers
+//! of their own, so that strangers delay no session.
 //!
 //! The daemons own the sessions, so this rule asks for no more than each session fulfils: a session that it misjudged
 //! would still have the rate of strangers.
@@ -15,7 +15,7 @@ pub(super) const BFD_PORT: u16 = 3784;
 pub(super) const BFD_ECHO_PORT: u16 = 3785;
 pub(super) const BFD_MULTIHOP_PORT: u16 = 4784;
 
-/// What a packet tells of its sender.
+/// Sender of a packet, as far as the packet tells.
 struct Sender {
     /// Group of the route to it; `None`: it has a link-local address, which only a host of the link can use.
     group: Option<FoundGroup>,
@@ -60,8 +60,8 @@ impl Sender {
     }
 }
 
-/// Whether a packet of BGP or BFD, received in `vlan`, is of a peer: a route leads to its sender by a neighbour whose MAC
-/// address is known, in this VLAN if BFD has one hop.
+/// Whether a packet of BGP or BFD, received in `vlan`, is of a peer: a route leads to its sender by a neighbour whose
+/// MAC address is known, in this VLAN if BFD has one hop.
 pub(super) fn is_peer(table: &RouteTable, packet: &[u8], l3: L3, vlan: u16) -> bool {
     let Some(sender) = Sender::read(table, packet, l3).filter(Sender::is_near) else { return false };
     let Some(group) = sender.group else { return true };

@@ -16,8 +16,8 @@ const BURST_OF_PROBES: u32 = 64;
 const ANSWERS: u32 = 500;
 const BURST_OF_ANSWERS: u32 = 64;
 
-/// Packets of BGP, and of BFD, of strangers that may pass in a second. A session of BFD that is not known yet sends one a
-/// second (RFC 5880 section 6.8.3).
+/// Packets of BGP, and of BFD, of strangers that may pass in a second. A session of BFD that is not known yet sends one
+/// a second (RFC 5880 section 6.8.3).
 const STRANGERS: u32 = 600;
 
 /// The policers that a frame must pass.

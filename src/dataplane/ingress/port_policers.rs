@@ -17,8 +17,8 @@ const BURST_OF_ALL: u32 = 64;
 /// The policers of one cause of punts.
 ///
 /// A quarter of the rate is divided among the ports: such a share is a port's own at any time. The rest is common, and
-/// a port may use at most two thirds of it. So one port that floods leaves the others a quarter of the rate beside their
-/// shares, and a port of which there are no others to heed has more than half of the rate.
+/// a port may use at most two thirds of it. So one port that floods leaves the others a quarter of the rate beside
+/// their shares, and a port of which there are no others to heed has more than half of the rate.
 #[derive(Debug)]
 pub(super) struct PortPolicers {
     /// The share of each port.

@@ -195,7 +195,8 @@ impl Punter {
         self.punt_as(from, bytes, meta, cause, PoliceAs::Cause)
     }
 
-    /// Gives the control plane a copy of a frame. Returns false if its policers refuse it, or there is no buffer for its port.
+    /// Gives the control plane a copy of a frame. Returns false if its policers refuse it, or there is no buffer for
+    /// its port.
     fn punt_as(
         &mut self,
         from: RouteContext<'_>,

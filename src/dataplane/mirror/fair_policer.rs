@@ -8,9 +8,9 @@ const MOST_LEAD: u8 = 64;
 
 /// A policer whose last half is not for the port that has had most of the latest copies.
 ///
-/// So a port that floods passes at the whole rate while the others are quiet, and leaves half of the burst to each frame
-/// of theirs. The port is that of the majority vote by Boyer and Moore: a policer for each port would take a hundred
-/// times the memory. Several ports that flood are not told from the others.
+/// So a port that floods passes at the whole rate while the others are quiet, and leaves half of the burst to each
+/// frame of theirs. The port is that of the majority vote by Boyer and Moore: a policer for each port would take a
+/// hundred times the memory. Several ports that flood are not told from the others.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FairPolicer {
     policer: Policer,

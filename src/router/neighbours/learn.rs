@@ -6,7 +6,7 @@ use super::{Effect, FRESH, Key, Neighbours, Question, RETRANSMIT, State, WAITING
 use crate::units::Nanos;
 use crate::wire::MacAddr;
 
-/// What a message says about a neighbour.
+/// Statement of a message about a neighbour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sign {
     /// Its MAC address.

@@ -96,8 +96,8 @@ pub struct Neighbour {
     pub adjacency: Option<AdjacencyId>,
     /// Instant of the last confirmation.
     pub confirmed: Nanos,
-    /// The port of its last message, if the port has had a link since. Packets leave there while the forwarding database
-    /// lacks its MAC address: an answer may have another source (RFC 826, RFC 5798 section 8.1.2).
+    /// The port of its last message, if the port has had a link since. Packets leave there while the forwarding
+    /// database lacks its MAC address: an answer may have another source (RFC 826, RFC 5798 section 8.1.2).
     pub port: Option<u8>,
     /// Instant of the next action, and questions asked since the last answer.
     due: Nanos,

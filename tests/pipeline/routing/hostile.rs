@@ -65,7 +65,7 @@ fn floods(port: usize) -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// What the innocent hosts send in each round: port, frame, and the cause by which the router gets it.
+/// Frames that the innocent hosts send in each round: port, frame, and the cause by which the router gets it.
 fn wanted() -> Vec<(usize, Vec<u8>, PuntCause)> {
     let mut wanted = Vec::new();
     for port in [1, 5] {
@@ -89,8 +89,9 @@ fn wanted() -> Vec<(usize, Vec<u8>, PuntCause)> {
     wanted
 }
 
-/// Lets each of `hostile` flood `kind`, while the innocent hosts send what they want in each of `rounds` rounds, `every`
-/// nanoseconds apart. Asserts that the router gets all of it, and that each lossless packet from port 5 leaves by port 1.
+/// Lets each of `hostile` flood `kind`, while the innocent hosts send what they want in each of `rounds` rounds,
+/// `every` nanoseconds apart. Asserts that the router gets all of it, and that each lossless packet from port 5 leaves
+/// by port 1.
 fn assert_served(hostile: &[usize], kind: usize, rounds: usize, every: u64) {
     let mut spec = routing_spec();
     let ports = PortSet::only(MEMBER);
