@@ -50,7 +50,7 @@ fn interfaces_and_neighbours_are_answered_with_names() {
     assert_eq!(interfaces["interfaces"]["entries"][0], expected);
     let expected = serde_json::json!([
         {"interface": "p1", "address": "10.0.0.2", "mac": "02:00:00:00:00:09", "state": "reachable",
-         "age_ns": 2_000_000_000_u64, "groups": 2, "routed_frames": 42},
+         "age_ns": 2_000_000_000_u64, "groups": 1, "routed_frames": 42},
         {"interface": "p2", "address": "10.0.1.2", "mac": null, "state": "incomplete", "age_ns": null, "groups": 1,
          "routed_frames": 0},
     ]);
@@ -79,7 +79,7 @@ fn routes_are_filtered_and_limited() {
     assert!(prefixes(&part).contains(&"10.0.1.0/24") && !prefixes(&part).contains(&"10.9.0.0/16"), "{part}");
     assert_eq!(prefixes(&fixed), ["10.8.0.0/16", "10.9.0.0/16"]);
     assert_eq!(fixed["routes"]["entries"][0]["action"], "drop");
-    assert_eq!(prefixes(&six).len(), 4, "{six}");
+    assert_eq!(prefixes(&six).len(), 6, "{six}");
     assert_eq!(prefixes(&few).len(), 2, "{few}");
     assert_eq!(few["routes"]["next"], prefixes(&few)[1]);
 }

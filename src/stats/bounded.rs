@@ -67,11 +67,15 @@ impl Clients for UnixListener {
     }
 }
 
-/// The places of a listener, by the order in which they were taken.
+/// Taken places by the order in which they were taken.
+type Taken = BTreeMap<u64, (Client, Arc<Seat>)>;
+
+/// The places of a listener.
 #[derive(Debug)]
 struct Places {
     most: usize,
-    taken: Mutex<(u64, BTreeMap<u64, (Client, Arc<Seat>)>)>,
+    /// The number of the last place, and the taken ones.
+    taken: Mutex<(u64, Taken)>,
 }
 
 /// The side of a place that its connection looks at.
@@ -113,7 +117,7 @@ impl Places {
 }
 
 /// The oldest place of the client that has most.
-fn oldest_of_greatest(places: &BTreeMap<u64, (Client, Arc<Seat>)>) -> Option<u64> {
+fn oldest_of_greatest(places: &Taken) -> Option<u64> {
     let mut counts = BTreeMap::new();
     for (client, _) in places.values() {
         *counts.entry(*client).or_insert(0) += 1;

@@ -84,7 +84,8 @@ mod tests {
         let pad = |next: u8| [next, 0, 1, 4, 0, 0, 0, 0];
         let routing = |left: u8| [17, 0, 0, left, 0, 0, 0, 0];
         let fragment = |third: u8, fourth: u8| [17, 0, third, fourth, 0, 0, 0, 9];
-        let cases: [(&str, u8, Vec<u8>, Result<u8, Stop>); 14] = [
+        type Case = (&'static str, u8, Vec<u8>, Result<u8, Stop>);
+        let cases: [Case; 14] = [
             ("none", 17, vec![1; 8], Ok(17)),
             ("hop-by-hop", 0, pad(17).into(), Ok(17)),
             ("destination, hop-by-hop", 60, [pad(0), pad(17)].concat(), Err(Stop::Header)),

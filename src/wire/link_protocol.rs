@@ -55,7 +55,8 @@ mod tests {
     #[test]
     fn each_protocol_has_its_address_and_type() {
         const BPDU: &[u8] = &[0, 38, 0x42, 0x42, 3];
-        let bytes: [(&str, &[u8], &[(u8, LinkProtocol)]); 12] = [
+        type Case = (&'static str, &'static [u8], &'static [(u8, LinkProtocol)]);
+        let bytes: [Case; 12] = [
             ("BPDU", BPDU, &[(0x00, LinkProtocol::SpanningTree), (0x08, LinkProtocol::SpanningTree)]),
             ("IS-IS of shortest path bridging", &[0, 38, 0xfe, 0xfe, 3], &[]),
             ("a type that is no length", &[6, 0, 0x42, 0x42, 3], &[]),

@@ -26,6 +26,8 @@ program=$dir/debug/holdfast-fuzz
 each=$((seconds / ${#targets[@]}))
 [ "$each" -gt 0 ] || each=1
 
+# A busy machine may stop a run for seconds.
+export AFL_HANG_TMOUT=20000
 export AFL_NO_UI=1 AFL_AUTORESUME=1 AFL_NO_AFFINITY=1 AFL_SKIP_CPUFREQ=1 AFL_I_DONT_CARE_ABOUT_MISSING_CRASHES=1
 found=0
 for target in "${targets[@]}"; do

@@ -51,7 +51,14 @@ fn any_frame(rng: &mut XorShift) -> Vec<u8> {
                 frame[..6].copy_from_slice(&MacAddr::MAC_CONTROL.0);
             }
         }
-        3 => frame[..5].copy_from_slice(&[0x01, 0x80, 0xc2, 0, 0]),
+        3 => {
+            frame[..5].copy_from_slice(&[0x01, 0x80, 0xc2, 0, 0]);
+            // Half are of spanning tree.
+            if rng.roll().is_multiple_of(2) {
+                frame[5] = 0;
+                frame[12..17].copy_from_slice(&[0, 38, 0x42, 0x42, 3]);
+            }
+        }
         _ => {}
     }
     for _ in 0..rng.roll() % 4 {

@@ -138,8 +138,8 @@ mod tests {
         let mut policers = PortPolicers::shared(RATE, PORTS, HZ);
         let mut passed = [0_u64; PORTS];
         for time in 0..100_000 {
-            for port in 0..PORTS {
-                passed[port] += u64::from(policers.pass(port, Ticks(HZ + time * 100_000)));
+            for (port, passed) in passed.iter_mut().enumerate() {
+                *passed += u64::from(policers.pass(port, Ticks(HZ + time * 100_000)));
             }
         }
         let share = 10 * u64::from(RATE) / 4 / PORTS as u64;

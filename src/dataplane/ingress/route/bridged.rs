@@ -52,13 +52,12 @@ impl BridgedPorts {
         }
         // A static entry may name a port outside of the VLAN.
         let members = forwarder.vlans.members(adjacency.vlan) - PortSet::only(ROUTER_PORT);
-        let found = forwarder.fdb.lookup(adjacency.station()).filter(|&port| members.contains(port));
-        // Tables without the port follow when its link goes down.
-        let answered_by =
-            Some(usize::from(adjacency.answered_by)).filter(|&port| port < MAX_PORTS && members.contains(port));
-        let port = found.or(answered_by)?;
-        *cached = CachedPort { stamp, port: port as u8 };
-        Some(port)
+        if let Some(port) = forwarder.fdb.lookup(adjacency.station()).filter(|&port| members.contains(port)) {
+            *cached = CachedPort { stamp, port: port as u8 };
+            return Some(port);
+        }
+        // Not cached: a new station does not change the version. Tables without the port follow when its link goes down.
+        Some(usize::from(adjacency.answered_by)).filter(|&port| port < MAX_PORTS && members.contains(port))
     }
 }
 
