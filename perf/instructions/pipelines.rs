@@ -30,6 +30,8 @@ pub fn spec(flows: u32) -> SwitchSpec {
         port.rate = BitRate(400_000_000_000);
         // The wires always have more frames.
         port.backlog_mark = None;
+        // All stations of a port are known.
+        port.fdb_limit = u32::MAX;
     }
     // One burst per poll, as at ports without a backlog.
     spec.poll_gap = Nanos(0);

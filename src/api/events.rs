@@ -12,7 +12,7 @@ pub const KEPT: usize = 256;
 /// Events that are kept of one subject: one that hosts cause cannot take the places of all others.
 const KEPT_OF_SUBJECT: usize = 16;
 
-/// The last events: at most [`KEPT`], and of each subject at most [`KEPT_OF_SUBJECT`]. Only the control thread uses it.
+/// The last events: at most [`KEPT`], and of each subject at most 16. Only the control thread uses it.
 #[derive(Debug, Default)]
 pub struct EventLog {
     log: Mutex<Log>,

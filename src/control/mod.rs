@@ -454,7 +454,8 @@ fn finish(mut ports: setup::Ports, report: &Report, options: &RunOptions) -> Res
     let text = if options.json { report.to_json() } else { report.to_string() };
     match output::write_last(Stream::Out, &text) {
         Err(error) if error.kind() == ErrorKind::TimedOut => {
-            warn("the report is left out because standard output is not read; let its reader run, or write to a file");
+            warn("the report is cut because standard output is not read; let its reader run, or write to a file");
+            return Err(RunError::Output(error));
         }
         Err(error) if error.kind() != ErrorKind::BrokenPipe => return Err(RunError::Output(error)),
         _ => {}

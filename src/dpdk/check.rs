@@ -54,9 +54,13 @@ pub(super) fn pci_address(name: &str) -> String {
     if short == Some(true) { format!("0000:{name}") } else { name.to_owned() }
 }
 
-/// Whether one of the arguments names a file with a program for the kernel, as `xdp_prog` of af_xdp does.
+/// Parts of devargs by which a user has code of their own run: `xdp_prog` of af_xdp names a program for the kernel,
+/// firmware of softnic names libraries, and failsafe takes devices from a command or a descriptor.
+const LOADERS: [&str; 5] = ["xdp_prog", "net_softnic", "eth_softnic", "net_failsafe", "eth_failsafe"];
+
+/// Whether a device has code of the user run.
 pub(super) fn loads_program(devargs: &str) -> bool {
-    devargs.split(',').skip(1).any(|argument| argument.trim_start().starts_with("xdp_prog"))
+    LOADERS.iter().any(|part| devargs.contains(part))
 }
 
 /// Refuses a program for the kernel if `has_rights`: if this program's file has rights that its user does not have.
@@ -66,7 +70,8 @@ fn check_program(devargs: &str, has_rights: bool) -> Result<(), Error> {
     }
     Err(Error::NoPermission {
         what: format!(
-            "the argument xdp_prog of `{}`, because the program's file has capabilities that loaded code would get",
+            "`{}`, which runs code that its arguments name, because the program's file has capabilities that this \
+             code would get",
             device_name(devargs)
         ),
         remedy: "leave it out, or run as root, or as a unit with AmbientCapabilities=".to_owned(),
@@ -237,7 +242,9 @@ fn fanout_error(device: String, interface: &str) -> Error {
             "opening `{device}` (another program has the kernel's fanout group {number}, the exclusive or of the numbers \
              of process {process} and of interface {interface})"
         ),
-        remedy: "start the switch again, which gives it another process number".to_owned(),
+        remedy:
+            "start the switch again, which gives it another process number; in a container, with another PID namespace"
+                .to_owned(),
     }
 }
 
@@ -266,9 +273,11 @@ mod tests {
     fn a_program_for_the_kernel_is_refused_with_the_rights_of_the_file() {
         for devargs in ["net_af_xdp0,iface=e,xdp_prog=a.o", "--vdev=net_af_xdp0,xdp_prog=a.o", "eth_x0, xdp_prog=a"] {
             let error = check_program(devargs, true).unwrap_err().to_string();
-            assert!(error.contains("the argument xdp_prog of") && error.contains("leave it out"), "{error}");
+            assert!(error.contains("which runs code") && error.contains("leave it out"), "{error}");
             assert_eq!(check_program(devargs, false), Ok(()), "root may load its own");
         }
+        assert!(check_program("net_softnic0,firmware=/tmp/f", true).is_err());
+        assert!(check_program("net_failsafe0,exec(cat /tmp/d)", true).is_err());
         assert_eq!(check_program("net_af_xdp0,iface=e", true), Ok(()));
     }
 

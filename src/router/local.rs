@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use super::Router;
 use super::frames;
 use super::interface::is_link_local;
-use super::respond::ends;
+use super::respond::{Place, ends};
 use crate::route::GroupId;
 use crate::units::Nanos;
 use crate::wire::extensions::{self, Stop};
@@ -52,14 +52,14 @@ impl From<Stop> for Unanswered {
 }
 
 impl Router {
-    /// Takes a packet that came by interface `index`. One to an own address is answered or counted; the others are to
+    /// Takes a packet that came by `place`. One to an own address is answered or counted; the others are to
     /// groups.
-    pub(super) fn take_local(&mut self, index: u16, packet: &[u8], now: Nanos) {
+    pub(super) fn take_local(&mut self, place: Place, packet: &[u8], now: Nanos) {
         let Some((source, destination)) = ends(packet).filter(|ends| self.tables.is_own(ends.1)) else { return };
-        match self.reply(index, source, destination, packet) {
+        match self.reply(place.interface, source, destination, packet) {
             Ok(reply) => {
                 self.counts.echo_replies += 1;
-                self.send_packet(Some(index), source, reply, now);
+                self.send_packet(place, source, reply, now);
             }
             Err(reason) => self.counts.unanswered[reason as usize] += 1,
         }

@@ -266,7 +266,7 @@ impl Router {
         let down = std::mem::replace(&mut self.up, up) - up;
         if !down.is_empty() {
             let mut effect = Effect::default();
-            self.neighbours.ports_down(down, &mut effect);
+            self.neighbours.ports_down(down, now, &mut effect);
             self.apply(effect, now);
         }
         for index in 0..self.interfaces.len() as u16 {

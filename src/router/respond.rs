@@ -14,9 +14,9 @@ use crate::wire::ip::{self, Ipv4, Ipv6};
 
 /// The place where a message arrived.
 #[derive(Debug, Clone, Copy)]
-struct Place {
-    interface: u16,
-    port: u8,
+pub(super) struct Place {
+    pub interface: u16,
+    pub port: u8,
 }
 
 impl Router {
@@ -30,14 +30,14 @@ impl Router {
             PuntCause::Arp => self.discover(place, frames::read_arp(packet), now),
             PuntCause::NeighbourDiscovery => self.discover(place, frames::read_discovery(packet), now),
             PuntCause::Icmp | PuntCause::Bgp | PuntCause::Bfd | PuntCause::Local if self.answers => {
-                self.take_local(index, packet, now);
+                self.take_local(place, packet, now);
             }
             PuntCause::Resolve => self.resolve(port, packet, frame.may_wait, now),
-            PuntCause::TimeExceeded => self.answer(index, packet, IcmpError::TimeExceeded, now),
-            PuntCause::Unreachable => self.answer(index, packet, IcmpError::NoRoute, now),
+            PuntCause::TimeExceeded => self.answer(place, packet, IcmpError::TimeExceeded, now),
+            PuntCause::Unreachable => self.answer(place, packet, IcmpError::NoRoute, now),
             PuntCause::TooBig => {
                 if let Some(mtu) = self.mtu_towards(packet) {
-                    self.answer(index, packet, IcmpError::TooBig(mtu), now);
+                    self.answer(place, packet, IcmpError::TooBig(mtu), now);
                 }
             }
             PuntCause::Icmp
@@ -115,8 +115,9 @@ impl Router {
         self.apply(effect, now);
     }
 
-    /// Answers a packet that came by interface `index` with an ICMP error.
-    fn answer(&mut self, index: u16, packet: &[u8], error: IcmpError, now: Nanos) {
+    /// Answers a packet that came by `place` with an ICMP error.
+    fn answer(&mut self, place: Place, packet: &[u8], error: IcmpError, now: Nanos) {
+        let index = place.interface;
         let Some((source, _)) = ends(packet) else { return };
         let may_answer = match source {
             IpAddr::V4(_) => frames::may_answer_v4(packet),
@@ -135,12 +136,12 @@ impl Router {
             IpAddr::V6(own) => frames::icmp_error_v6(own, packet, error),
         };
         self.counts.icmp_errors += 1;
-        self.send_packet(Some(index), source, bytes, now);
+        self.send_packet(place, source, bytes, now);
     }
 
     /// Answers a packet whose next hop does not answer.
     pub(super) fn answer_unreachable(&mut self, (index, _): Key, packet: &[u8], now: Nanos) {
-        self.answer(index, packet, IcmpError::HostUnreachable, now);
+        self.answer(Place { interface: index, port: NO_PORT }, packet, IcmpError::HostUnreachable, now);
     }
 
     /// The MTU of the interface by which a packet would leave.
@@ -201,15 +202,15 @@ impl Router {
         }
     }
 
-    /// Sends a packet that the router made to `destination`. A link-local destination is on interface `index`.
-    pub(super) fn send_packet(&mut self, index: Option<u16>, destination: IpAddr, packet: Vec<u8>, now: Nanos) {
-        let key = match index.filter(|_| super::interface::is_link_local(destination)) {
-            Some(index) => Some((index, destination)),
-            None => {
-                let keys = self.next_hop(destination);
-                let usable = keys.iter().find(|key| self.neighbours.adjacency(**key).is_some());
-                usable.or(keys.first()).copied()
-            }
+    /// Sends a packet that the router made to `destination` because of one that came by `place`. A link-local
+    /// destination is on its interface.
+    pub(super) fn send_packet(&mut self, place: Place, destination: IpAddr, packet: Vec<u8>, now: Nanos) {
+        let key = if super::interface::is_link_local(destination) {
+            Some((place.interface, destination))
+        } else {
+            let keys = self.next_hop(destination);
+            let usable = keys.iter().find(|key| self.neighbours.adjacency(**key).is_some());
+            usable.or(keys.first()).copied()
         };
         let Some(key) = key else { return };
         match self.neighbours.get(key).filter(|neighbour| neighbour.adjacency.is_some()) {
@@ -217,14 +218,14 @@ impl Router {
                 let frame = frames::ip_frame(neighbour.mac, self.interfaces[usize::from(key.0)].mac, &packet);
                 self.send(key.0, frame);
             }
-            None => self.wait(key, packet, now),
+            None => self.wait(key, Unresolved { packet: Some(&packet), port: place.port }, now),
         }
     }
 
     /// Lets a packet of the router wait for its next hop. It is sent with one hop less, which nobody notices.
-    fn wait(&mut self, key: Key, packet: Vec<u8>, now: Nanos) {
+    fn wait(&mut self, key: Key, of: Unresolved<'_>, now: Nanos) {
         let mut effect = Effect::default();
-        self.neighbours.resolve(key, Unresolved { packet: Some(&packet), port: NO_PORT }, now, &mut effect);
+        self.neighbours.resolve(key, of, now, &mut effect);
         self.neighbours.tick(now, &mut effect);
         // An error about the router's own packet would go to the router.
         effect.given_up.clear();

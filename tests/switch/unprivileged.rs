@@ -86,5 +86,8 @@ fn a_program_with_capabilities_loads_no_code_that_its_user_names() {
     let device = "net_af_xdp0,iface=lo,xdp_prog=/nonexistent.o";
     nobody.config(&format!("ports: [{{name: p1, device: \"{device}\", speed: 10G}}]\n"));
     let text = refused(&nobody);
-    assert!(text.contains("no permission for the argument xdp_prog of `net_af_xdp0`, because"), "{text}");
+    assert!(
+        text.contains("no permission for `net_af_xdp0`, which runs code that its arguments name, because"),
+        "{text}"
+    );
 }

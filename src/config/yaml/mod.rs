@@ -33,8 +33,8 @@ pub struct Bound {
 }
 
 impl Bound {
-    /// Files of the operator. A rack of 64 ports with long aliases for each has a tenth of it.
-    pub const FILE: Self = Self { values: 250_000, repeated: 50_000 };
+    /// Files of the operator. A rack of 64 ports with long aliases for each has a hundredth of it.
+    pub const FILE: Self = Self { values: 250_000, repeated: 500_000 };
     /// Requests of clients. 64 faults with all their keys have a fifth of it.
     pub const REQUEST: Self = Self { values: 4_000, repeated: 4_000 };
 }
@@ -67,6 +67,7 @@ pub fn parse_within(source: &str, text: &str, bound: Bound) -> Result<Node, Conf
             max_nodes: bound.values,
             max_events: 4 * bound.values,
             max_recorded_anchor_events: 4 * bound.values,
+            max_total_scalar_bytes: 256 * bound.values,
         },
         alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: bound.repeated },
         with_snippet: false,

@@ -42,6 +42,8 @@ const FRAMES: usize = 64;
 /// Longest time for the last frames to leave, and polls of each lcore that this takes: one enqueues and sends them.
 const SHUTDOWN_TIME: Duration = Duration::from_millis(300);
 const SHUTDOWN_POLLS: u64 = 3;
+/// Longest wait for the end of the thread.
+const END_TIME: Duration = Duration::from_secs(2);
 /// Longest frame of a link: an LLDP data unit is no longer than the usual MTU.
 const LINK_FRAME: usize = 1500 + 14 + 8;
 
@@ -162,12 +164,15 @@ impl PlaneThread {
         wait_until(end, || lcores.iter().zip(&before).all(|(now, before)| now.polls.get() - before >= SHUTDOWN_POLLS));
     }
 
-    /// Ends the thread.
+    /// Ends the thread. One that hangs is left, so that the switch ends.
     pub fn end(self) {
         self.shutdown.stop.store(true, Ordering::Relaxed);
         self.thread.thread().unpark();
         // A panic of the thread has been printed, and the switch ends anyway.
-        let _ = self.thread.join();
+        wait_until(Instant::now() + END_TIME, || self.thread.is_finished());
+        if self.thread.is_finished() {
+            let _ = self.thread.join();
+        }
     }
 }
 

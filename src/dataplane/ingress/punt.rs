@@ -13,7 +13,7 @@ use crate::dataplane::spec::SwitchSpec;
 use crate::dataplane::telemetry::counters::LcoreCounters;
 use crate::dataplane::telemetry::drops::DropReason;
 use crate::route::{Action, PuntCause, RouteTable};
-use crate::sets::PortSet;
+use crate::sets::{MAX_PORTS, PortSet};
 use crate::units::Ticks;
 use crate::wire::ip::{self, Ipv4, Ipv6};
 use crate::wire::link_protocol::LinkProtocol;
@@ -70,6 +70,8 @@ impl Exception {
 #[derive(Debug)]
 pub(crate) struct Punter {
     policers: Policers,
+    /// The port whose share a frame uses, by ingress port: members of a group use that of its head.
+    payers: [u8; MAX_PORTS],
     /// Ports that take slow protocols: members of negotiated groups.
     negotiating: PortSet,
     /// The own probes; `None`: the switch sends none.
@@ -86,7 +88,8 @@ impl Punter {
         let ports = spec.ports.iter().filter(|port| usize::from(port.lcore) == lcore).count();
         let groups = spec.lags.groups.iter().filter(|group| group.is_negotiated);
         let negotiating = groups.fold(PortSet::EMPTY, |all, group| all | group.ports);
-        Self { policers: Policers::new(ports, hz), negotiating, probes: None, port: None, routes: None }
+        let payers = std::array::from_fn(|port| spec.lags.bridge_port(port) as u8);
+        Self { policers: Policers::new(ports, hz), payers, negotiating, probes: None, port: None, routes: None }
     }
 
     /// Decides the forwarding of a packet that is not routed, and punts it if it must be.
@@ -206,7 +209,12 @@ impl Punter {
         police_as: PoliceAs,
     ) -> bool {
         let Some(port) = &mut self.port else { return false };
-        if !self.policers.pass(cause, police_as, from.port, from.now) {
+        let payer = match cause {
+            // Each member has a link of its own.
+            PuntCause::Lldp | PuntCause::Lacp | PuntCause::LoopProbe => from.port,
+            _ => usize::from(self.payers[from.port % MAX_PORTS]),
+        };
+        if !self.policers.pass(cause, police_as, payer, from.now) {
             from.counters.count_policed(cause, from.port);
             return false;
         }

@@ -49,14 +49,14 @@ impl Fdb {
     /// `Limited` or `Full`.
     ///
     /// At its limit, the port's own oldest station gives way. If both buckets of the station are full, the oldest
-    /// station there gives way of the port that has most. The number of places that are examined is bounded, for each
-    /// call and for each port and coarse tick.
+    /// station there gives way of the port that has most; at the port's limit, its own oldest there. The number of
+    /// places that are examined is bounded, for each call and for each port and coarse tick.
     #[cold]
     pub fn make_room(&mut self, station: Station, port: usize) -> Option<Evicted> {
         let place = if self.find(station).is_some() || self.free_place(station).is_some() {
             self.oldest_of(port)
         } else if self.shares.take_look(port, self.now) {
-            self.oldest_of_most(station, port)
+            self.oldest_of_most(station, port, !self.shares.is_at_limit(port))
         } else {
             None
         };
@@ -67,7 +67,7 @@ impl Fdb {
     /// limits of ports and bounds the evictions.
     #[cold]
     pub fn make_room_remote(&mut self, station: Station, port: usize) -> Option<Evicted> {
-        self.oldest_of_most(station, port).map(|place| self.evict(place))
+        self.oldest_of_most(station, port, true).map(|place| self.evict(place))
     }
 
     /// Forgets a station of `port` that gave way on another lcore.
@@ -109,8 +109,9 @@ impl Fdb {
     }
 
     /// The oldest station in the two full buckets of `station` of the port that has most, or more than
-    /// [`MOST_OF_TWO_BUCKETS`] here. `None` if no port would have more than `port` with its new station.
-    fn oldest_of_most(&self, station: Station, port: usize) -> Option<usize> {
+    /// [`MOST_OF_TWO_BUCKETS`] here. `None` if no port would have more than `port` with its new station. Unless
+    /// `takes_others`, a station of `port` itself.
+    fn oldest_of_most(&self, station: Station, port: usize, takes_others: bool) -> Option<usize> {
         let buckets = [self.first(station), self.second(station.to_number())];
         let places = buckets.into_iter().flat_map(|bucket| (0..WAYS).map(move |way| bucket * WAYS + way));
         let learned = || places.clone().filter(|&place| self.entry(place).origin() != Origin::Fixed);
@@ -123,7 +124,7 @@ impl Fdb {
         };
         let rank = |place: usize| {
             let entry = self.entry(place);
-            let is_eligible = entry.port() == port || weight(entry.port()) > weight(port);
+            let is_eligible = entry.port() == port || takes_others && weight(entry.port()) > weight(port);
             is_eligible.then(|| ((weight(entry.port()), self.age(entry)), place))
         };
         learned().filter_map(rank).max_by_key(|(rank, _)| *rank).map(|(_, place)| place)

@@ -2,7 +2,9 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use super::{Allowance, Effect, FAILED, Key, Neighbours, PROBES, QUESTIONS, Question, RETRANSMIT, State, USED};
+use super::{
+    Allowance, Effect, FAILED, Key, Neighbour, Neighbours, PROBES, QUESTIONS, Question, RETRANSMIT, State, USED,
+};
 use crate::route::AdjacencyId;
 use crate::sets::PortSet;
 use crate::units::Nanos;
@@ -20,11 +22,13 @@ impl Allowance {
     /// The allowance of a port that has asked nothing for a second.
     pub(super) const FULL: Self = Self { tokens: QUESTIONS * Self::QUESTION, at: Nanos(0) };
 
-    /// Takes a question, if there is one.
-    fn take(&mut self, now: Nanos) -> bool {
+    /// Takes a question, if there is one. Half of the allowance is for first questions, so that retries of many
+    /// neighbours that do not exist do not keep a new one from being asked (RFC 6583 section 6).
+    fn take(&mut self, now: Nanos, is_first: bool) -> bool {
         let gained = now.0.saturating_sub(self.at.0).saturating_mul(QUESTIONS);
         (self.tokens, self.at) = (self.tokens.saturating_add(gained).min(Self::FULL.tokens), now);
-        let is_there = self.tokens >= Self::QUESTION;
+        let least = Self::QUESTION + if is_first { 0 } else { Self::FULL.tokens / 2 };
+        let is_there = self.tokens >= least;
         if is_there {
             self.tokens -= Self::QUESTION;
         }
@@ -58,7 +62,8 @@ impl Neighbours {
         if probes >= PROBES {
             return self.give_up(key, now, effect);
         }
-        let may_ask = neighbour.is_wanted() || self.allowances[usize::from(neighbour.payer)].take(now);
+        let is_first = state == State::Incomplete && probes == 0;
+        let may_ask = neighbour.is_wanted() || self.allowances[usize::from(neighbour.payer)].take(now, is_first);
         if may_ask {
             let mac = (state == State::Probing).then_some(neighbour.mac);
             effect.questions.push(Question { key, mac });
@@ -137,13 +142,19 @@ impl Neighbours {
         }
     }
 
-    /// Forgets that messages of neighbours came by the ports `down`, whose link went down.
-    pub fn ports_down(&mut self, down: PortSet, effect: &mut Effect) {
-        for neighbour in self.table.values_mut() {
-            if neighbour.port.is_some_and(|port| down.contains(port.into())) {
+    /// Forgets that messages of neighbours came by the ports `down`, whose link went down. They are asked at once
+    /// whether they are elsewhere.
+    pub fn ports_down(&mut self, down: PortSet, now: Nanos, effect: &mut Effect) {
+        let was_there = |one: &Neighbour| one.port.is_some_and(|port| down.contains(port.into()));
+        let keys: Vec<Key> = self.table.iter().filter(|(_, one)| was_there(one)).map(|(key, _)| *key).collect();
+        effect.is_changed |= !keys.is_empty();
+        for key in keys {
+            self.edit(key, |neighbour| {
                 neighbour.port = None;
-                effect.is_changed = true;
-            }
+                if neighbour.state == State::Reachable {
+                    (neighbour.state, neighbour.due, neighbour.probes) = (State::Probing, now, 0);
+                }
+            });
         }
     }
 }

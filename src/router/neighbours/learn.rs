@@ -191,6 +191,9 @@ impl Neighbours {
                 effect.is_changed = true;
                 self.counts.flaps += 1;
             }
+            if is_used {
+                self.note_used(key, now);
+            }
             return;
         }
         effect.is_changed = true;

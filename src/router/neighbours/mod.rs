@@ -5,7 +5,7 @@
 //! keeps its entry in the forwarding database alive. After [`PROBES`] questions without an answer it is lost. So a
 //! neighbour lives for at most 48 s without a sign of life, less than the ageing time of the forwarding database.
 //!
-//! Ports and interfaces have shares of the table ([`shares`]). Neighbours that packets use are asked before others (RFC
+//! Ports and interfaces have shares of the table (`shares`). Neighbours that packets use are asked before others (RFC
 //! 6583 section 6), whose questions have a rate for each port.
 
 pub mod advertisement;

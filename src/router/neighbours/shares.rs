@@ -204,14 +204,17 @@ impl Shares {
         at_ports.chain(kinds.map(|kind| self.full_of(kind, 0))).flatten().next()
     }
 
-    /// The entry that gives way because a bound is reached.
+    /// The entry that gives way because a bound is reached. A port with more than an equal part comes first, then one
+    /// with entries that no packet uses, then the one that has most.
     pub fn victim(&self, full: Full) -> Option<Key> {
+        let total = |at: usize| self.payers[at].total(full.kind);
+        let holders = (0..PAYERS).filter(|&at| total(at) > 0).count().max(1);
+        let equal_part = (0..PAYERS).map(total).sum::<usize>() / holders;
         let payers = (0..PAYERS).filter(|&at| full.payer.is_none_or(|payer| usize::from(payer) == at));
         let largest = payers.filter_map(|at| {
-            let share = &self.payers[at];
-            share.largest(full.kind).map(|found| (found.0.0, share.total(full.kind), at, found))
+            self.payers[at].largest(full.kind).map(|found| (total(at) > equal_part, found.0.0, total(at), at, found))
         });
-        let (_, _, at, ((_, _, interface), kind)) = largest.max()?;
+        let (.., at, ((_, _, interface), kind)) = largest.max()?;
         let (_, _, address) = self.payers[at].queues[kind].get(&interface)?.first()?;
         Some((interface, *address))
     }

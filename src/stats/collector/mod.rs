@@ -27,6 +27,7 @@ mod port;
 mod routing;
 mod watchdog;
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
@@ -128,8 +129,14 @@ fn program(families: &mut Families, switch_view: &SwitchView) {
     families.gauge("holdfast_ready", help).add(&[], u64::from(state.is_ready()));
     let help = "Time since a thread beside the lcores last ran; 0 while it waits for a disk or a reader.";
     let family = families.gauge("holdfast_thread_pulse_age_seconds", help);
+    // A writer that hangs on a file that was replaced has the name of its successor.
+    let mut ages = BTreeMap::new();
     for thread in switch_view.health.threads() {
-        family.add_real(&[("thread", &thread.name)], thread.age.as_secs_f64());
+        let age = ages.entry(thread.name).or_insert(thread.age);
+        *age = thread.age.max(*age);
+    }
+    for (name, age) in &ages {
+        family.add_real(&[("thread", name)], age.as_secs_f64());
     }
     let help = "Lines that were left out because the stream was not read.";
     let family = families.counter("holdfast_output_left_out_lines_total", help);

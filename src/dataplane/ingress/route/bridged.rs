@@ -56,7 +56,8 @@ impl BridgedPorts {
             *cached = CachedPort { stamp, port: port as u8 };
             return Some(port);
         }
-        // Not cached: a new station does not change the version. Tables without the port follow when its link goes down.
+        // Not cached, since a new station does not change the version. Tables without the port follow when its link
+        // goes down.
         Some(usize::from(adjacency.answered_by)).filter(|&port| port < MAX_PORTS && members.contains(port))
     }
 }
