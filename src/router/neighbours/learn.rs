@@ -2,7 +2,9 @@
 
 use super::advertisement::{Address, Flags, Outcome, outcome};
 use super::shares::{Kind, NO_PORT};
-use super::{Effect, FRESH, Key, Neighbours, Question, RETRANSMIT, State, WAITING_ALL, WAITING_EACH, WAITING_PORT};
+use super::{
+    DELAY, Effect, FRESH, Key, Neighbours, Question, RETRANSMIT, State, WAITING_ALL, WAITING_EACH, WAITING_PORT,
+};
 use crate::units::Nanos;
 use crate::wire::MacAddr;
 
@@ -151,9 +153,10 @@ impl Neighbours {
             Outcome::Ignored => {}
             Outcome::Kept if flags.is_override => self.locate(key, sign.port, effect),
             Outcome::Kept => {}
+            // It is stale, and packets use it for a while before it is asked (RFC 4861 section 7.3.3).
             Outcome::Doubted => {
                 self.edit(key, |neighbour| {
-                    (neighbour.state, neighbour.due, neighbour.probes) = (State::Probing, now, 0);
+                    (neighbour.state, neighbour.due, neighbour.probes) = (State::Probing, Nanos(now.0 + DELAY.0), 0);
                 });
             }
             Outcome::Taken => self.take(key, Taken { sign, state: State::Probing, now }, effect),

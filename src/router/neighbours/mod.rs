@@ -31,6 +31,9 @@ use crate::wire::MacAddr;
 pub const FRESH: Nanos = Nanos(45_000_000_000);
 /// Time between two questions (RFC 4861 section 10: RETRANS_TIMER).
 pub const RETRANSMIT: Nanos = Nanos(1_000_000_000);
+/// Time after which a neighbour is asked whose address another host advertises (RFC 4861 section 10:
+/// DELAY_FIRST_PROBE_TIME).
+pub const DELAY: Nanos = Nanos(5_000_000_000);
 /// Questions without an answer after which a neighbour is lost (RFC 4861 section 10: MAX_MULTICAST_SOLICIT).
 pub const PROBES: u8 = 3;
 /// Time for which a lost neighbour is not asked for again because of a packet.

@@ -286,7 +286,8 @@ fn advertisement_without_override_does_not_replace_an_address() {
         (neighbour.state, neighbour.mac, neighbour.port)
     };
     assert_eq!(advertise(&mut neighbours, false), (State::Probing, MAC, Some(0)));
-    assert_eq!(tick(&mut neighbours, seconds(2)).questions, [Question { key, mac: Some(MAC) }]);
+    assert_eq!(tick(&mut neighbours, seconds(6)).questions, [], "packets use it for five seconds more");
+    assert_eq!(tick(&mut neighbours, seconds(7)).questions, [Question { key, mac: Some(MAC) }]);
     assert_eq!(advertise(&mut neighbours, true), (State::Probing, other, Some(1)));
 }
 
