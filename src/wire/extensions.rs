@@ -3,9 +3,10 @@
 use super::ip::Ipv6;
 use super::parse::IPV6_LEN;
 
+/// Protocol numbers of the extension headers.
 const HOP_BY_HOP: u8 = 0;
 const ROUTING: u8 = 43;
-const FRAGMENT: u8 = 44;
+pub(super) const FRAGMENT: u8 = 44;
 const DESTINATION: u8 = 60;
 /// Headers that are walked, more than RFC 8200 section 4.1 recommends.
 const MOST: usize = 8;
@@ -22,6 +23,12 @@ pub enum Stop {
     Header,
 }
 
+/// Whether `protocol` is an extension header that may be walked.
+#[inline]
+pub(super) fn is_extension(protocol: u8) -> bool {
+    matches!(protocol, HOP_BY_HOP | ROUTING | FRAGMENT | DESTINATION)
+}
+
 /// Returns the protocol and the payload of an IPv6 `packet` behind its extension headers.
 ///
 /// # Errors
@@ -32,7 +39,7 @@ pub fn upper(packet: &[u8]) -> Result<(u8, &[u8]), Stop> {
     let mut rest = packet[IPV6_LEN..].get(..len).ok_or(Stop::Cut)?;
     let mut next = ipv6.next_header;
     for position in 0..MOST {
-        if !matches!(next, HOP_BY_HOP | ROUTING | FRAGMENT | DESTINATION) {
+        if !is_extension(next) {
             return Ok((next, rest));
         }
         let &[following, units, third, fourth, ..] = rest.first_chunk::<8>().ok_or(Stop::Cut)?;

@@ -6,6 +6,7 @@
 //! field of [`Headers`] and no error.
 
 use super::MacAddr;
+use super::extensions::{FRAGMENT, is_extension};
 use super::vlan_tag::TAG_LEN;
 
 /// EtherType of a customer VLAN tag (IEEE 802.1Q clause 5.5).
@@ -256,12 +257,12 @@ fn parse_ipv6(packet: &[u8], headers: &mut Headers) -> Result<(), ParseError> {
 fn parse_extensions(mut next: u8, mut payload: &[u8], headers: &mut Headers) -> Result<(), ParseError> {
     let mut whole = true;
     for _ in 0..MAX_EXTENSIONS {
-        if !matches!(next, 0 | 43 | 44 | 60) {
+        if !is_extension(next) {
             break;
         }
         let Some(&[following, units, offset, flags, ..]) = payload.first_chunk::<8>() else { return cut(whole) };
         let len = match next {
-            44 => {
+            FRAGMENT => {
                 if u16::from_be_bytes([offset, flags]) & 0xfff8 != 0 {
                     return Ok(());
                 }

@@ -27,8 +27,9 @@ pub fn arp(from: MacAddr, to: MacAddr) -> Vec<u8> {
     with_payload((from, to), ARP, &packet.unwrap().to_bytes())
 }
 
-/// An ICMPv6 message of type `kind` from `from` to `to`, in IPv6 to `dst`.
-pub fn icmpv6((from, to): (MacAddr, MacAddr), dst: &str, kind: u8) -> Vec<u8> {
+/// An ICMPv6 message of type `kind` from the first to the second of `macs`, in IPv6 to `dst`.
+pub fn icmpv6(macs: (MacAddr, MacAddr), dst: &str, kind: u8) -> Vec<u8> {
+    let (from, to) = macs;
     let mut packet = vec![0x60, 0, 0, 0, 0, 24, 58, 255];
     packet.extend("fe80::77".parse::<std::net::Ipv6Addr>().unwrap().octets());
     packet.extend(dst.parse::<std::net::Ipv6Addr>().unwrap().octets());
