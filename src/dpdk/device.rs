@@ -218,7 +218,7 @@ impl Device {
         self.attempt("use this number of descriptors", || unsafe {
             dpdk_sys::rte_eth_dev_adjust_nb_rx_tx_desc(self.id, &mut rx, &mut tx)
         })?;
-        self.set_up_queues(config, (rx, tx), pool)?;
+        self.set_up_queues(config, [rx, tx], pool)?;
         // Configuring sets the MTU in DPDK. This call sets it in the device, where that is supported (a tap's
         // interface, for example).
         let unsupported = [-libc::ENOTSUP, -libc::ENOSYS];
@@ -244,8 +244,9 @@ impl Device {
         Ok(())
     }
 
-    /// Sets up all queues of the configured port, with these numbers of descriptors.
-    fn set_up_queues(&self, config: &PortConfig, (rx, tx): (u16, u16), pool: &Mempool) -> Result<(), Error> {
+    /// Sets up all queues of the configured port. `descriptors` are those of a receive and a transmit queue.
+    fn set_up_queues(&self, config: &PortConfig, descriptors: [u16; 2], pool: &Mempool) -> Result<(), Error> {
+        let [rx, tx] = descriptors;
         // SAFETY: the port is open.
         let socket = unsafe { dpdk_sys::rte_eth_dev_socket_id(self.id) }.cast_unsigned();
         for queue in 0..config.rx_queues {

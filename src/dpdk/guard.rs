@@ -176,15 +176,16 @@ pub(super) struct Guarded {
 }
 
 impl Guarded {
-    /// Guards `operations` of `port` with so many receive and transmit queues.
+    /// Guards `operations` of `port`. `queues` are the numbers of its receive and transmit queues.
     ///
     /// # Safety
     ///
     /// The operations must be those of a started port with these queues, and the port must stay started while the value
     /// is in use. One thread may use it at a time.
-    pub unsafe fn new(port: u16, operations: &rte_eth_fp_ops, [rx_queues, tx_queues]: [u16; 2]) -> Self {
+    pub unsafe fn new(port: u16, operations: &rte_eth_fp_ops, queues: [u16; 2]) -> Self {
         let gate = ports().gate(port);
-        let queues = [(operations.rxq.data, rx_queues), (operations.txq.data, tx_queues)].map(|(table, queues)| {
+        let drivers = [(operations.rxq.data, queues[0]), (operations.txq.data, queues[1])];
+        let queues = drivers.map(|(table, queues)| {
             let queue = |number: u16| Queue {
                 gate: Arc::clone(&gate),
                 // SAFETY: the caller ensures that the table has the queue.
