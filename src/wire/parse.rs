@@ -6,7 +6,7 @@
 //! field of [`Headers`] and no error.
 
 use super::MacAddr;
-use super::extensions::{FRAGMENT, is_extension};
+use super::extensions::Walk;
 use super::vlan_tag::TAG_LEN;
 
 /// EtherType of a customer VLAN tag (IEEE 802.1Q clause 5.5).
@@ -37,8 +37,6 @@ pub(crate) const UDP: u8 = 17;
 pub(crate) const TCP: u8 = 6;
 pub(crate) const ICMP: u8 = 1;
 pub(crate) const ICMPV6: u8 = 58;
-/// Maximum number of IPv6 extension headers that the parser walks. It reads no ports behind more of them.
-const MAX_EXTENSIONS: usize = 4;
 
 /// The reason why a frame is malformed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -252,30 +250,20 @@ fn parse_ipv6(packet: &[u8], headers: &mut Headers) -> Result<(), ParseError> {
     Ok(())
 }
 
-/// Walks hop-by-hop, routing, destination and fragment headers (RFC 8200 section 4) to the ports, at most
-/// `MAX_EXTENSIONS` of them.
-fn parse_extensions(mut next: u8, mut payload: &[u8], headers: &mut Headers) -> Result<(), ParseError> {
+/// Reads the ports behind extension headers (RFC 8200 section 4).
+#[inline(never)]
+fn parse_extensions(next: u8, payload: &[u8], headers: &mut Headers) -> Result<(), ParseError> {
     let mut whole = true;
-    for _ in 0..MAX_EXTENSIONS {
-        if !is_extension(next) {
-            break;
+    let mut walk = Walk::new(next, payload);
+    for extension in &mut walk {
+        let Ok(extension) = extension else { return cut(whole) };
+        match extension.fragment() {
+            Some(fragment) if !fragment.is_first => return Ok(()),
+            Some(fragment) => whole &= fragment.is_last,
+            None => {}
         }
-        let Some(&[following, units, offset, flags, ..]) = payload.first_chunk::<8>() else { return cut(whole) };
-        let len = match next {
-            FRAGMENT => {
-                if u16::from_be_bytes([offset, flags]) & 0xfff8 != 0 {
-                    return Ok(());
-                }
-                whole &= flags & 1 == 0;
-                8
-            }
-            _ => 8 + usize::from(units) * 8,
-        };
-        next = following;
-        let Some(rest) = payload.get(len..) else { return cut(whole) };
-        payload = rest;
     }
-    parse_l4(next, payload, whole, headers)
+    parse_l4(walk.protocol, walk.payload, whole, headers)
 }
 
 /// The result for a packet that ends inside a header. A first fragment (not `whole`) may end anywhere.
