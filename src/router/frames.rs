@@ -14,7 +14,7 @@ use crate::route::single_host;
 use crate::wire::MacAddr;
 use crate::wire::extensions;
 use crate::wire::ip::{Ipv4, Ipv6, has_right_checksum};
-use crate::wire::parse::{ETHERTYPE_ARP, ETHERTYPE_IPV4, ETHERTYPE_IPV6, ICMPV6};
+use crate::wire::parse::{ETHERTYPE_ARP, ETHERTYPE_IPV4, ETHERTYPE_IPV6, ICMP, ICMPV6};
 
 /// DSCP and ECN of the router's own packets: CS6, network control (RFC 2474, RFC 4594), not ECN-capable.
 const NETWORK_CONTROL: u8 = 48 << 2;
@@ -279,32 +279,37 @@ pub enum IcmpError {
 
 /// Whether an error may be sent about the IPv4 packet `packet`.
 ///
-/// RFC 1812 section 4.3.2.7: none about an ICMP error, a packet to a group or broadcast address, a source that is no
-/// single host, and a fragment other than the first.
+/// RFC 1122 section 3.2.2 and RFC 1812 section 4.3.2.7: none about an ICMP error, a packet to a group or broadcast
+/// address, a source that is no single host, and a fragment other than the first. A frame to a group address of the
+/// link is not routed.
 pub fn may_answer_v4(packet: &[u8]) -> bool {
     let Some(ipv4) = Ipv4::read(packet) else { return false };
     let Some(header) = packet.first_chunk() else { return false };
-    let [src, dst] = [ipv4.src, ipv4.dst].map(Ipv4Addr::from_bits);
     let offset = u16::from_be_bytes([packet[6], packet[7]]) & 0x1fff;
-    // Types 3, 4, 5, 11 and 12 are errors; queries and answers are not.
-    let icmp_type = packet.get(usize::from(ipv4.header_len)).copied();
-    let is_error = ipv4.protocol == 1 && icmp_type.is_none_or(|kind| matches!(kind, 3 | 4 | 5 | 11 | 12));
-    let is_host = |address: Ipv4Addr| single_host::is_possible(address.into());
-    !ipv4.has_options() && has_right_checksum(header) && offset == 0 && !is_error && is_host(src) && is_host(dst)
+    let message = packet.get(usize::from(ipv4.header_len)..total_len_v4(packet)).unwrap_or_default();
+    // Types 3, 4, 5, 11 and 12 are errors; queries and answers are not. A message that ends before its type may be one.
+    let may_be_error = ipv4.protocol == ICMP && message.first().is_none_or(|kind| matches!(kind, 3 | 4 | 5 | 11 | 12));
+    let is_host = |address: u32| single_host::is_possible(Ipv4Addr::from_bits(address).into());
+    let is_between_hosts = is_host(ipv4.src) && is_host(ipv4.dst);
+    !ipv4.has_options() && has_right_checksum(header) && offset == 0 && !may_be_error && is_between_hosts
 }
 
 /// Whether an error may be sent about the IPv6 packet `packet` (RFC 4443 section 2.4 e).
+///
+/// A packet that does not show what it is may be an ICMPv6 error, about which there must be none. Such are the later
+/// fragments of ICMPv6, and packets with extension headers that are cut short or too many.
 pub fn may_answer_v6(packet: &[u8], error: IcmpError) -> bool {
     let Some(ipv6) = Ipv6::read(packet) else { return false };
     let [src, dst] = [ipv6.src, ipv6.dst].map(Ipv6Addr::from);
-    // Types below 128 are errors; 137 is a redirect. A packet that is cut, or of unknown headers, is none.
-    let is_error = match extensions::upper(packet) {
-        Ok((ICMPV6, message)) => message.first().is_none_or(|&kind| kind < 128 || kind == 137),
-        _ => false,
+    // Types below 128 are errors; 137 is a redirect.
+    let may_be_error = match extensions::shown(packet) {
+        Some((ICMPV6, message)) => message.first().is_none_or(|&kind| kind < 128 || kind == 137),
+        Some(_) => false,
+        None => true,
     };
     // Path MTU discovery works for groups too.
     let may_be_group = matches!(error, IcmpError::TooBig(_));
-    !is_error && single_host::is_possible(src.into()) && (may_be_group || !dst.is_multicast())
+    !may_be_error && single_host::is_possible(src.into()) && (may_be_group || !dst.is_multicast())
 }
 
 /// The ICMP error `error` about `packet`, from `own`, without Ethernet header.

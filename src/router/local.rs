@@ -93,8 +93,12 @@ impl Router {
     /// Whether an ICMP error may go to `source`: it is none of the addresses that mean several hosts of a network, and
     /// none of the router.
     pub(super) fn is_single_host(&self, source: IpAddr) -> bool {
-        let is_martian = || self.rib.lookup(source).is_some_and(|route| route.group == GroupId::MARTIAN);
-        !self.tables.is_own(source) && (is_link_local(source) || !is_martian())
+        !self.tables.is_own(source) && (is_link_local(source) || !self.is_martian(source))
+    }
+
+    /// Whether no packet may go to `address`, such as the broadcast address of a network of the router.
+    pub(super) fn is_martian(&self, address: IpAddr) -> bool {
+        self.rib.lookup(address).is_some_and(|route| route.group == GroupId::MARTIAN)
     }
 }
 

@@ -187,5 +187,8 @@ fn no_error_goes_to_a_source_that_is_no_single_host() {
     for source in [ANYCAST, "2001:db8:1::", "::", "::1", "ff02::1", "2001:db8::1"] {
         assert_eq!(sent(&mut router, source, "2001:db8:9::9"), 0, "{source}");
     }
+    for destination in ["10.0.1.255", "10.0.1.0", "224.0.0.5", "255.255.255.255"] {
+        assert_eq!(sent(&mut router, "10.0.0.9", destination), 0, "{destination}");
+    }
     assert_eq!(sent(&mut router, "10.0.0.9", "10.9.0.9") + sent(&mut router, "2001:db8::9", "2001:db8:9::9"), 2);
 }

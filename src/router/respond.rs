@@ -118,9 +118,9 @@ impl Router {
     /// Answers a packet that came by `place` with an ICMP error.
     fn answer(&mut self, place: Place, packet: &[u8], error: IcmpError, now: Nanos) {
         let index = place.interface;
-        let Some((source, _)) = ends(packet) else { return };
+        let Some((source, destination)) = ends(packet) else { return };
         let may_answer = match source {
-            IpAddr::V4(_) => frames::may_answer_v4(packet),
+            IpAddr::V4(_) => frames::may_answer_v4(packet) && !self.is_martian(destination),
             IpAddr::V6(_) => frames::may_answer_v6(packet, error),
         };
         // RFC 1812 section 4.3.2.4: the source is an address of the interface "over which the ICMP message is
