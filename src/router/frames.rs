@@ -9,7 +9,7 @@ use etherparse::{
 };
 
 use super::local::Unanswered;
-use super::neighbours::advertisement::Flags;
+use super::neighbours::messages::Flags;
 use crate::route::single_host;
 use crate::wire::MacAddr;
 use crate::wire::extensions;

@@ -58,7 +58,7 @@ pub use self::view::{InterfaceView, LinuxView, NeighbourView, RouteRange, Router
 use self::groups::Groups;
 use self::interface::Interface;
 use self::local::Unanswered;
-use self::neighbours::{Effect, Neighbours, Question, Sign};
+use self::neighbours::{Effect, Key, Message, MessageKind, Neighbours, Question};
 use self::retry::Refused;
 use self::rib::{Rib, RibChange};
 use self::tables::Tables;
@@ -380,12 +380,21 @@ impl Router {
         self.rib.prefixes(source)
     }
 
-    /// Takes a neighbour that the Linux kernel knows.
+    /// Takes a neighbour that the administrator vouches for in the Linux kernel.
     pub fn confirm_neighbour(&mut self, interface: u16, address: IpAddr, mac: MacAddr, now: Nanos) {
+        self.take_neighbour((interface, address), mac, MessageKind::Arp, now);
+    }
+
+    /// Takes a neighbour that the Linux kernel knows, perhaps from a solicitation: it must answer the router itself.
+    pub fn learn_neighbour(&mut self, interface: u16, address: IpAddr, mac: MacAddr, now: Nanos) {
+        self.take_neighbour((interface, address), mac, MessageKind::Solicitation, now);
+    }
+
+    fn take_neighbour(&mut self, key: Key, mac: MacAddr, kind: MessageKind, now: Nanos) {
         let mut effect = Effect::default();
-        let known = self.interfaces.get(usize::from(interface));
-        if known.is_some_and(|interface| interface.is_up && interface.may_be_host(address)) {
-            self.neighbours.confirm((interface, address), Sign { mac, port: None }, now, &mut effect);
+        let interface = self.interfaces.get(usize::from(key.0));
+        if interface.is_some_and(|interface| interface.is_up && interface.may_be_host(key.1)) {
+            self.neighbours.hear(key, Message { kind, mac: Some(mac), port: None }, now, &mut effect);
         }
         self.apply(effect, now);
     }

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use super::Router;
 use super::frames::{self, Discovery, IcmpError};
 use super::groups::Groups;
-use super::neighbours::{Advertisement, Effect, Key, NO_PORT, Sign, Unresolved};
+use super::neighbours::{Effect, Key, Message, MessageKind, NO_PORT, Unresolved};
 use super::rib::Source;
 use crate::route::{GroupId, PuntCause, PuntFrame};
 use crate::sets::MAX_PORTS;
@@ -67,8 +67,10 @@ impl Router {
         let asks_here = message.is_request && (is_own(message.target) || anycast);
         let (own_mac, key) = (interface.mac, (index, message.sender));
         let known = self.neighbours.get(key).map(|neighbour| neighbour.mac).filter(|mac| !mac.is_zero());
-        // RFC 826: an existing entry is updated by any message, a new one is made by a message to this host.
-        if (asks_here || self.neighbours.is_known(key)) && self.may_learn(key) {
+        // RFC 826: an existing entry is updated by any message, a new one is made by a message to this host. RFC 4861
+        // section 7.2.3: a solicitation for another host is discarded.
+        let is_to_others = message.is_request && message.sender.is_ipv6() && !asks_here;
+        if (asks_here || self.neighbours.is_known(key)) && !is_to_others && self.may_learn(key) {
             self.learn(key, &message, port, now);
         }
         if asks_here && self.answers {
@@ -97,21 +99,13 @@ impl Router {
 
     /// Takes what a message says about its neighbour.
     fn learn(&mut self, key: Key, message: &Discovery, port: u8, now: Nanos) {
-        let (mut effect, known) = (Effect::default(), self.neighbours.get(key).map(|neighbour| neighbour.mac));
-        let sign = message.mac.map(|mac| Sign { mac, port: Some(port) });
-        match (message.flags, sign) {
-            (Some(flags), _) => {
-                let message = Advertisement { mac: message.mac, flags, port };
-                self.neighbours.advertise(key, message, now, &mut effect);
-            }
-            (None, Some(sign)) if message.sender.is_ipv6() && known.is_some_and(|mac| mac != sign.mac) => {
-                self.neighbours.replace(key, sign, now, &mut effect);
-            }
-            (None, Some(sign)) => self.neighbours.confirm(key, sign, now, &mut effect),
-            (None, None) => {}
-        }
-        // A neighbour in doubt is asked at once.
-        self.neighbours.tick(now, &mut effect);
+        let kind = match message.flags {
+            Some(flags) => MessageKind::Advertisement(flags),
+            None if message.sender.is_ipv6() => MessageKind::Solicitation,
+            None => MessageKind::Arp,
+        };
+        let mut effect = Effect::default();
+        self.neighbours.hear(key, Message { kind, mac: message.mac, port: Some(port) }, now, &mut effect);
         self.apply(effect, now);
     }
 

@@ -40,6 +40,19 @@ impl Trial {
         self.router.receive(&PuntFrame { bytes, port, vlan, l3_offset: 14, cause, may_wait: true }, now);
     }
 
+    /// Lets a host answer a question of the router.
+    fn reply(&mut self, port: u8, number: u32, now: Nanos) {
+        let (mac, router, vlan) = (mac(port, number), MacAddr::local(0, port.into()), 4094 - u16::from(port));
+        let (cause, bytes) = match (host(self.is_v6, port, number), own(self.is_v6, port)) {
+            (IpAddr::V4(host), IpAddr::V4(own)) => (PuntCause::Arp, frames::arp_reply((mac, host), (router, own))),
+            (IpAddr::V6(host), IpAddr::V6(own)) => {
+                (PuntCause::NeighbourDiscovery, frames::advertisement((mac, host), Some((router, own)), host))
+            }
+            _ => unreachable!("both have one family"),
+        };
+        self.router.receive(&PuntFrame { bytes, port, vlan, l3_offset: 14, cause, may_wait: true }, now);
+    }
+
     /// Lets the hosts of port 1 answer the router's questions. The hostile one answers none. Returns the other frames.
     fn answer(&mut self, now: Nanos) -> Vec<Outgoing> {
         let (mut others, mut asked) = (Vec::new(), Vec::new());
@@ -53,7 +66,7 @@ impl Trial {
         }
         for number in 0..2 * u32::from(HOSTS) {
             if asked.contains(&host(self.is_v6, 1, number)) {
-                self.ask(1, number, now);
+                self.reply(1, number, now);
             }
         }
         others

@@ -170,7 +170,14 @@ fn solicitation_for_an_own_address_is_answered() {
     let sent = router.take_output();
     let answer = frames::read_discovery(&sent[0].bytes[14..]).unwrap();
     assert_eq!((answer.sender, answer.mac), ("2001:db8::1".parse().unwrap(), Some(MacAddr::local(0, 0))));
-    assert_eq!(router.neighbours_view(seconds(1))[0].address, IpAddr::from(asker));
+    let known = router.neighbours_view(seconds(1));
+    assert_eq!((known[0].address, known[0].state, known[0].age), (asker.into(), State::Stale, None));
+    assert_eq!(router.route_to(asker.into()).map(|(source, _)| source), Some(Source::Neighbour), "packets use it");
+    // One for another host says nothing (RFC 4861 section 7.2.3).
+    let moved = MacAddr([2, 0, 0, 0, 7, 7]);
+    let request = frames::solicitation((moved, asker), "2001:db8:0::77".parse().unwrap(), None);
+    router.receive(&punt(0, PuntCause::NeighbourDiscovery, request), seconds(1));
+    assert_eq!(router.neighbours_view(seconds(1))[0].mac, Some(HOST));
 }
 
 /// Linux answers a question that went to it alone without its MAC address (RFC 4861 section 7.2.4).

@@ -93,7 +93,7 @@ pub struct NeighbourView {
     pub mac: Option<MacAddr>,
     /// State.
     pub state: State,
-    /// Time since its last message; `None`: it sent none.
+    /// Time since it was confirmed; `None`: it never was.
     pub age: Option<Nanos>,
     /// Number of its adjacency.
     pub adjacency: Option<AdjacencyId>,

@@ -101,7 +101,7 @@ fn state(rig: &Rig) -> String {
         let sum = |name| metrics.sum(name, &[("cause", cause)]);
         format!("{cause} {} policed {}", sum("holdfast_punted_frames_total"), sum("holdfast_punt_policed_frames_total"))
     });
-    let states = ["reachable", "probing", "incomplete", "failed"]
+    let states = ["reachable", "stale", "probing", "incomplete", "failed"]
         .map(|state| format!("{state} {}", metrics.sum("holdfast_neighbours", &[("state", state)])));
     format!("host 0 knows\n{neighbours}the router has {counters:?}, punted {punted:?}, neighbours {states:?}")
 }

@@ -83,9 +83,9 @@ pub struct Neighbour {
     pub address: String,
     /// MAC address; null while it is unknown.
     pub mac: Option<String>,
-    /// `static`, `reachable`, `probing`, `incomplete` or `failed`.
+    /// `static`, `reachable`, `stale`, `probing`, `incomplete` or `failed`.
     pub state: String,
-    /// Time since its last message; null if it sent none.
+    /// Time since it was confirmed; null if it never was.
     pub age_ns: Option<u64>,
     /// Sets of next hops that contain it, its own included.
     pub groups: u32,

@@ -162,10 +162,11 @@ impl Follower {
         let key = (interface, neighbour.address);
         if neighbour.is_permanent {
             self.permanent.insert(key, neighbour.mac);
+            router.confirm_neighbour(interface, neighbour.address, neighbour.mac, now);
         } else {
             self.permanent.remove(&key);
+            router.learn_neighbour(interface, neighbour.address, neighbour.mac, now);
         }
-        router.confirm_neighbour(interface, neighbour.address, neighbour.mac, now);
     }
 
     /// Takes a route.
@@ -398,6 +399,15 @@ mod tests {
         router.set_links(PortSet::first(2), NOW);
         follower.refresh(&mut router, NOW);
         assert_ne!(state(&router), Some(State::Reachable), "Linux has forgotten it");
+    }
+
+    /// Linux has entries too that only a solicitation has made.
+    #[test]
+    fn neighbour_of_linux_is_stale_until_it_answers_the_router() {
+        let (mut follower, mut router) = rig();
+        let neighbour = Neighbour { index: 6, address: address("10.0.1.9"), mac: PEER, is_permanent: false };
+        follower.apply(&Change::Neighbour(neighbour), &mut router, NOW);
+        assert_eq!(router.neighbours_view(NOW).iter().map(|one| one.state).collect::<Vec<_>>(), [State::Stale]);
     }
 
     #[test]

@@ -56,7 +56,7 @@ impl Neighbours {
             State::Static => return,
             State::Failed if neighbour.uses == 0 => return self.remove(key),
             State::Failed => (State::Incomplete, 0),
-            State::Reachable => (State::Probing, 0),
+            State::Reachable | State::Stale => (State::Probing, 0),
             State::Incomplete | State::Probing => (neighbour.state, neighbour.probes),
         };
         if probes >= PROBES {
@@ -151,7 +151,7 @@ impl Neighbours {
         for key in keys {
             self.edit(key, |neighbour| {
                 neighbour.port = None;
-                if neighbour.state == State::Reachable {
+                if matches!(neighbour.state, State::Reachable | State::Stale) {
                     (neighbour.state, neighbour.due, neighbour.probes) = (State::Probing, now, 0);
                 }
             });

@@ -1,6 +1,6 @@
 //! Neighbours are asked for and confirmed: by packets, routes, messages and the configuration.
 
-use super::advertisement::{Address, Flags, Outcome, outcome};
+use super::messages::{self, Address, Flags, Outcome};
 use super::shares::{Kind, NO_PORT};
 use super::{
     DELAY, Effect, FRESH, Key, Neighbours, Question, RETRANSMIT, State, WAITING_ALL, WAITING_EACH, WAITING_PORT,
@@ -8,24 +8,26 @@ use super::{
 use crate::units::Nanos;
 use crate::wire::MacAddr;
 
-/// Statement of a message about a neighbour.
+/// A message about a neighbour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sign {
-    /// Its MAC address.
-    pub mac: MacAddr,
+pub struct Message {
+    /// Its kind.
+    pub kind: MessageKind,
+    /// The MAC address of the neighbour, if the message has it.
+    pub mac: Option<MacAddr>,
     /// The port of the message; `None`: it came by no port.
     pub port: Option<u8>,
 }
 
-/// A neighbour advertisement.
-#[derive(Debug, Clone, Copy)]
-pub struct Advertisement {
-    /// The MAC address of the neighbour, if the message has it.
-    pub mac: Option<MacAddr>,
-    /// Its flags.
-    pub flags: Flags,
-    /// The port of the message.
-    pub port: u8,
+/// The kind of a message about a neighbour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MessageKind {
+    /// ARP, or the word of the administrator.
+    Arp,
+    /// A neighbour solicitation, or an entry of Linux.
+    Solicitation,
+    /// A neighbour advertisement.
+    Advertisement(Flags),
 }
 
 /// A packet whose next hop is not known.
@@ -37,10 +39,11 @@ pub struct Unresolved<'a> {
     pub port: u8,
 }
 
-/// A message that is taken at an instant, and the state that follows from it.
+/// The statement of a message that is taken at an instant, and the state that follows from it.
 #[derive(Debug, Clone, Copy)]
 struct Taken {
-    sign: Sign,
+    mac: MacAddr,
+    port: Option<u8>,
     state: State,
     now: Nanos,
 }
@@ -49,9 +52,7 @@ impl Neighbours {
     /// Configures the MAC address of a neighbour.
     pub fn set_static(&mut self, key: Key, mac: MacAddr, now: Nanos, effect: &mut Effect) {
         if self.admit(key, None, now, effect) {
-            // A static one takes no address.
-            self.unset_static(key, now);
-            self.take(key, Taken { sign: Sign { mac, port: None }, state: State::Static, now }, effect);
+            self.take(key, Taken { mac, port: None, state: State::Static, now }, effect);
         }
     }
 
@@ -92,7 +93,7 @@ impl Neighbours {
             }
             State::Failed => Some(State::Incomplete),
             // The forwarding database has lost it: its answer teaches the database its port.
-            State::Reachable => Some(State::Probing),
+            State::Reachable | State::Stale => Some(State::Probing),
             State::Static => {
                 if neighbour.due.0 <= now.0 {
                     effect.questions.push(Question { key, mac: Some(neighbour.mac) });
@@ -123,74 +124,70 @@ impl Neighbours {
         }
     }
 
-    /// A message of the neighbour has its MAC address. Creates the entry if it does not exist.
-    pub fn confirm(&mut self, key: Key, sign: Sign, now: Nanos, effect: &mut Effect) {
-        if self.admit(key, Some(sign.port.unwrap_or(NO_PORT)), now, effect) {
-            self.take(key, Taken { sign, state: State::Reachable, now }, effect);
-        }
-    }
-
-    /// A solicitation of the neighbour has another MAC address than is known, which it replaces. The neighbour must
-    /// answer from there (RFC 4861 section 7.2.3).
-    pub fn replace(&mut self, key: Key, sign: Sign, now: Nanos, effect: &mut Effect) {
-        self.take(key, Taken { sign, state: State::Probing, now }, effect);
-    }
-
-    /// An advertisement of the neighbour. Without an entry it has no effect.
-    pub fn advertise(&mut self, key: Key, message: Advertisement, now: Nanos, effect: &mut Effect) {
-        let Advertisement { mac, flags, port } = message;
-        let Some(neighbour) = self.table.get(&key) else { return };
+    /// Takes a message about a neighbour, and creates the entry if the message is one that may.
+    pub fn hear(&mut self, key: Key, message: Message, now: Nanos, effect: &mut Effect) {
+        let Message { kind, mac, port } = message;
+        let entry = self.table.get(&key);
+        let (state, known) = (entry.map(|neighbour| neighbour.state), entry.map(|neighbour| neighbour.mac));
         let address = match mac {
             None => Address::Missing,
-            Some(mac) if mac == neighbour.mac => Address::Same,
+            Some(_) if mac == known => Address::Same,
             Some(_) => Address::Other,
         };
-        let sign = Sign { mac: mac.unwrap_or(neighbour.mac), port: Some(port) };
-        match outcome(neighbour.state, address, flags) {
-            Outcome::Ignored if neighbour.state == State::Static => {
-                self.take(key, Taken { sign, state: State::Static, now }, effect)
+        let outcome = match kind {
+            MessageKind::Arp => messages::arp(state, address),
+            MessageKind::Solicitation => messages::solicitation(state, address),
+            MessageKind::Advertisement(flags) => messages::advertisement(state, address, flags),
+        };
+        let state = match outcome {
+            Outcome::Ignored => return,
+            Outcome::Located => {
+                effect.released.extend(self.take_waiting(key));
+                return self.locate(key, port, effect);
             }
-            Outcome::Ignored => {}
-            Outcome::Kept if flags.is_override => self.locate(key, sign.port, effect),
-            Outcome::Kept => {}
-            // It is stale, and packets use it for a while before it is asked (RFC 4861 section 7.3.3).
             Outcome::Doubted => {
                 self.edit(key, |neighbour| {
-                    (neighbour.state, neighbour.due, neighbour.probes) = (State::Probing, Nanos(now.0 + DELAY.0), 0);
+                    (neighbour.state, neighbour.due, neighbour.probes) = (State::Stale, Nanos(now.0 + DELAY.0), 0);
                 });
+                return;
             }
-            Outcome::Taken => self.take(key, Taken { sign, state: State::Probing, now }, effect),
-            Outcome::Confirmed => self.take(key, Taken { sign, state: State::Reachable, now }, effect),
+            Outcome::Taken => State::Stale,
+            Outcome::Confirmed => State::Reachable,
+        };
+        let Some(mac) = mac.or(known) else { return };
+        if self.admit(key, Some(port.unwrap_or(NO_PORT)), now, effect) {
+            self.take(key, Taken { mac, port, state, now }, effect);
         }
     }
 
-    /// Gives a neighbour the address and port of a message, and a state that is usable. A static one keeps its address.
+    /// Gives a neighbour the address and port of a message, and a state that is usable.
     fn take(&mut self, key: Key, taken: Taken, effect: &mut Effect) {
-        let Taken { sign, state, now } = taken;
+        let Taken { mac, port, state, now } = taken;
         let released = self.take_waiting(key);
         let is_used = !released.is_empty();
         effect.released.extend(released);
-        let Some(neighbour) = self.table.get(&key) else { return };
-        let (is_static, before) = (neighbour.state == State::Static, neighbour.mac);
-        if !is_static || before == sign.mac {
-            self.locate(key, sign.port, effect);
-        }
-        if is_static {
-            return;
-        }
+        self.locate(key, port, effect);
         // A different phase for each neighbour: they are not all asked at the same instant.
-        let phase = sign.mac.to_number().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54;
-        let due = if state != State::Reachable { now } else { Nanos(now.0 + FRESH.0 - phase * 10_000_000) };
+        let phase = mac.to_number().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54;
+        let due = match state {
+            State::Reachable => Nanos(now.0 + FRESH.0 - phase * 10_000_000),
+            State::Stale => Nanos(now.0 + DELAY.0),
+            _ => now,
+        };
+        let Some(before) = self.table.get(&key).map(|neighbour| neighbour.mac) else { return };
         self.edit(key, |neighbour| {
-            (neighbour.state, neighbour.mac, neighbour.confirmed) = (state, sign.mac, now);
+            (neighbour.state, neighbour.mac) = (state, mac);
             (neighbour.due, neighbour.probes) = (due, 0);
+            if state != State::Stale {
+                neighbour.confirmed = now;
+            }
             if is_used {
                 (neighbour.is_used, neighbour.since) = (true, now);
             }
         });
         let Some(neighbour) = self.table.get(&key) else { return };
         if neighbour.adjacency.is_some() {
-            if before != sign.mac {
+            if before != mac {
                 effect.is_changed = true;
                 self.counts.flaps += 1;
             }

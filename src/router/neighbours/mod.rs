@@ -1,16 +1,17 @@
 //! The neighbours of the router: their MAC addresses by interface and IP address, resolved by ARP and neighbour
 //! discovery.
 //!
-//! A neighbour is confirmed by its own messages. After [`FRESH`] it is asked again, to itself alone; its answer also
-//! keeps its entry in the forwarding database alive. After [`PROBES`] questions without an answer it is lost. So a
-//! neighbour lives for at most 48 s without a sign of life, less than the ageing time of the forwarding database.
+//! A neighbour is confirmed by its answers, and by ARP. After [`FRESH`] it is asked again, to itself alone; its answer
+//! also keeps its entry in the forwarding database alive. One that solicits is stale: packets use it at once, and it is
+//! asked after [`DELAY`]. After [`PROBES`] questions without an answer it is lost. So a neighbour lives for at most 48 s
+//! without a sign of life, less than the ageing time of the forwarding database.
 //!
 //! Ports and interfaces have shares of the table (`shares`). Neighbours that packets use are asked before others (RFC
 //! 6583 section 6), whose questions have a rate for each port.
 
-pub mod advertisement;
 mod clock;
 mod learn;
+pub mod messages;
 mod shares;
 #[cfg(test)]
 mod tests;
@@ -20,7 +21,7 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-pub use self::learn::{Advertisement, Sign, Unresolved};
+pub use self::learn::{Message, MessageKind, Unresolved};
 use self::shares::{Full, Kind, Rank, Shares, Worth};
 pub use self::shares::{NO_PORT, PORT_LIMIT, PortShare};
 use crate::route::{AdjacencyId, MAX_ADJACENCIES};
@@ -31,8 +32,7 @@ use crate::wire::MacAddr;
 pub const FRESH: Nanos = Nanos(45_000_000_000);
 /// Time between two questions (RFC 4861 section 10: RETRANS_TIMER).
 pub const RETRANSMIT: Nanos = Nanos(1_000_000_000);
-/// Time after which a neighbour is asked whose address another host advertises (RFC 4861 section 10:
-/// DELAY_FIRST_PROBE_TIME).
+/// Time for which packets use a stale neighbour before it is asked (RFC 4861 section 10: DELAY_FIRST_PROBE_TIME).
 pub const DELAY: Nanos = Nanos(5_000_000_000);
 /// Questions without an answer after which a neighbour is lost (RFC 4861 section 10: MAX_MULTICAST_SOLICIT).
 pub const PROBES: u8 = 3;
@@ -59,6 +59,8 @@ pub enum State {
     Static,
     /// It was confirmed not long ago.
     Reachable,
+    /// It is usable, but not confirmed: it has sent a message that answers nothing. It will be asked.
+    Stale,
     /// It is usable, and asked again.
     Probing,
     /// It is asked for the first time.
@@ -69,9 +71,10 @@ pub enum State {
 
 impl State {
     /// Every state with its label in metrics and tables.
-    pub const TABLE: [(Self, &'static str); 5] = [
+    pub const TABLE: [(Self, &'static str); 6] = [
         (Self::Static, "static"),
         (Self::Reachable, "reachable"),
+        (Self::Stale, "stale"),
         (Self::Probing, "probing"),
         (Self::Incomplete, "incomplete"),
         (Self::Failed, "failed"),
@@ -84,7 +87,7 @@ impl State {
     }
 
     fn is_usable(self) -> bool {
-        matches!(self, Self::Static | Self::Reachable | Self::Probing)
+        matches!(self, Self::Static | Self::Reachable | Self::Stale | Self::Probing)
     }
 }
 

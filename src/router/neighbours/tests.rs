@@ -6,7 +6,7 @@ use super::*;
 
 const KEY: Key = (0, IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 2)));
 const MAC: MacAddr = MacAddr([2, 0, 0, 0, 0, 2]);
-const SIGN: Sign = Sign { mac: MAC, port: Some(0) };
+const ARP: Message = Message { kind: MessageKind::Arp, mac: Some(MAC), port: Some(0) };
 
 fn seconds(seconds: u64) -> Nanos {
     Nanos(seconds * 1_000_000_000)
@@ -20,7 +20,7 @@ fn tick(neighbours: &mut Neighbours, now: Nanos) -> Effect {
 
 fn confirmed(neighbours: &mut Neighbours, now: Nanos) -> Effect {
     let mut effect = Effect::default();
-    neighbours.confirm(KEY, SIGN, now, &mut effect);
+    neighbours.hear(KEY, ARP, now, &mut effect);
     effect
 }
 
@@ -94,7 +94,7 @@ fn other_mac_address_is_a_flap_and_keeps_the_adjacency() {
     let mut neighbours = Neighbours::default();
     confirmed(&mut neighbours, seconds(1));
     let mut effect = Effect::default();
-    neighbours.confirm(KEY, Sign { mac: MacAddr([2, 0, 0, 0, 0, 3]), ..SIGN }, seconds(2), &mut effect);
+    neighbours.hear(KEY, Message { mac: Some(MacAddr([2, 0, 0, 0, 0, 3])), ..ARP }, seconds(2), &mut effect);
     assert!(effect.is_changed && effect.gained.is_empty());
     assert_eq!((neighbours.adjacency(KEY), neighbours.counts.flaps), (Some(AdjacencyId(0)), 1));
 }
@@ -103,7 +103,7 @@ fn other_mac_address_is_a_flap_and_keeps_the_adjacency() {
 fn static_neighbour_ignores_messages_and_time() {
     let (mut neighbours, mut effect) = (Neighbours::default(), Effect::default());
     neighbours.set_static(KEY, MAC, seconds(1), &mut effect);
-    neighbours.confirm(KEY, Sign { mac: MacAddr([2, 0, 0, 0, 0, 9]), ..SIGN }, seconds(2), &mut effect);
+    neighbours.hear(KEY, Message { mac: Some(MacAddr([2, 0, 0, 0, 0, 9])), ..ARP }, seconds(2), &mut effect);
     assert_eq!(tick(&mut neighbours, seconds(900)), Effect::default());
     let neighbour = neighbours.get(KEY).unwrap();
     assert_eq!((neighbour.state, neighbour.mac), (State::Static, MAC));
@@ -169,9 +169,10 @@ fn operate(neighbours: &mut Neighbours, operation: (u8, u8, u8), now: Nanos) -> 
         IpAddr::from([0x2001, 0xdb8, 0, 0, 0, 0, 0, u16::from(host)])
     };
     let (key, mac) = ((u16::from(host % 3), address), MacAddr([2, 0, 0, 0, port % 2, host]));
-    let sign = Sign { mac, port: (port < 4).then_some(port) };
+    let message = |kind| Message { kind, mac: Some(mac), port: (port < 4).then_some(port) };
     match what {
-        0..8 => neighbours.confirm(key, sign, now, &mut effect),
+        0..4 => neighbours.hear(key, message(MessageKind::Arp), now, &mut effect),
+        4..8 => neighbours.hear(key, message(MessageKind::Solicitation), now, &mut effect),
         8..12 => neighbours.resolve(key, Unresolved { packet: Some(&[host]), port }, now, &mut effect),
         12 => neighbours.hold(key, now, &mut effect),
         13 => neighbours.unhold(key),
@@ -181,8 +182,8 @@ fn operate(neighbours: &mut Neighbours, operation: (u8, u8, u8), now: Nanos) -> 
         17 => neighbours.ports_down(crate::sets::PortSet::only(port.into()), now, &mut effect),
         18 => neighbours.note_traffic(now, |id| u64::from(id.0 % 3) * now.0),
         _ => {
-            let flags = advertisement::Flags { is_solicited: port % 2 == 0, is_override: host % 4 < 2 };
-            neighbours.advertise(key, Advertisement { mac: Some(mac), flags, port }, now, &mut effect);
+            let flags = messages::Flags { is_solicited: port % 2 == 0, is_override: host % 4 < 2 };
+            neighbours.hear(key, message(MessageKind::Advertisement(flags)), now, &mut effect);
         }
     }
     effect
@@ -215,10 +216,10 @@ proptest! {
 }
 
 /// A neighbour at `port` whose number is `host`.
-fn numbered(host: u16, port: u8) -> (Key, Sign) {
+fn numbered(host: u16, port: u8) -> (Key, Message) {
     let [high, low] = host.to_be_bytes();
     let mac = MacAddr([2, 0, 0, port, high, low]);
-    ((u16::from(port), IpAddr::from([10, port, high, low])), Sign { mac, port: Some(port) })
+    ((u16::from(port), IpAddr::from([10, port, high, low])), Message { mac: Some(mac), port: Some(port), ..ARP })
 }
 
 #[test]
@@ -226,15 +227,15 @@ fn full_share_takes_the_oldest_that_no_packet_uses() {
     let (mut neighbours, mut effect) = (Neighbours::default(), Effect::default());
     neighbours.set_limits([8, 8]);
     let hosts: Vec<_> = (0..6).map(|host| numbered(host, 1)).collect();
-    for (&(key, sign), second) in hosts.iter().zip(1..).take(4) {
-        neighbours.confirm(key, sign, seconds(second), &mut effect);
+    for (&(key, message), second) in hosts.iter().zip(1..).take(4) {
+        neighbours.hear(key, message, seconds(second), &mut effect);
     }
     neighbours.note_traffic(seconds(10), |_| 0);
     // Packets use the two oldest.
     neighbours.note_traffic(seconds(11), |id| u64::from(id.0 < 2));
     assert_eq!(effect.lost, []);
-    for &(key, sign) in &hosts[4..] {
-        neighbours.confirm(key, sign, seconds(12), &mut effect);
+    for &(key, message) in &hosts[4..] {
+        neighbours.hear(key, message, seconds(12), &mut effect);
     }
     assert_eq!(effect.lost, [hosts[2].0, hosts[3].0]);
     assert_eq!(neighbours.share(1), PortShare { entries: 4, evicted: 2 });
@@ -246,8 +247,8 @@ fn port_with_most_entries_gives_way_to_others() {
     neighbours.set_limits([8, 8]);
     let entries = [(1, 0..4_u16), (2, 0..3), (3, 0..4)];
     for (port, hosts) in entries {
-        for (key, sign) in hosts.map(|host| numbered(host, port)) {
-            neighbours.confirm(key, sign, seconds(1), &mut effect);
+        for (key, message) in hosts.map(|host| numbered(host, port)) {
+            neighbours.hear(key, message, seconds(1), &mut effect);
         }
     }
     let shares = [1, 2, 3].map(|port| neighbours.share(port).entries);
@@ -259,8 +260,8 @@ fn neighbour_that_packets_use_is_asked_before_others() {
     let mut neighbours = Neighbours::default();
     let mut effect = Effect::default();
     for host in 0..700 {
-        let (key, sign) = numbered(host, 1);
-        neighbours.confirm(key, sign, seconds(1), &mut effect);
+        let (key, message) = numbered(host, 1);
+        neighbours.hear(key, message, seconds(1), &mut effect);
     }
     neighbours.note_traffic(seconds(2), |_| 0);
     neighbours.note_traffic(seconds(3), |id| u64::from(id.0 == 699));
@@ -272,23 +273,19 @@ fn neighbour_that_packets_use_is_asked_before_others() {
 fn advertisement_without_override_does_not_replace_an_address() {
     let mut neighbours = Neighbours::default();
     let key = (0, "2001:db8::2".parse().unwrap());
-    neighbours.confirm(key, SIGN, seconds(1), &mut Effect::default());
+    neighbours.hear(key, ARP, seconds(1), &mut Effect::default());
     let other = MacAddr([2, 0, 0, 0, 0, 3]);
     let advertise = |neighbours: &mut Neighbours, is_override| {
-        let flags = advertisement::Flags { is_solicited: false, is_override };
-        neighbours.advertise(
-            key,
-            Advertisement { mac: Some(other), flags, port: 1 },
-            seconds(2),
-            &mut Effect::default(),
-        );
+        let kind = MessageKind::Advertisement(messages::Flags { is_solicited: false, is_override });
+        let message = Message { kind, mac: Some(other), port: Some(1) };
+        neighbours.hear(key, message, seconds(2), &mut Effect::default());
         let neighbour = neighbours.get(key).unwrap();
         (neighbour.state, neighbour.mac, neighbour.port)
     };
-    assert_eq!(advertise(&mut neighbours, false), (State::Probing, MAC, Some(0)));
+    assert_eq!(advertise(&mut neighbours, false), (State::Stale, MAC, Some(0)));
     assert_eq!(tick(&mut neighbours, seconds(6)).questions, [], "packets use it for five seconds more");
     assert_eq!(tick(&mut neighbours, seconds(7)).questions, [Question { key, mac: Some(MAC) }]);
-    assert_eq!(advertise(&mut neighbours, true), (State::Probing, other, Some(1)));
+    assert_eq!(advertise(&mut neighbours, true), (State::Stale, other, Some(1)));
 }
 
 #[test]
@@ -298,10 +295,57 @@ fn port_of_a_neighbour_is_that_of_its_last_message_until_its_link_goes_down() {
     confirmed(&mut neighbours, seconds(1));
     assert_eq!(port(&neighbours), Some(0));
     let mut effect = Effect::default();
-    neighbours.confirm(KEY, Sign { port: Some(5), ..SIGN }, seconds(2), &mut effect);
+    neighbours.hear(KEY, Message { port: Some(5), ..ARP }, seconds(2), &mut effect);
     assert_eq!((port(&neighbours), effect.is_changed), (Some(5), true));
     neighbours.ports_down([3, 5].into_iter().collect(), seconds(3), &mut effect);
     assert_eq!(port(&neighbours), None);
     assert_eq!(neighbours.get(KEY).unwrap().state, State::Probing, "it may be elsewhere, or gone");
-    assert_eq!(tick(&mut neighbours, seconds(3)).questions, [Question { key: KEY, mac: Some(SIGN.mac) }]);
+    assert_eq!(tick(&mut neighbours, seconds(3)).questions, [Question { key: KEY, mac: Some(MAC) }]);
+}
+
+/// RFC 4861 section 7.2.3: packets use the neighbour at once, and only its answer makes it reachable.
+#[test]
+fn solicitor_is_usable_and_stale_until_it_answers() {
+    let (mut neighbours, mut effect) = (Neighbours::default(), Effect::default());
+    let solicitation = Message { kind: MessageKind::Solicitation, ..ARP };
+    let is = |neighbours: &Neighbours| {
+        let neighbour = neighbours.get(KEY).unwrap();
+        (neighbour.state, neighbour.adjacency.is_some(), neighbour.confirmed)
+    };
+    neighbours.resolve(KEY, Unresolved { packet: Some(&[7]), port: 0 }, seconds(1), &mut effect);
+    neighbours.hear(KEY, solicitation, seconds(1), &mut effect);
+    assert_eq!((is(&neighbours), effect.gained), ((State::Stale, true, Nanos(0)), vec![KEY]));
+    assert_eq!(effect.released, [(KEY, vec![7])], "the packet that waited");
+    // Further solicitations do not put off the question.
+    neighbours.hear(KEY, solicitation, seconds(5), &mut Effect::default());
+    assert_eq!(tick(&mut neighbours, seconds(5)).questions, []);
+    assert_eq!(tick(&mut neighbours, seconds(6)).questions, [Question { key: KEY, mac: Some(MAC) }]);
+    neighbours.hear(KEY, solicitation, seconds(6), &mut Effect::default());
+    assert_eq!(is(&neighbours), (State::Probing, true, Nanos(0)), "a question is no answer");
+    let answer = messages::Flags { is_solicited: true, is_override: false };
+    let answer = Message { kind: MessageKind::Advertisement(answer), mac: None, port: Some(0) };
+    neighbours.hear(KEY, answer, seconds(7), &mut Effect::default());
+    assert_eq!(is(&neighbours), (State::Reachable, true, seconds(7)));
+    neighbours.hear(KEY, solicitation, seconds(8), &mut Effect::default());
+    assert_eq!(is(&neighbours), (State::Reachable, true, seconds(7)), "its own address changes nothing");
+}
+
+#[test]
+fn solicitor_that_never_answers_is_lost_after_delay_and_questions() {
+    let (mut neighbours, mut effect) = (Neighbours::default(), Effect::default());
+    neighbours.hear(KEY, Message { kind: MessageKind::Solicitation, ..ARP }, seconds(1), &mut effect);
+    let lost = (1..60).find(|&second| !tick(&mut neighbours, seconds(second)).lost.is_empty());
+    assert_eq!(lost, Some(9), "5 s and three questions of a second each");
+}
+
+/// The forwarding database has lost a neighbour that packets wait for; its question shows the port as an answer does.
+#[test]
+fn packet_that_waits_for_a_known_neighbour_leaves_with_its_solicitation() {
+    let mut neighbours = Neighbours::default();
+    confirmed(&mut neighbours, seconds(1));
+    let mut effect = Effect::default();
+    neighbours.resolve(KEY, Unresolved { packet: Some(&[7]), port: 0 }, seconds(2), &mut effect);
+    assert_eq!((effect.released.len(), neighbours.waiting()), (0, 1));
+    neighbours.hear(KEY, Message { kind: MessageKind::Solicitation, port: Some(3), ..ARP }, seconds(2), &mut effect);
+    assert_eq!((effect.released, neighbours.get(KEY).unwrap().port), (vec![(KEY, vec![7])], Some(3)));
 }
