@@ -2,9 +2,15 @@
 #define ALLOW_EXPERIMENTAL_API /* rte_intr_callback_unregister_sync */
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
 
 #include <rte_interrupts.h>
 
@@ -14,8 +20,18 @@ typedef void (*hook)(void *);
 
 static _Atomic(hook) before_callback, after_callback;
 
-/* Whether this thread's callbacks are surrounded. */
-static _Thread_local int are_chosen;
+/* The kind of this thread's callbacks. */
+static _Thread_local enum hf_interrupts kind;
+
+struct hf_listener {
+	struct rte_intr_handle *handle;
+	rte_intr_callback_fn function;
+	void *argument;
+	struct hf_listener *next;
+};
+
+/* Those of this thread that nobody has fetched. */
+static _Thread_local struct hf_listener *listeners;
 
 /*
  * Functions of drivers that serve as callbacks. EAL finds a callback by its function and its argument, so the argument
@@ -26,17 +42,38 @@ static _Thread_local int are_chosen;
 static _Atomic(rte_intr_callback_fn) functions[STAND_INS];
 static pthread_mutex_t functions_lock = PTHREAD_MUTEX_INITIALIZER;
 
+/* Held by a surrounded callback, and by a thread in a control function of such a driver. */
+static pthread_mutex_t driver_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/*
+ * The argument of a callback that a control function took back while it waited for the lock, and whose port may be gone;
+ * under the lock. EAL has one callback at a time. If none waited, the next one with this argument is left out once;
+ * EAL calls it again, since its file still has what it is about.
+ */
+static void *revoked;
+
+static _Thread_local int is_in_callback;
+
 static void call(unsigned int number, void *argument)
 {
 	hook before = atomic_load(&before_callback), after = atomic_load(&after_callback);
+	int is_revoked;
 
-	if (before != NULL)
-		before(argument);
-	are_chosen = 1;
-	atomic_load(&functions[number])(argument);
-	are_chosen = 0;
-	if (after != NULL)
-		after(argument);
+	pthread_mutex_lock(&driver_lock);
+	is_revoked = revoked == argument;
+	revoked = NULL;
+	if (!is_revoked) {
+		if (before != NULL)
+			before(argument);
+		kind = HF_SURROUNDED;
+		is_in_callback = 1;
+		atomic_load(&functions[number])(argument);
+		is_in_callback = 0;
+		kind = HF_PLAIN;
+		if (after != NULL)
+			after(argument);
+	}
+	pthread_mutex_unlock(&driver_lock);
 }
 
 #define STAND_IN(n) static void stand_in_##n(void *argument) { call(n, argument); }
@@ -69,9 +106,44 @@ static rte_intr_callback_fn stand_in(rte_intr_callback_fn function, int is_new)
 	return found;
 }
 
-void hf_choose_interrupts(int are_surrounded)
+void hf_choose_interrupts(enum hf_interrupts chosen)
 {
-	are_chosen = are_surrounded;
+	if (kind == HF_PLAIN && chosen != HF_PLAIN)
+		pthread_mutex_lock(&driver_lock);
+	else if (kind != HF_PLAIN && chosen == HF_PLAIN)
+		pthread_mutex_unlock(&driver_lock);
+	kind = chosen;
+}
+
+struct hf_listener *hf_listeners(void)
+{
+	struct hf_listener *found = listeners;
+
+	listeners = NULL;
+	return found;
+}
+
+/* Remembers a callback. The driver may free its handle before anyone else looks at it, so that this is a copy. */
+static int remember(const struct rte_intr_handle *handle, rte_intr_callback_fn function, void *argument)
+{
+	struct hf_listener *listener = malloc(sizeof(*listener));
+
+	if (listener == NULL)
+		return -ENOMEM;
+	*listener = (struct hf_listener){
+		.handle = rte_intr_instance_alloc(RTE_INTR_INSTANCE_F_PRIVATE),
+		.function = function,
+		.argument = argument,
+		.next = listeners,
+	};
+	if (listener->handle == NULL || rte_intr_fd_set(listener->handle, rte_intr_fd_get(handle)) != 0 ||
+	    rte_intr_type_set(listener->handle, rte_intr_type_get(handle)) != 0) {
+		rte_intr_instance_free(listener->handle);
+		free(listener);
+		return -ENOMEM;
+	}
+	listeners = listener;
+	return 0;
 }
 
 void hf_surround_interrupts(hook before, hook after)
@@ -119,11 +191,15 @@ int hf_surrounds_interrupts(void)
 int OURS(rte_intr_callback_register)(const struct rte_intr_handle *handle, rte_intr_callback_fn callback,
 				     void *argument)
 {
-	rte_intr_callback_fn function = stand_in(callback, are_chosen);
+	rte_intr_callback_fn function = stand_in(callback, kind != HF_PLAIN);
+	int status;
 
 	if (function == NULL)
 		return -ENOSPC;
-	return FORWARD(rte_intr_callback_register, handle, function, argument);
+	status = FORWARD(rte_intr_callback_register, handle, function, argument);
+	if (status == 0 && kind == HF_LISTENERS && (status = remember(handle, function, argument)) != 0)
+		FORWARD(rte_intr_callback_unregister, handle, function, argument);
+	return status;
 }
 
 int OURS(rte_intr_callback_unregister)(const struct rte_intr_handle *handle, rte_intr_callback_fn callback,
@@ -141,5 +217,61 @@ int OURS(rte_intr_callback_unregister_sync)(const struct rte_intr_handle *handle
 int OURS(rte_intr_callback_unregister_pending)(const struct rte_intr_handle *handle, rte_intr_callback_fn callback,
 					       void *argument, rte_intr_unregister_callback_fn unregistered)
 {
+	if (kind != HF_PLAIN && !is_in_callback)
+		revoked = argument;
 	return FORWARD(rte_intr_callback_unregister_pending, handle, stand_in(callback, 0), argument, unregistered);
+}
+
+void hf_close_listeners(struct hf_listener *listener)
+{
+	int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	while (listener != NULL) {
+		struct hf_listener *next = listener->next;
+		int fd = rte_intr_fd_get(listener->handle);
+		int removed = FORWARD(rte_intr_callback_unregister_sync, listener->handle, listener->function,
+				      listener->argument);
+
+		/* The number stays in use: a driver may close it some day, and must not close what has it by then. */
+		if (removed > 0 && nothing >= 0)
+			dup3(nothing, fd, O_CLOEXEC);
+		rte_intr_instance_free(listener->handle);
+		free(listener);
+		listener = next;
+	}
+	if (nothing >= 0)
+		close(nothing);
+}
+
+/* How long the end of EAL waits for its interrupt thread. */
+#define STOP_SECONDS 2
+
+static sem_t is_stopped;
+
+static void stay(void *argument)
+{
+	(void)argument;
+	sem_post(&is_stopped);
+	for (;;)
+		pause();
+}
+
+int hf_stop_interrupts(void)
+{
+	/* No alarm: EAL waits for the end of the alarm that runs. */
+	struct rte_intr_handle *handle = rte_intr_instance_alloc(RTE_INTR_INSTANCE_F_PRIVATE);
+	int fd = eventfd(1, EFD_CLOEXEC);
+	struct timespec until;
+
+	sem_init(&is_stopped, 0, 0);
+	if (handle == NULL || fd < 0 || rte_intr_fd_set(handle, fd) != 0 ||
+	    rte_intr_type_set(handle, RTE_INTR_HANDLE_EXT) != 0 ||
+	    FORWARD(rte_intr_callback_register, handle, stay, NULL) != 0)
+		return -1;
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += STOP_SECONDS;
+	while (sem_timedwait(&is_stopped, &until) != 0)
+		if (errno != EINTR)
+			return -1;
+	return 0;
 }

@@ -9,6 +9,7 @@ use super::claim::Claim;
 use super::driver::Driver;
 use super::eal::Shared;
 use super::error::errno_text;
+use super::guard::Listeners;
 use super::interface::Interface;
 use super::kernel_ring::KernelRings;
 use super::port::{PortConfig, VDEV};
@@ -99,17 +100,22 @@ impl Device {
             eal: Arc::clone(eal.shared()),
         };
         device.driver = Driver::named(&device.driver_name());
-        if !device.driver.frees_queues_of_ended_peers() {
-            return Ok(device);
+        Ok(device)
+    }
+
+    /// Guards the device if its driver needs that. The listeners are those that its probe has registered.
+    pub(super) fn guarded(self, listeners: Option<Listeners>) -> Result<Self, Error> {
+        if !self.driver.frees_queues_of_ended_peers() {
+            return Ok(self);
         }
-        guard::watch(id);
+        guard::watch(self.id, listeners);
         if !guard::is_linked() {
             return Err(Error::Invalid {
-                what: format!("port `{name}` of a program that is linked without this project's build.rs"),
+                what: format!("port `{}` of a program that is linked without this project's build.rs", self.name),
                 remedy: "link it with the arguments of `surround_interrupts` there".into(),
             });
         }
-        Ok(device)
+        Ok(self)
     }
 
     /// Returns the name of the driver; `unknown` if DPDK does not report it.
@@ -310,13 +316,14 @@ impl Drop for Device {
         // SAFETY: the last share is dropped, so neither the port nor a queue of it is in use. Failures are ignored: a
         // device that is gone cannot be stopped. Promiscuous mode of a kernel interface (af_packet) would stay on after
         // the port. A stopped port is not stopped again, because DPDK would log a complaint.
-        unsafe {
+        let close = || unsafe {
             dpdk_sys::rte_eth_promiscuous_disable(self.id);
             if started {
                 dpdk_sys::rte_eth_dev_stop(self.id);
             }
             dpdk_sys::rte_eth_dev_close(self.id);
-        }
+        };
+        guard::calling(self.driver.frees_queues_of_ended_peers(), close);
         if !matches!(self.origin, Origin::Eal)
             && let Ok(name) = CString::new(self.name.as_str())
         {

@@ -188,8 +188,12 @@ impl Drop for Shared {
         if !orphans.is_empty() {
             return;
         }
+        // SAFETY: EAL runs.
+        if unsafe { dpdk_sys::hf_stop_interrupts() } != 0 {
+            return;
+        }
         // SAFETY: this was the last share, so no pool, port, queue or worker is left that could use DPDK, and no buffer
-        // is out. It runs once, since EAL starts once.
+        // is out. The interrupt thread never returns to EAL. It runs once, since EAL starts once.
         unsafe { dpdk_sys::rte_eal_cleanup() };
     }
 }
@@ -211,7 +215,7 @@ fn start(arguments: Vec<CString>) -> c_int {
     // SAFETY: `pointers` holds `count` strings with a zero at their ends and then a null pointer. All of them stay
     // allocated for good and are written by no other code. STARTED lets only one thread get here, once.
     let init = || unsafe { dpdk_sys::rte_eal_init(count, pointers.as_mut_ptr()) };
-    guard::registering(has_guarded, init)
+    guard::starting(has_guarded, init)
 }
 
 /// Removes the directory that EAL creates for files shared between processes. Holdfast configures EAL to share none.

@@ -3,12 +3,16 @@
 //! When a peer of memif ends, the driver unmaps the rings in a callback, and does not ask if an lcore reads them. So an
 //! lcore passes a [`Gate`] at each call of such a port, and callbacks of such drivers run while the gate of their port
 //! is closed. `ffi/interrupts.c` surrounds them; a slow callback of another driver closes nothing.
+//!
+//! Nor does the driver expect that a port is closed while a callback is about it. So control functions of such a driver
+//! and its callbacks exclude each other.
 
 use std::ffi::c_void;
+use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use dpdk_sys::{eth_rx_burst_t, eth_tx_burst_t, rte_eth_fp_ops, rte_mbuf};
+use dpdk_sys::{eth_rx_burst_t, eth_tx_burst_t, hf_interrupts, hf_listener, rte_eth_fp_ops, rte_mbuf};
 
 use super::gate::Gate;
 
@@ -25,6 +29,8 @@ struct Ports {
     ports: Vec<Guard>,
     /// A callback runs.
     is_busy: bool,
+    /// Those of devices in the arguments of EAL.
+    listeners: Option<Listeners>,
 }
 
 /// A guarded port.
@@ -38,21 +44,41 @@ struct Guard {
     /// A callback runs that may free memory of this port.
     is_closed: bool,
     gates: Vec<Weak<Gate>>,
+    _listeners: Option<Listeners>,
+}
+
+/// Callbacks of listening sockets, which net_memif never takes back: it would hand a peer that connects after the port
+/// has ended to freed memory. They end with this value.
+#[derive(Debug)]
+pub(super) struct Listeners(NonNull<hf_listener>);
+
+// SAFETY: the list has one owner, and none of its functions asks for a certain thread.
+unsafe impl Send for Listeners {}
+
+impl Drop for Listeners {
+    fn drop(&mut self) {
+        // SAFETY: the list is from `hf_listeners` and is closed once. No callback of a driver owns such a value.
+        unsafe { dpdk_sys::hf_close_listeners(self.0.as_ptr()) };
+    }
 }
 
 impl Ports {
     const fn new() -> Self {
-        Self { ports: Vec::new(), is_busy: false }
+        Self { ports: Vec::new(), is_busy: false, listeners: None }
     }
 
-    fn add(&mut self, port: u16) {
+    fn add(&mut self, port: u16, listeners: Option<Listeners>) {
         // A callback that runs now may be for this port.
         let is_closed = self.is_busy;
-        self.ports.push(Guard { port, was_up: false, channel: None, is_closed, gates: Vec::new() });
+        let (was_up, channel, gates) = (false, None, Vec::new());
+        self.ports.push(Guard { port, was_up, channel, is_closed, gates, _listeners: listeners });
     }
 
-    fn remove(&mut self, port: u16) {
-        self.ports.retain(|guard| guard.port != port);
+    /// Removes a port. Returns its guard, and the listeners of EAL's arguments, which serve any port.
+    fn remove(&mut self, port: u16) -> (Option<Guard>, Option<Listeners>) {
+        let found = self.ports.iter().position(|guard| guard.port == port);
+        let listeners = found.and_then(|_| self.listeners.take());
+        (found.map(|place| self.ports.swap_remove(place)), listeners)
     }
 
     /// A new gate of a port.
@@ -100,14 +126,17 @@ fn ports() -> MutexGuard<'static, Ports> {
     PORTS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Guards a port that is open from now on. A port is guarded before it starts, so that no link comes up unseen.
-pub(super) fn watch(port: u16) {
-    ports().add(port);
+/// Guards a port that is open from now on. A port is guarded before it starts, so that no link comes up unseen. The
+/// listeners are those that its device has registered; other ports of the same socket have none.
+pub(super) fn watch(port: u16, listeners: Option<Listeners>) {
+    ports().add(port, listeners);
 }
 
-/// Ends the guard of a port that is to be closed.
+/// Ends the guard of a port that is to be closed, and its listeners.
 pub(super) fn forget(port: u16) {
-    ports().remove(port);
+    let removed = ports().remove(port);
+    // A callback that runs takes the lock of the ports, so that the wait for its end is outside of it.
+    drop(removed);
 }
 
 /// Whether a guarded port has a link.
@@ -149,13 +178,33 @@ pub(super) fn is_linked() -> bool {
     unsafe { dpdk_sys::hf_surrounds_interrupts() == 1 }
 }
 
-/// Calls `driver`. If `is_guarded`, callbacks that it registers run between the gates, and those that these register.
-pub(super) fn registering<R>(is_guarded: bool, driver: impl FnOnce() -> R) -> R {
+/// Calls a control function of a driver. If `is_guarded`, no guarded callback runs meanwhile, and callbacks that it
+/// registers are guarded, and those that these register.
+pub(super) fn calling<R>(is_guarded: bool, driver: impl FnOnce() -> R) -> R {
+    choosing(if is_guarded { dpdk_sys::HF_SURROUNDED } else { dpdk_sys::HF_PLAIN }, driver)
+}
+
+/// As [`calling`], for the probe of a device. Returns its listeners too, if it is guarded.
+pub(super) fn probing<R>(is_guarded: bool, driver: impl FnOnce() -> R) -> (R, Option<Listeners>) {
+    let result = choosing(if is_guarded { dpdk_sys::HF_LISTENERS } else { dpdk_sys::HF_PLAIN }, driver);
+    // SAFETY: the function takes a list of this thread.
+    let listeners = unsafe { dpdk_sys::hf_listeners() };
+    (result, NonNull::new(listeners).map(Listeners))
+}
+
+/// As [`probing`], for devices in the arguments of EAL.
+pub(super) fn starting<R>(is_guarded: bool, driver: impl FnOnce() -> R) -> R {
+    let (result, listeners) = probing(is_guarded, driver);
+    ports().listeners = listeners;
+    result
+}
+
+fn choosing<R>(kind: hf_interrupts, driver: impl FnOnce() -> R) -> R {
     // SAFETY: the function sets a variable of this thread.
-    unsafe { dpdk_sys::hf_choose_interrupts(is_guarded.into()) };
+    unsafe { dpdk_sys::hf_choose_interrupts(kind) };
     let result = driver();
     // SAFETY: as above.
-    unsafe { dpdk_sys::hf_choose_interrupts(0) };
+    unsafe { dpdk_sys::hf_choose_interrupts(dpdk_sys::HF_PLAIN) };
     result
 }
 

@@ -69,6 +69,42 @@ fn peer_of_a_memif_port_ends_while_an_lcore_is_in_its_driver() {
     assert_eq!(data.in_use(), 0, "each frame was freed once");
 }
 
+/// The driver leaves its socket and its callback behind, with freed memory as argument, for any peer that connects.
+#[test]
+fn socket_of_a_memif_port_that_has_ended_listens_no_more() {
+    let data = pool("memif-ended", 1023);
+    let name = format!("holdfast-ended-{}", std::process::id());
+    let listens = || {
+        let sockets = std::fs::read_to_string("/proc/net/unix").expect("the kernel's list");
+        sockets.lines().filter(|line| line.contains(&name)).count()
+    };
+    for _ in 0..3 {
+        let devargs = format!("net_memif30,role=server,socket={name}");
+        let port = EthPort::plug(eal(), &devargs, &PortConfig::default(), &data).expect("the name is free again");
+        assert_eq!(listens(), 1);
+        drop(port);
+        assert_eq!(listens(), 0);
+    }
+}
+
+/// A server ends in the moment in which the interrupt thread learns that its peer has ended.
+#[test]
+fn port_may_close_while_a_callback_about_it_is_due() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let socket = format!("socket={},socket-abstract=no", directory.path().join("s").display());
+    let data = pool("memif-due", 1023);
+    let plug = |devargs: String| EthPort::plug(eal(), &devargs, &PortConfig::default(), &data).expect("a memif port");
+    for _ in 0..ENDS {
+        let mut server = plug(format!("net_memif31,role=server,{socket}"));
+        let mut client = plug(format!("net_memif32,role=client,{socket}"));
+        server.start().expect("a start");
+        client.start().expect("a start");
+        wait_for(|| server.link().is_ok_and(|link| link.up) && client.link().is_ok_and(|link| link.up));
+        drop(client);
+        drop(server);
+    }
+}
+
 /// A port whose peer does not stay: its thread is in the driver all the time, so that a callback that closed its gate
 /// would not end.
 #[test]
@@ -105,7 +141,7 @@ fn callback_closes_its_own_port_and_unconnected_ones_alone() {
     const PORTS: u16 = 4;
     proptest::proptest!(|(steps in proptest::collection::vec((0..PORTS, proptest::bool::ANY), 1..200))| {
         let mut all = super::Ports::new();
-        (0..PORTS).for_each(|port| all.add(port));
+        (0..PORTS).for_each(|port| all.add(port, None));
         let gates = [0, 1, 2, 3].map(|port| all.gate(port));
         // The channel of each connected port.
         let mut links = [None; PORTS as usize];

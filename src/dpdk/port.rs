@@ -117,7 +117,7 @@ impl EthPort {
         let Some(id) = find(&name) else {
             return Err(Error::NoSuchPort { device: name, log: log::since(mark, "no port has this name") });
         };
-        Self::from_device(Device::claim(eal, id, &name, Origin::Eal, pool)?, config, pool)
+        Self::from_device(Device::claim(eal, id, &name, Origin::Eal, pool)?.guarded(None)?, config, pool)
     }
 
     /// Creates a virtual device from its name and arguments (`net_tap0,iface=tap0`) and opens it. The device is removed
@@ -145,7 +145,7 @@ impl EthPort {
         let is_guarded = Driver::of_device(name).frees_queues_of_ended_peers();
         // SAFETY: EAL runs, and the three strings have a zero at their ends; DPDK copies them.
         let plug = || unsafe { dpdk_sys::rte_eal_hotplug_add(VDEV.as_ptr(), c_name.as_ptr(), c_arguments.as_ptr()) };
-        let status = guard::registering(is_guarded, plug);
+        let (status, listeners) = guard::probing(is_guarded, plug);
         if status != 0 {
             return Err(plug_error(status, devargs, &log::since(mark, &errno_text(status))));
         }
@@ -158,7 +158,7 @@ impl EthPort {
             });
         };
         drop(guard);
-        let mut device = Device::claim(eal, id, name, Origin::Plugged, pool)?;
+        let mut device = Device::claim(eal, id, name, Origin::Plugged, pool)?.guarded(listeners)?;
         device.claims = claims;
         if claim::is_named_by_kernel(devargs)
             && let Some(interface) = device.kernel_name()
@@ -209,7 +209,7 @@ impl EthPort {
         // SAFETY: the port is configured and owned by `device`; the lock excludes other control calls on it.
         let start = || unsafe { dpdk_sys::rte_eth_dev_start(device.id) };
         let is_guarded = device.driver.frees_queues_of_ended_peers();
-        device.attempt("start", || guard::registering(is_guarded, start))?;
+        device.attempt("start", || guard::calling(is_guarded, start))?;
         state.started = true;
         if let Some(kernel) = &mut state.kernel {
             // Frames that the kernel dropped before the port could be polled are not losses of this port.
@@ -286,7 +286,9 @@ impl EthPort {
         }
         if state.started {
             // SAFETY: the port is owned by `device`, and no queue of it is in use: checked above, under the lock.
-            device.attempt("stop", || unsafe { dpdk_sys::rte_eth_dev_stop(device.id) })?;
+            let stop = || unsafe { dpdk_sys::rte_eth_dev_stop(device.id) };
+            let is_guarded = device.driver.frees_queues_of_ended_peers();
+            device.attempt("stop", || guard::calling(is_guarded, stop))?;
             state.started = false;
             if let Some(kernel) = &mut state.kernel {
                 kernel.release();
