@@ -1,5 +1,5 @@
-//! Defects that random fabrics have found, minimized. Each file of `found/` names the invariant that did not hold; all
-//! hold now. docs/simulation-found.md describes them.
+//! Defects that random fabrics have found, minimized. Each file of `found/` names the invariant that did not hold and
+//! the reason; all hold now.
 
 use std::path::{Path, PathBuf};
 

@@ -6,7 +6,7 @@ use super::{DrawRng, Mood, workloads};
 use crate::sim::rng::Rng;
 
 /// Stream of random numbers. It is the first one after the generator's own from which no seed named in
-/// docs/simulation-found.md draws anything.
+/// tests/sim/found draws anything.
 const STREAM: u64 = super::STREAM + 7;
 
 /// Stream of random numbers of transports, chosen in the same way.
