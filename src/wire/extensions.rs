@@ -1,5 +1,5 @@
-//! Extension headers of IPv6 (RFC 8200 section 4), in three views: of a switch that looks for ports ([`super::parse()`]),
-//! of the destination ([`upper`]), and of a router that answers with an error ([`shown`]).
+//! Extension headers of IPv6 (RFC 8200 section 4), in three views: of a switch that looks for ports
+//! ([`super::parse()`]), of the destination ([`upper`]), and of a router that answers with an error ([`shown`]).
 
 use super::ip::Ipv6;
 use super::parse::IPV6_LEN;
@@ -107,7 +107,8 @@ impl<'a> Iterator for Walk<'a> {
     }
 }
 
-/// Returns the protocol and the payload of an IPv6 `packet` behind its extension headers, as its destination reads them.
+/// Returns the protocol and the payload of an IPv6 `packet` behind its extension headers, as its destination reads
+/// them.
 ///
 /// # Errors
 /// The reason why there is none.

@@ -1,9 +1,9 @@
 //! The effect of messages on the entry of the neighbour that they are about: the tables of RFC 4861 sections 7.2.3
 //! (solicitations) and 7.2.5 (advertisements), and ARP.
 //!
-//! [`State::Failed`] is INCOMPLETE: the router still wants to know the neighbour. [`State::Stale`] is STALE and DELAY at
-//! once: packets may use the neighbour, and it is asked after [`super::DELAY`] even if none does, since its answer keeps
-//! its entry in the forwarding database alive.
+//! [`State::Failed`] is INCOMPLETE: the router still wants to know the neighbour. [`State::Stale`] is STALE and DELAY:
+//! packets may use the neighbour, and it is asked after [`super::DELAY`] even if none does. Its answer keeps its entry
+//! in the forwarding database alive.
 
 use super::State;
 
@@ -79,9 +79,9 @@ pub fn solicitation(entry: Option<State>, address: Address) -> Outcome {
 
 /// The effect of an ARP request or reply on the entry of its sender.
 ///
-/// RFC 826 takes the address of any packet of a sender. RFC 1122 section 2.3.2.1, on the timeout of an entry: it "should
-/// be restarted when the cache entry is 'refreshed' (by observing the source fields, regardless of target address, of an
-/// ARP broadcast from the system in question)". So a request confirms as a reply does.
+/// RFC 826 takes the address of any packet of a sender. RFC 1122 section 2.3.2.1, on the timeout of an entry: it
+/// "should be restarted when the cache entry is 'refreshed' (by observing the source fields, regardless of target
+/// address, of an ARP broadcast from the system in question)". So a request confirms as a reply does.
 #[must_use]
 pub fn arp(entry: Option<State>, address: Address) -> Outcome {
     match entry {

@@ -2,9 +2,9 @@
 //! discovery.
 //!
 //! A neighbour is confirmed by its answers, and by ARP. After [`FRESH`] it is asked again, to itself alone; its answer
-//! also keeps its entry in the forwarding database alive. One that solicits is stale: packets use it at once, and it is
-//! asked after [`DELAY`]. After [`PROBES`] questions without an answer it is lost. So a neighbour lives for at most 48 s
-//! without a sign of life, less than the ageing time of the forwarding database.
+//! also keeps its entry in the forwarding database alive. One that solicits is stale: packets use it at once, and it
+//! is asked after [`DELAY`]. After [`PROBES`] questions without an answer it is lost. So a neighbour lives for at most
+//! 48 s without a sign of life, less than the ageing time of the forwarding database.
 //!
 //! Ports and interfaces have shares of the table (`shares`). Neighbours that packets use are asked before others (RFC
 //! 6583 section 6), whose questions have a rate for each port.
