@@ -1,5 +1,6 @@
-//! Checks docs/headroom-proof.md against the switch. Each row of its table is checked by its worst case, by the whole
-//! search, and by the slack of each term. The other blocks are checked by the commands that they show.
+//! Checks table.txt, the output of `holdfast headroom --prove`, and docs/headroom-proof.md. Each row of the table is
+//! checked by its worst case, by the whole search, and by the slack of each term. The page has some of its rows. The
+//! page's other blocks are checked by the commands that they show.
 
 use std::path::Path;
 
@@ -7,6 +8,11 @@ use assert_cmd::Command;
 use holdfast::sim::headroom::adversary::all;
 use holdfast::sim::headroom::{Adversary, Link, Peer, Proof, Reverse, Sizes, Term, links, prove, replay, terms};
 use holdfast::units::{Cells, Nanos};
+
+/// Output of `holdfast headroom --prove`.
+const TABLE: &str = include_str!("table.txt");
+/// The command whose rows the page takes from the table.
+const OF_PAGE: &str = "headroom --prove --cable 5m";
 
 /// A row of the table.
 struct Row {
@@ -30,8 +36,7 @@ fn block(document: &str, command: &str) -> String {
 }
 
 fn rows() -> Vec<Row> {
-    let table = block(&document(), "holdfast headroom --prove");
-    let lines: Vec<Vec<String>> = table
+    let lines: Vec<Vec<String>> = TABLE
         .lines()
         .skip(3)
         .take_while(|line| !line.is_empty())
@@ -157,8 +162,7 @@ fn a_link_at_which_a_pause_ends_early_is_refused() {
 /// For each link the slacks of the terms add up to the slack of eta.
 #[test]
 fn slack_of_terms_sums_to_slack_of_eta() {
-    let table = block(&document(), "holdfast headroom --prove");
-    let slack = table.lines().skip_while(|line| !line.starts_with("slack by term")).skip(3);
+    let slack = TABLE.lines().skip_while(|line| !line.starts_with("slack by term")).skip(3);
     let slack: Vec<Vec<&str>> = slack.map(|line| line.split_whitespace().collect()).collect();
     assert_eq!(slack.len(), 50);
     for (Row { link, eta, smallest, worst }, line) in rows().iter().zip(slack) {
@@ -174,10 +178,17 @@ fn slack_of_terms_sums_to_slack_of_eta() {
 }
 
 #[test]
+fn proof_page_has_the_rows_of_the_table_with_its_cable() {
+    let is_left_out = |line: &&str| matches!(line.split_whitespace().nth(1), Some("2m" | "40m" | "100m" | "300m"));
+    let rows: String = TABLE.lines().filter(|line| !is_left_out(line)).map(|line| format!("{line}\n")).collect();
+    assert_eq!(rows, block(&document(), &format!("holdfast {OF_PAGE}")));
+}
+
+#[test]
 fn proof_page_blocks_match_output_of_their_commands() {
     let document = document();
     let commands = document.lines().filter_map(|line| line.strip_prefix("$ holdfast "));
-    let commands: Vec<&str> = commands.filter(|command| *command != "headroom --prove").collect();
+    let commands: Vec<&str> = commands.filter(|command| *command != OF_PAGE).collect();
     assert!(commands.len() >= 6, "{commands:?}");
     for command in commands {
         let output = Command::new(env!("CARGO_BIN_EXE_holdfast")).args(command.split(' ')).output().unwrap();
