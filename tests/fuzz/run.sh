@@ -17,9 +17,12 @@ cargo-afl afl --version 2>/dev/null | grep -q "^cargo-afl $version " ||
     CARGO_TARGET_DIR=$dir/tools/build cargo install --quiet --locked --force cargo-afl --version "$version" --root "$dir/tools"
 [ -n "$(compgen -G "$XDG_DATA_HOME/afl.rs/*/*/afl/bin/afl-fuzz")" ] || cargo afl config --build >"$dir/afl.log" 2>&1
 
-# The versions of the workspace, with those that AFL's crate needs added.
-cp Cargo.lock tests/fuzz/afl/Cargo.lock
-AFL_OPT_LEVEL=1 cargo afl build --quiet --manifest-path tests/fuzz/afl/Cargo.toml
+# Versions are those of tests/fuzz/afl/Cargo.lock, which agree with the workspace's: tests/fuzz/main.rs.
+manifest=tests/fuzz/afl/Cargo.toml
+AFL_OPT_LEVEL=1 cargo afl build --quiet --locked --manifest-path "$manifest" || {
+    echo "If the lock file needs an update: cp Cargo.lock tests/fuzz/afl/; cargo update --workspace --manifest-path $manifest" >&2
+    exit 1
+}
 program=$dir/debug/holdfast-fuzz
 [ $# -gt 0 ] || mapfile -t targets < <("$program")
 [ $# = 0 ] || targets=("$@")
