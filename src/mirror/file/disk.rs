@@ -61,6 +61,14 @@ impl Disk {
         Ok((files - 1, true))
     }
 
+    /// Leaves the file, and its lock. A child of the process has copies of all descriptors from its fork to its exec,
+    /// and a closed file would stay locked so long.
+    fn leave(&mut self) {
+        if let Some(file) = self.file.take() {
+            let _ = file.unlock();
+        }
+    }
+
     /// Whether the file at the path is empty, or has `preamble` and no packet.
     fn has_no_packet(&self, preamble: &[u8]) -> bool {
         let read = || -> io::Result<Vec<u8>> {
@@ -72,9 +80,15 @@ impl Disk {
     }
 }
 
+impl Drop for Disk {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}
+
 impl Store for Disk {
     fn begin(&mut self, preamble: &[u8], files: u8) -> io::Result<()> {
-        self.file = None;
+        self.leave();
         let files = files.max(1);
         may_displace(&self.path)?;
         // Restarts without copies between them must not displace files with packets.
@@ -244,5 +258,28 @@ pub(super) fn explain(error: &io::Error, path: &Path) -> String {
             "`{shown}`: no space is left in `{directory}`; make room, or write a smaller `size` or fewer `files`"
         ),
         kind => format!("`{shown}`: {kind}; check the file system of `{directory}`"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn file_is_rotated_while_a_starting_program_has_its_descriptor() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("f");
+        let mut preamble = Vec::new();
+        pcapng::section(&mut preamble, &crate::mirror::tests::facts(), 128);
+        let mut disk = Disk::new(path.clone());
+        disk.begin(&preamble, 2).unwrap();
+        disk.append(b"packet").1.unwrap();
+        // A child has copies of all descriptors from its fork to its exec.
+        let copy = disk.file.as_ref().unwrap().try_clone().unwrap();
+        disk.begin(&preamble, 2).unwrap();
+        let copy = (copy, disk.file.as_ref().unwrap().try_clone().unwrap());
+        drop(disk);
+        Disk::new(path).begin(&preamble, 2).unwrap();
+        drop(copy);
     }
 }
