@@ -156,6 +156,8 @@ impl Router {
                 self.neighbours.resolve(key, of, now, &mut effect);
             }
         }
+        // Its route, or the link, has gone since the packet path looked.
+        self.neighbours.counts.unresolved_packets += u64::from(waiting.is_some());
         self.neighbours.tick(now, &mut effect);
         self.apply(effect, now);
     }

@@ -102,6 +102,37 @@ fn lossless_packet_asks_and_does_not_wait() {
 }
 
 #[test]
+fn sender_to_a_silent_static_neighbour_gets_an_error_and_the_table_shows_it() {
+    let fibs: [Arc<dyn FibWriter>; 2] = [Arc::new(SoftFib::default()), Arc::new(SoftFib::default())];
+    let mut spec = fixture::two_ports();
+    let address = "10.0.1.9".parse().unwrap();
+    spec.neighbours = vec![crate::route::StaticNeighbour { interface: 1, address, mac: HOST }];
+    let mut router = Router::new(&spec, fibs, seconds(1));
+    let request = frames::arp_request((HOST, [10, 0, 0, 9].into()), [10, 0, 0, 1].into(), None);
+    router.receive(&punt(0, PuntCause::Arp, request), seconds(1));
+    router.take_output();
+    router.receive(&punt(1, PuntCause::Resolve, udp([10, 0, 1, 9], 64)), seconds(2));
+    let mut output = router.take_output();
+    (3..6).for_each(|second| router.tick(seconds(second)));
+    output.extend(router.take_output());
+    let is_error = |frame: &Outgoing| frame.to == InjectTo::Port(0) && frame.bytes[34..36] == [3, 1];
+    assert_eq!(output.iter().map(is_error).collect::<Vec<_>>(), [false, false, false, true], "three questions");
+    let shown = router.neighbours_view(seconds(6));
+    assert_eq!(shown.iter().find(|one| one.address == address).unwrap().state.label(), "silent");
+    let view = router.view();
+    assert_eq!((view.waiting, view.neighbour_counts.unresolved_packets), (0, 1));
+}
+
+#[test]
+fn packet_whose_route_has_gone_is_counted() {
+    let mut router = router();
+    router.receive(&punt(0, PuntCause::Resolve, udp([10, 99, 1, 9], 64)), seconds(2));
+    router.set_links(PortSet::only(0), seconds(2));
+    router.receive(&punt(0, PuntCause::Resolve, udp([10, 0, 1, 9], 64)), seconds(2));
+    assert_eq!(router.view().neighbour_counts.unresolved_packets, 2);
+}
+
+#[test]
 fn next_hops_of_routes_are_asked_for_without_a_packet() {
     let mut router = router();
     router.set_route(
@@ -225,7 +256,6 @@ fn conflict_of_addresses_is_counted_and_not_learned() {
 #[test]
 fn errors_go_back_to_the_sender() {
     let mut router = router();
-    arp_reply(&mut router, 0, "10.0.0.9", HOST, seconds(1));
     let request = frames::arp_request((HOST, Ipv4Addr::new(10, 0, 0, 9)), Ipv4Addr::new(10, 0, 0, 1), None);
     router.receive(&punt(0, PuntCause::Arp, request), seconds(1));
     router.take_output();

@@ -83,7 +83,7 @@ pub struct Neighbour {
     pub address: String,
     /// MAC address; null while it is unknown.
     pub mac: Option<String>,
-    /// `static`, `reachable`, `stale`, `probing`, `incomplete` or `failed`.
+    /// `static`, `reachable`, `stale`, `probing`, `incomplete`, `failed` or `silent`.
     pub state: String,
     /// Time since it was confirmed; null if it never was.
     pub age_ns: Option<u64>,

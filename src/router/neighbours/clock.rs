@@ -40,9 +40,7 @@ impl Neighbours {
     /// Acts on the time: asks, and gives up neighbours that do not answer. Those that packets use come first.
     pub fn tick(&mut self, now: Nanos, effect: &mut Effect) {
         // A neighbour that is no longer a next hop has come into its share.
-        while let Some(victim) = self.shares.exceeded().and_then(|full| self.shares.victim(full)) {
-            self.evict(victim, effect);
-        }
+        self.fit(effect);
         let due = self.due.iter().take_while(|(due, _)| due.0 <= now.0).map(|(_, key)| *key);
         let (wanted, others): (Vec<Key>, Vec<Key>) = due.partition(|key| self.table[key].is_wanted());
         for key in wanted.into_iter().chain(others) {
@@ -50,10 +48,21 @@ impl Neighbours {
         }
     }
 
+    /// Lets neighbours give way until no bound is exceeded.
+    pub fn fit(&mut self, effect: &mut Effect) {
+        while let Some(victim) = self.shares.exceeded().and_then(|full| self.shares.victim(full)) {
+            self.evict(victim, effect);
+        }
+    }
+
     fn act(&mut self, key: Key, now: Nanos, effect: &mut Effect) {
-        let Some(neighbour) = self.table.get(&key) else { return };
+        if self.table.get(&key).is_some_and(|neighbour| neighbour.waits_until.0 <= now.0) {
+            self.drop_waiting(key, effect);
+        }
+        let is_due = |neighbour: &&Neighbour| neighbour.wakes().is_some_and(|due| due.0 <= now.0);
+        let Some(neighbour) = self.table.get(&key).filter(is_due) else { return };
         let (state, probes) = match neighbour.state {
-            State::Static => return,
+            State::Static | State::Silent => return self.ask_static(key, now, effect),
             State::Failed if neighbour.uses == 0 => return self.remove(key),
             State::Failed => (State::Incomplete, 0),
             State::Reachable | State::Stale => (State::Probing, 0),
@@ -76,11 +85,31 @@ impl Neighbours {
         });
     }
 
+    /// Asks a static neighbour for a sign from which the forwarding database learns its port. After the last question
+    /// it is silent. There are no more such neighbours than the configuration has, so that they need no allowance.
+    pub(super) fn ask_static(&mut self, key: Key, now: Nanos, effect: &mut Effect) {
+        let Some(neighbour) = self.table.get(&key) else { return };
+        let has_asked_all = neighbour.probes >= PROBES;
+        if has_asked_all {
+            self.drop_waiting(key, effect);
+        } else {
+            effect.questions.push(Question { key, mac: Some(neighbour.mac) });
+        }
+        self.edit(key, |neighbour| {
+            (neighbour.due, neighbour.probes) = (Nanos(now.0 + RETRANSMIT.0), neighbour.probes + 1);
+            if has_asked_all {
+                (neighbour.state, neighbour.due, neighbour.probes) = (State::Silent, Nanos(now.0 + FAILED.0), 0);
+                neighbour.is_used = false;
+            }
+        });
+        if let Some(one) = self.table.get(&key).and_then(|one| one.adjacency).filter(|_| has_asked_all) {
+            self.uses[usize::from(one.0)].iter_mut().for_each(|one| one.is_used = false);
+        }
+    }
+
     /// Gives up a neighbour that does not answer.
     fn give_up(&mut self, key: Key, now: Nanos, effect: &mut Effect) {
-        let unanswered = self.take_waiting(key);
-        self.counts.unresolved_packets += unanswered.len() as u64;
-        effect.given_up.extend(unanswered);
+        self.drop_waiting(key, effect);
         let was_usable = self.table.get(&key).is_some_and(|neighbour| neighbour.adjacency.is_some());
         self.counts.flaps += u64::from(was_usable);
         self.disuse(key, effect);
@@ -112,10 +141,13 @@ impl Neighbours {
         }
     }
 
-    /// Notes that packets use a neighbour.
+    /// Notes that packets use a neighbour, so that its port is known.
     pub(super) fn note_used(&mut self, key: Key, now: Nanos) {
         let id = self.edit(key, |neighbour| {
             (neighbour.is_used, neighbour.since) = (true, now);
+            if neighbour.state == State::Silent {
+                (neighbour.state, neighbour.probes) = (State::Static, 0);
+            }
             neighbour.adjacency
         });
         if let Some(one) = id.flatten().and_then(|id| self.uses[usize::from(id.0)].as_mut()) {
@@ -124,17 +156,23 @@ impl Neighbours {
     }
 
     /// Forgets the learned neighbours of `interface`, whose link went down. Those that are next hops are asked for
-    /// again at once when it is up. Static ones stay.
+    /// again at once when it is up. Static ones stay. Packets that wait are dropped.
     pub fn interface_down(&mut self, interface: u16, now: Nanos, effect: &mut Effect) {
         let (first, last) = (IpAddr::from(Ipv4Addr::UNSPECIFIED), IpAddr::from(Ipv6Addr::from_bits(u128::MAX)));
         let keys: Vec<Key> = self.table.range((interface, first)..=(interface, last)).map(|(key, _)| *key).collect();
-        for key in keys.into_iter().filter(|key| self.table[key].state != State::Static).collect::<Vec<_>>() {
+        for key in keys {
+            self.counts.unresolved_packets += self.take_waiting(key).len() as u64;
+            if self.table[&key].state.is_static() {
+                self.edit(key, |neighbour| {
+                    (neighbour.state, neighbour.due, neighbour.probes) = (State::Static, now, 0)
+                });
+                continue;
+            }
             self.disuse(key, effect);
             if self.table[&key].uses == 0 {
                 self.remove(key);
                 continue;
             }
-            self.counts.unresolved_packets += self.take_waiting(key).len() as u64;
             self.edit(key, |neighbour| {
                 (neighbour.state, neighbour.due, neighbour.probes) = (State::Incomplete, now, 0);
                 (neighbour.port, neighbour.is_used) = (None, false);

@@ -2,9 +2,7 @@
 
 use super::messages::{self, Address, Flags, Outcome};
 use super::shares::{Kind, NO_PORT};
-use super::{
-    DELAY, Effect, FRESH, Key, Neighbours, Question, RETRANSMIT, State, WAITING_ALL, WAITING_EACH, WAITING_PORT,
-};
+use super::{DELAY, Effect, FRESH, Key, Neighbours, State, WAIT, WAITING_ALL, WAITING_EACH, WAITING_PORT};
 use crate::units::Nanos;
 use crate::wire::MacAddr;
 
@@ -58,7 +56,7 @@ impl Neighbours {
 
     /// Ends the configuration of a neighbour's MAC address: from now on it must answer.
     pub fn unset_static(&mut self, key: Key, now: Nanos) {
-        if self.table.get(&key).is_some_and(|neighbour| neighbour.state == State::Static) {
+        if self.table.get(&key).is_some_and(|neighbour| neighbour.state.is_static()) {
             self.edit(key, |neighbour| {
                 (neighbour.state, neighbour.due, neighbour.probes) = (State::Probing, now, 0);
             });
@@ -80,11 +78,13 @@ impl Neighbours {
     /// Asks for the neighbour of a packet, which waits for it if there is room.
     pub fn resolve(&mut self, key: Key, of: Unresolved<'_>, now: Nanos, effect: &mut Effect) {
         if !self.admit(key, Some(of.port), now, effect) {
+            self.counts.unresolved_packets += u64::from(of.packet.is_some());
             return;
         }
         let Some(neighbour) = self.table.get(&key) else { return };
+        let is_asked = neighbour.state.is_static() && neighbour.probes > 0;
         let asks = match neighbour.state {
-            State::Failed if neighbour.due.0 > now.0 => {
+            State::Failed | State::Silent if neighbour.due.0 > now.0 && !is_asked => {
                 if let Some(packet) = of.packet {
                     self.counts.unresolved_packets += 1;
                     effect.given_up.push((key, packet.to_vec()));
@@ -94,10 +94,9 @@ impl Neighbours {
             State::Failed => Some(State::Incomplete),
             // The forwarding database has lost it: its answer teaches the database its port.
             State::Reachable | State::Stale => Some(State::Probing),
-            State::Static => {
-                if neighbour.due.0 <= now.0 {
-                    effect.questions.push(Question { key, mac: Some(neighbour.mac) });
-                    self.edit(key, |neighbour| neighbour.due = Nanos(now.0 + RETRANSMIT.0));
+            State::Static | State::Silent => {
+                if !is_asked {
+                    self.ask_static(key, now, effect);
                 }
                 None
             }
@@ -107,21 +106,26 @@ impl Neighbours {
             self.edit(key, |neighbour| (neighbour.state, neighbour.due, neighbour.probes) = (state, now, 0));
         }
         if let Some(packet) = of.packet {
-            self.wait(key, packet);
+            self.wait(key, packet, now);
         }
     }
 
     /// Lets a packet wait for a neighbour, if there is room.
-    fn wait(&mut self, key: Key, packet: &[u8]) {
-        let Some(neighbour) = self.table.get_mut(&key) else { return };
+    fn wait(&mut self, key: Key, packet: &[u8], now: Nanos) {
+        let Some(neighbour) = self.table.get(&key) else { return };
         let at_port = &mut self.waiting_at[usize::from(neighbour.payer)];
-        if self.waiting < WAITING_ALL && *at_port < WAITING_PORT && neighbour.waiting.len() < WAITING_EACH {
-            neighbour.waiting.push(packet.to_vec());
-            self.waiting += 1;
-            *at_port += 1;
-        } else {
+        if self.waiting >= WAITING_ALL || *at_port >= WAITING_PORT || neighbour.waiting.len() >= WAITING_EACH {
             self.counts.unresolved_packets += 1;
+            return;
         }
+        self.waiting += 1;
+        *at_port += 1;
+        self.edit(key, |neighbour| {
+            if neighbour.waiting.is_empty() {
+                neighbour.waits_until = Nanos(now.0 + WAIT.0);
+            }
+            neighbour.waiting.push(packet.to_vec());
+        });
     }
 
     /// Takes a message about a neighbour, and creates the entry if the message is one that may.
@@ -143,6 +147,9 @@ impl Neighbours {
             Outcome::Ignored => return,
             Outcome::Located => {
                 effect.released.extend(self.take_waiting(key));
+                if state.is_some_and(State::is_static) {
+                    self.edit(key, |one| (one.state, one.due, one.probes) = (State::Static, now, 0));
+                }
                 return self.locate(key, port, effect);
             }
             Outcome::Doubted => {

@@ -48,7 +48,7 @@ pub fn advertisement(entry: Option<State>, address: Address, flags: Flags) -> Ou
     let is_other = address == Address::Other;
     match entry {
         None => Outcome::Ignored,
-        Some(State::Static) => of_static(address),
+        Some(State::Static | State::Silent) => of_static(address),
         Some(State::Incomplete | State::Failed) => match address {
             Address::Missing => Outcome::Ignored,
             _ if flags.is_solicited => Outcome::Confirmed,
@@ -71,7 +71,7 @@ pub fn advertisement(entry: Option<State>, address: Address, flags: Flags) -> Ou
 pub fn solicitation(entry: Option<State>, address: Address) -> Outcome {
     match (entry, address) {
         (_, Address::Missing) => Outcome::Ignored,
-        (Some(State::Static), _) => of_static(address),
+        (Some(State::Static | State::Silent), _) => of_static(address),
         (Some(State::Reachable | State::Stale | State::Probing), Address::Same) => Outcome::Located,
         _ => Outcome::Taken,
     }
@@ -85,7 +85,7 @@ pub fn solicitation(entry: Option<State>, address: Address) -> Outcome {
 #[must_use]
 pub fn arp(entry: Option<State>, address: Address) -> Outcome {
     match entry {
-        Some(State::Static) => of_static(address),
+        Some(State::Static | State::Silent) => of_static(address),
         _ => Outcome::Confirmed,
     }
 }
@@ -102,8 +102,8 @@ mod tests {
     /// One line for each row: states, addresses, Solicited, Override (`*`: any), and the effect.
     const ADVERTISEMENTS: &str = "
         none                  missing,same,other * * ignored
-        static                other              * * ignored
-        static                missing,same       * * located
+        static,silent         other              * * ignored
+        static,silent         missing,same       * * located
         incomplete,failed     missing            * * ignored
         incomplete,failed     same,other         1 * confirmed
         incomplete,failed     same,other         0 * taken
@@ -117,10 +117,10 @@ mod tests {
 
     /// One line for each row: states, addresses, and the effect.
     const SOLICITATIONS: &str = "
-        none,static,incomplete,failed,reachable,stale,probing missing ignored
+        none,static,silent,incomplete,failed,reachable,stale,probing missing ignored
         none,incomplete,failed  same,other * * taken
-        static                  other      * * ignored
-        static                  same       * * located
+        static,silent           other      * * ignored
+        static,silent           same       * * located
         reachable,stale,probing same       * * located
         reachable,stale,probing other      * * taken";
 
@@ -169,8 +169,8 @@ mod tests {
     fn arp_confirms_every_neighbour_that_is_not_static() {
         for (state, name, address, word) in cases() {
             let expected = match (name, word) {
-                ("static", "other") => Outcome::Ignored,
-                ("static", _) => Outcome::Located,
+                ("static" | "silent", "other") => Outcome::Ignored,
+                ("static" | "silent", _) => Outcome::Located,
                 _ => Outcome::Confirmed,
             };
             assert_eq!(arp(state, address), expected, "{name} {word}");

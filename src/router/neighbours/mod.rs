@@ -36,6 +36,8 @@ pub const RETRANSMIT: Nanos = Nanos(1_000_000_000);
 pub const DELAY: Nanos = Nanos(5_000_000_000);
 /// Questions without an answer after which a neighbour is lost (RFC 4861 section 10: MAX_MULTICAST_SOLICIT).
 pub const PROBES: u8 = 3;
+/// Longest time for which a packet waits: that of all questions.
+pub const WAIT: Nanos = Nanos(PROBES as u64 * RETRANSMIT.0);
 /// Time for which a lost neighbour is not asked for again because of a packet.
 pub const FAILED: Nanos = Nanos(5_000_000_000);
 /// Packets that may wait for one neighbour.
@@ -67,17 +69,20 @@ pub enum State {
     Incomplete,
     /// It does not answer.
     Failed,
+    /// Its MAC address is configured, the forwarding database lacks its port, and it does not answer.
+    Silent,
 }
 
 impl State {
     /// Every state with its label in metrics and tables.
-    pub const TABLE: [(Self, &'static str); 6] = [
+    pub const TABLE: [(Self, &'static str); 7] = [
         (Self::Static, "static"),
         (Self::Reachable, "reachable"),
         (Self::Stale, "stale"),
         (Self::Probing, "probing"),
         (Self::Incomplete, "incomplete"),
         (Self::Failed, "failed"),
+        (Self::Silent, "silent"),
     ];
 
     /// Label in metrics and tables.
@@ -87,7 +92,11 @@ impl State {
     }
 
     fn is_usable(self) -> bool {
-        matches!(self, Self::Static | Self::Reachable | Self::Stale | Self::Probing)
+        self.is_static() || matches!(self, Self::Reachable | Self::Stale | Self::Probing)
+    }
+
+    fn is_static(self) -> bool {
+        matches!(self, Self::Static | Self::Silent)
     }
 }
 
@@ -110,8 +119,9 @@ pub struct Neighbour {
     probes: u8,
     /// Next-hop groups of routes beside its own that need it.
     pub uses: u32,
-    /// Packets that wait for it, as IP packets.
+    /// Packets that wait for it, as IP packets, and the instant until which they do.
     waiting: Vec<Vec<u8>>,
+    waits_until: Nanos,
     /// The port in whose share it is.
     payer: u8,
     /// Instant of its first message or question, or of its last packet.
@@ -128,18 +138,20 @@ impl Neighbour {
             true if self.is_used => Worth::Used,
             true => Worth::Idle,
         };
-        let is_fixed = self.state == State::Static || self.uses > 0;
+        let is_fixed = self.state.is_static() || self.uses > 0;
         (!is_fixed).then_some(Rank { payer: self.payer, key, worth, since: self.since })
     }
 
     /// Instant at which it wants to act.
     fn wakes(&self) -> Option<Nanos> {
-        (self.state != State::Static).then_some(self.due)
+        // A static one acts while it is asked.
+        let acts = (!self.state.is_static() || self.probes > 0).then_some(self.due);
+        acts.into_iter().chain((!self.waiting.is_empty()).then_some(self.waits_until)).min()
     }
 
     /// Whether it is asked before others.
     fn is_wanted(&self) -> bool {
-        self.uses > 0 || self.is_used
+        self.uses > 0 || self.is_used || self.state.is_usable() && !self.waiting.is_empty()
     }
 }
 
@@ -174,7 +186,7 @@ pub struct Effect {
 pub struct NeighbourCounts {
     /// Usable neighbours that were lost, or whose MAC address changed.
     pub flaps: u64,
-    /// Packets not held because too many waited, or dropped because the neighbour did not answer.
+    /// Packets not held because too many waited, or dropped because the neighbour or its link was not there.
     pub unresolved_packets: u64,
     /// Neighbours refused because the table is full of static ones and next hops.
     pub refused: u64,
@@ -342,6 +354,7 @@ impl Neighbours {
             probes: 0,
             uses: 0,
             waiting: Vec::new(),
+            waits_until: Nanos(0),
             payer: payer.unwrap_or(NO_PORT),
             since: now,
             is_used: false,
@@ -392,11 +405,18 @@ impl Neighbours {
 
     /// Takes the packets that wait for a neighbour.
     fn take_waiting(&mut self, key: Key) -> Vec<(Key, Vec<u8>)> {
-        let Some(neighbour) = self.table.get_mut(&key) else { return Vec::new() };
-        let taken: Vec<_> = neighbour.waiting.drain(..).map(|packet| (key, packet)).collect();
-        self.waiting -= taken.len();
-        self.waiting_at[usize::from(neighbour.payer)] -= taken.len();
-        taken
+        let taken = self.edit(key, |neighbour| (neighbour.payer, std::mem::take(&mut neighbour.waiting)));
+        let Some((payer, packets)) = taken else { return Vec::new() };
+        self.waiting -= packets.len();
+        self.waiting_at[usize::from(payer)] -= packets.len();
+        packets.into_iter().map(|packet| (key, packet)).collect()
+    }
+
+    /// Gives up the packets that wait for a neighbour.
+    fn drop_waiting(&mut self, key: Key, effect: &mut Effect) {
+        let dropped = self.take_waiting(key);
+        self.counts.unresolved_packets += dropped.len() as u64;
+        effect.given_up.extend(dropped);
     }
 
     /// Whether the neighbour is known, so that a message about it is of interest.

@@ -111,6 +111,98 @@ fn static_neighbour_ignores_messages_and_time() {
     assert_eq!(tick(&mut neighbours, seconds(900)).questions.len(), 1);
 }
 
+/// Lets a packet wait, or be dropped.
+fn resolve(neighbours: &mut Neighbours, packet: u8, now: Nanos) -> Effect {
+    let mut effect = Effect::default();
+    neighbours.resolve(KEY, Unresolved { packet: Some(&[packet]), port: 0 }, now, &mut effect);
+    effect
+}
+
+fn static_neighbour() -> Neighbours {
+    let mut neighbours = Neighbours::default();
+    neighbours.set_static(KEY, MAC, seconds(1), &mut Effect::default());
+    neighbours
+}
+
+#[test]
+fn packets_to_a_silent_static_neighbour_are_dropped_after_three_questions() {
+    let mut neighbours = static_neighbour();
+    let question = Question { key: KEY, mac: Some(MAC) };
+    assert_eq!(resolve(&mut neighbours, 1, seconds(2)).questions, [question]);
+    assert_eq!(resolve(&mut neighbours, 2, seconds(2)).questions, [], "a question for each second");
+    for second in [3, 4] {
+        assert_eq!(tick(&mut neighbours, seconds(second)).questions, [question]);
+        assert_eq!(neighbours.get(KEY).unwrap().state, State::Static);
+    }
+    let effect = tick(&mut neighbours, seconds(5));
+    assert_eq!((effect.given_up, effect.questions), (vec![(KEY, vec![1]), (KEY, vec![2])], vec![]));
+    let state = |neighbours: &Neighbours| neighbours.get(KEY).map(|one| (one.state, one.adjacency.is_some()));
+    assert_eq!(state(&neighbours), Some((State::Silent, true)), "its frames would teach the port");
+    let effect = resolve(&mut neighbours, 3, seconds(6));
+    assert_eq!((effect.given_up, effect.questions), (vec![(KEY, vec![3])], vec![]));
+    assert_eq!((neighbours.counts.unresolved_packets, neighbours.waiting()), (3, 0));
+    assert_eq!(tick(&mut neighbours, seconds(900)), Effect::default(), "without packets no question");
+    assert_eq!(resolve(&mut neighbours, 4, seconds(900)).questions, [question], "asked again");
+    let effect = confirmed(&mut neighbours, seconds(901));
+    assert_eq!((effect.released, state(&neighbours)), (vec![(KEY, vec![4])], Some((State::Static, true))));
+    assert_eq!(tick(&mut neighbours, seconds(910)), Effect::default());
+}
+
+#[test]
+fn static_neighbour_is_silent_no_longer_when_packets_reach_it() {
+    let mut neighbours = static_neighbour();
+    resolve(&mut neighbours, 1, seconds(2));
+    (3..6).for_each(|second| _ = tick(&mut neighbours, seconds(second)));
+    for (second, frames, state) in [(6, 7, State::Silent), (8, 7, State::Silent), (10, 8, State::Static)] {
+        neighbours.note_traffic(seconds(second), |_| frames);
+        assert_eq!(neighbours.get(KEY).unwrap().state, state, "{second} s");
+    }
+}
+
+#[test]
+fn packets_of_a_static_neighbour_do_not_leave_because_of_another_host() {
+    let mut neighbours = static_neighbour();
+    resolve(&mut neighbours, 1, seconds(2));
+    let mut effect = Effect::default();
+    neighbours.hear(KEY, Message { mac: Some(MacAddr([2, 0, 0, 0, 0, 9])), ..ARP }, seconds(2), &mut effect);
+    assert_eq!((effect, neighbours.waiting()), (Effect::default(), 1));
+}
+
+#[test]
+fn packets_of_a_static_neighbour_do_not_outlast_its_link() {
+    let mut neighbours = static_neighbour();
+    resolve(&mut neighbours, 1, seconds(2));
+    neighbours.interface_down(0, seconds(3), &mut Effect::default());
+    assert_eq!((neighbours.waiting(), neighbours.counts.unresolved_packets), (0, 1));
+    assert_eq!(tick(&mut neighbours, seconds(4)), Effect::default());
+}
+
+#[test]
+fn doubted_neighbour_without_a_port_is_asked_at_once() {
+    let mut neighbours = Neighbours::default();
+    confirmed(&mut neighbours, seconds(1));
+    let kind = MessageKind::Advertisement(messages::Flags { is_solicited: false, is_override: false });
+    let message = Message { kind, mac: Some(MacAddr([2, 0, 0, 0, 0, 9])), port: Some(0) };
+    neighbours.hear(KEY, message, seconds(2), &mut Effect::default());
+    assert_eq!(neighbours.get(KEY).unwrap().state, State::Stale);
+    resolve(&mut neighbours, 1, seconds(2));
+    assert_eq!(tick(&mut neighbours, seconds(2)).questions.len(), 1);
+}
+
+#[test]
+fn neighbour_without_a_port_is_asked_although_its_port_asks_for_too_many() {
+    let mut neighbours = Neighbours::default();
+    confirmed(&mut neighbours, seconds(1));
+    for host in 0..2 * QUESTIONS as u16 {
+        let key = (0, std::net::Ipv4Addr::from_bits(0x0a01_0000 + u32::from(host)).into());
+        neighbours.resolve(key, Unresolved { packet: None, port: 0 }, seconds(2), &mut Effect::default());
+    }
+    tick(&mut neighbours, seconds(2));
+    resolve(&mut neighbours, 1, seconds(2));
+    let asked = tick(&mut neighbours, seconds(2)).questions;
+    assert_eq!(asked.first(), Some(&Question { key: KEY, mac: Some(MAC) }));
+}
+
 #[test]
 fn link_that_goes_down_forgets_its_neighbours() {
     let mut neighbours = Neighbours::default();
@@ -173,7 +265,10 @@ fn operate(neighbours: &mut Neighbours, operation: (u8, u8, u8), now: Nanos) -> 
     match what {
         0..4 => neighbours.hear(key, message(MessageKind::Arp), now, &mut effect),
         4..8 => neighbours.hear(key, message(MessageKind::Solicitation), now, &mut effect),
-        8..12 => neighbours.resolve(key, Unresolved { packet: Some(&[host]), port }, now, &mut effect),
+        8..12 => {
+            let sent_at = now.0.to_be_bytes();
+            neighbours.resolve(key, Unresolved { packet: Some(&sent_at), port }, now, &mut effect);
+        }
         12 => neighbours.hold(key, now, &mut effect),
         13 => neighbours.unhold(key),
         14 => neighbours.set_static(key, mac, now, &mut effect),
@@ -190,7 +285,8 @@ fn operate(neighbours: &mut Neighbours, operation: (u8, u8, u8), now: Nanos) -> 
 }
 
 proptest! {
-    /// Few hosts, ports and interfaces, so that shares fill and entries change hands.
+    /// Few hosts, ports and interfaces, so that shares fill and entries change hands. No packet waits for longer than
+    /// the questions take, and each leaves or is counted.
     #[test]
     fn indices_and_shares_are_right_after_any_operations(
         operations in prop::collection::vec((0_u8..22, 0_u8..60, 0_u8..6, 0_u64..3_000), 1..150),
@@ -198,15 +294,23 @@ proptest! {
         let mut neighbours = Neighbours::default();
         neighbours.set_limits([LIMIT; 2]);
         let (mut now, mut fixed) = (seconds(1), BTreeMap::new());
+        let (mut packets, mut released) = (0, 0);
         for (what, host, port, step) in operations {
             now = Nanos(now.0 + step * 1_000_000);
             let effect = operate(&mut neighbours, (what, host, port), now);
             for key in effect.lost.iter().filter(|key| fixed.contains_key(*key)) {
                 prop_assert!(what == 16, "{key:?} gave way");
             }
-            tick(&mut neighbours, now);
+            packets += usize::from((8..12).contains(&what));
+            released += effect.released.len() + tick(&mut neighbours, now).released.len();
             assert_consistent(&neighbours, LIMIT);
-            let is_fixed = |one: &Neighbour| one.state == State::Static || one.uses > 0;
+            let dropped = neighbours.counts.unresolved_packets as usize;
+            prop_assert_eq!(packets, released + dropped + neighbours.waiting());
+            for packet in neighbours.iter().flat_map(|(_, one)| &one.waiting) {
+                let sent_at = u64::from_be_bytes(packet[..].try_into().unwrap());
+                prop_assert!(now.0 < sent_at + WAIT.0, "{:?} since {sent_at}", now);
+            }
+            let is_fixed = |one: &Neighbour| one.state.is_static() || one.uses > 0;
             // One that a route or the configuration no longer needs may give way.
             let is_freed = matches!(what, 13 | 15);
             prop_assert!(is_freed || fixed.keys().all(|key| neighbours.is_known(*key)));
