@@ -4,10 +4,10 @@ use ipnet::IpNet;
 
 use super::Router;
 use super::groups::Groups;
-use super::interface::{Interface, is_link_local};
-use super::neighbours::Key;
+use super::interface::{Interface, ipv4_blocks, is_link_local};
+use super::neighbours::{Effect, Key};
 use super::rib::Source;
-use crate::route::NextHopSpec;
+use crate::route::{GroupId, NextHopSpec};
 use crate::units::Nanos;
 
 impl Router {
@@ -21,8 +21,21 @@ impl Router {
 
     /// Bounds the learned hosts, so that routes find room in the forwarding table.
     pub(super) fn limit_hosts(&mut self) {
-        let blocks = self.interfaces.iter().map(Interface::ipv4_blocks).fold(0, u64::saturating_add);
+        let blocks = self.interfaces.iter().map(Interface::ipv4_blocks).fold(self.on_link_blocks, u64::saturating_add);
         self.neighbours.set_limits(self.spec.fib.hosts(blocks));
+    }
+
+    /// Lets the learned hosts give way that a lower bound excludes.
+    pub(super) fn fit_hosts(&mut self, now: Nanos) {
+        let mut effect = Effect::default();
+        self.neighbours.fit(&mut effect);
+        self.apply(effect, now);
+    }
+
+    /// Number of /24s to which a route leads whose hosts are neighbours. Networks of interfaces are counted there.
+    pub(super) fn on_link_blocks_of(&self, source: Source, prefix: IpNet, group: GroupId) -> u64 {
+        let is_on_link = source != Source::Connected && self.groups.gleaned(group).is_some();
+        if is_on_link { ipv4_blocks(prefix) } else { 0 }
     }
 
     pub(super) fn drop_host(&mut self, (interface, address): Key) {
@@ -52,6 +65,8 @@ impl Router {
     pub fn set_on_link(&mut self, source: Source, prefix: IpNet, interface: u16, now: Nanos) {
         if usize::from(interface) < self.interfaces.len() {
             self.set_group(source, prefix, Groups::glean(interface));
+            self.limit_hosts();
+            self.fit_hosts(now);
             self.adopt_hosts(interface, prefix, now);
         }
     }

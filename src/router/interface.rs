@@ -33,6 +33,11 @@ impl Attached {
     }
 }
 
+/// Number of /24s that an IPv4 prefix touches; none of IPv6.
+pub fn ipv4_blocks(prefix: IpNet) -> u64 {
+    if prefix.addr().is_ipv4() { 1 << 24_u8.saturating_sub(prefix.prefix_len()) } else { 0 }
+}
+
 /// An interface.
 #[derive(Debug)]
 pub struct Interface {
@@ -122,8 +127,7 @@ impl Interface {
 
     /// Number of /24s that the IPv4 networks consist of.
     pub fn ipv4_blocks(&self) -> u64 {
-        let v4 = self.attached.networks.iter().filter(|network| network.addr().is_ipv4());
-        v4.map(|network| 1 << 24_u8.saturating_sub(network.prefix_len())).sum()
+        self.attached.networks.iter().map(|network| ipv4_blocks(*network)).sum()
     }
 
     /// The own address from which to ask for `target`.

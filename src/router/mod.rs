@@ -116,6 +116,8 @@ pub struct Router {
     answers: bool,
     output: Vec<Outgoing>,
     counts: RouterCounts,
+    /// Number of /24s that the on-link routes beside those of interfaces' networks lead to.
+    on_link_blocks: u64,
     /// Own addresses that belong to no interface.
     loopbacks: Vec<IpAddr>,
     /// Addresses and networks that Linux has beside the configured ones, by interface.
@@ -144,6 +146,7 @@ impl Router {
             answers: true,
             output: Vec::new(),
             counts: RouterCounts::default(),
+            on_link_blocks: 0,
             loopbacks: Vec::new(),
             learned: vec![Attached::default(); spec.interfaces.len()],
             linux: LinuxView { taps: vec![TapCounts::default(); spec.interfaces.len()], ..LinuxView::default() },
@@ -214,6 +217,7 @@ impl Router {
         self.replace_routes(index, &before);
         self.update_own();
         self.limit_hosts();
+        self.fit_hosts(now);
         let new: Vec<IpNet> =
             attached.addresses.into_iter().filter(|address| !old.addresses.contains(address)).collect();
         self.announce(index, &new);
@@ -347,6 +351,7 @@ impl Router {
     fn set_group(&mut self, source: Source, prefix: IpNet, group: GroupId) {
         self.refused.remove(&(source, prefix.trunc()));
         let change = self.rib.set(prefix, source, group);
+        self.on_link_blocks += self.on_link_blocks_of(source, prefix, group);
         self.follow(source, prefix, change);
     }
 
@@ -360,7 +365,9 @@ impl Router {
         if let Some(entry) = change.entry {
             self.tables.change(prefix, entry);
         }
-        if let Some(interface) = change.replaced.and_then(|group| self.groups.gleaned(group)) {
+        if let Some((interface, group)) = change.replaced.and_then(|group| Some((self.groups.gleaned(group)?, group))) {
+            self.on_link_blocks -= self.on_link_blocks_of(source, prefix, group);
+            self.limit_hosts();
             self.disown_hosts(interface, prefix);
         }
         let unheld =

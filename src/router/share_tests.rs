@@ -1,7 +1,10 @@
 //! One hostile port at full rate beside hosts of other ports.
 
+use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
+
+use proptest::prelude::*;
 
 use super::*;
 use crate::route::{PuntCause, PuntFrame, SoftFib};
@@ -211,4 +214,83 @@ fn routes_find_room_in_a_forwarding_table_that_hosts_would_fill() {
     let view = trial.router.view();
     assert_eq!(view.counts.fib_refused, 0, "{view:?}");
     assert_eq!(view.fib.ipv6_routes, 512 + 512 - 20 + view.routes[Source::Local as usize][1] + 2);
+}
+
+/// Prefix `number` of those that Linux may state to be on link.
+fn on_link(number: u8, len: u8) -> IpNet {
+    IpNet::new(Ipv4Addr::new(20 + number, 0, 0, 0).into(), len).unwrap()
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Step {
+    OnLink {
+        number: u8,
+        len: u8,
+    },
+    Removed {
+        number: u8,
+        len: u8,
+    },
+    /// So many hosts of a port announce themselves, each in a /24 of its own.
+    Hosts {
+        number: u8,
+        port: u8,
+        count: u32,
+    },
+    Down,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let route = || (0_u8..3, prop_oneof![Just(8_u8), Just(11), Just(12), Just(13)]);
+    prop_oneof![
+        3 => route().prop_map(|(number, len)| Step::OnLink { number, len }),
+        1 => route().prop_map(|(number, len)| Step::Removed { number, len }),
+        4 => (0_u8..3, 0_u8..4, 1_000_u32..6_000).prop_map(|(number, port, count)| Step::Hosts { number, port, count }),
+        1 => Just(Step::Down),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+
+    /// Learned hosts leave half of the prefixes and of the tbl8s to routes, whatever Linux states to be on link.
+    #[test]
+    fn hosts_on_link_leave_half_of_the_ipv4_table_to_routes(steps in prop::collection::vec(step(), 4..16)) {
+        let fibs: [Arc<dyn FibWriter>; 2] = [Arc::new(SoftFib::default()), Arc::new(SoftFib::default())];
+        let mut spec = fixture::two_ports();
+        spec.fib = crate::route::FibSize { ipv4: 16_384, ipv6: 1_024 };
+        let mut router = Router::new(&spec, fibs, Nanos(1));
+        let half = [spec.fib.ipv4 / 2, spec.fib.tbl8s()[0] / 2].map(|half| half as usize);
+        for step in steps {
+            match step {
+                Step::OnLink { number, len } => router.set_on_link(Source::Kernel, on_link(number, len), 1, Nanos(2)),
+                Step::Removed { number, len } => router.remove_route(Source::Kernel, on_link(number, len)),
+                Step::Hosts { number, port, count } => {
+                    for host in 0..count {
+                        let [_, _, high, low] = host.to_be_bytes();
+                        let address = Ipv4Addr::new(20 + number, high, low, 7 + port);
+                        let bytes = frames::arp_request((mac(port, host), address), [10, 0, 1, 1].into(), None);
+                        let cause = PuntCause::Arp;
+                        let frame = PuntFrame { bytes, port, vlan: 4093, l3_offset: 14, cause, may_wait: true };
+                        router.receive(&frame, Nanos(3));
+                    }
+                }
+                Step::Down => {
+                    router.set_links(PortSet::EMPTY, Nanos(3));
+                    router.set_links(PortSet::first(4), Nanos(3));
+                }
+            }
+            router.take_output();
+            let hosts: Vec<u32> = router.prefixes(Source::Neighbour).into_iter().filter_map(|prefix| match prefix {
+                IpNet::V4(prefix) => Some(prefix.addr().to_bits()),
+                IpNet::V6(_) => None,
+            }).collect();
+            let tbl8s: BTreeSet<u32> = hosts.iter().map(|host| host >> 8).collect();
+            prop_assert!(hosts.len() <= half[0] && tbl8s.len() <= half[1], "{} hosts, {} tbl8s", hosts.len(), tbl8s.len());
+        }
+        for number in 0..3 {
+            [8, 11, 12, 13].iter().for_each(|len| router.remove_route(Source::Kernel, on_link(number, *len)));
+        }
+        prop_assert_eq!((router.on_link_blocks, router.prefixes(Source::Neighbour).len()), (0, 0));
+    }
 }
