@@ -42,7 +42,8 @@ pub(crate) struct Policers {
 }
 
 impl Policers {
-    /// Creates the policers of an lcore that receives by `ports` ports, on a clock of `hz` ticks a second.
+    /// Creates the policers of an lcore that receives by `ports` ports, on a clock of `hz` ticks a second. A group of
+    /// ports counts as one.
     pub fn new(ports: usize, hz: u64) -> Self {
         let policers = |(cause, _, rate): &(PuntCause, &str, u32)| match cause {
             PuntCause::Lldp | PuntCause::Lacp => PortPolicers::separate(*rate, BURST_OF_LINK, hz),

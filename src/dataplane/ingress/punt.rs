@@ -85,11 +85,13 @@ pub(crate) struct Punter {
 impl Punter {
     /// Creates the way of `lcore` of `spec`, whose clock has `hz` ticks a second.
     pub fn new(spec: &SwitchSpec, lcore: usize, hz: u64) -> Self {
-        let ports = spec.ports.iter().filter(|port| usize::from(port.lcore) == lcore).count();
+        let payers: [u8; MAX_PORTS] = std::array::from_fn(|port| spec.lags.bridge_port(port) as u8);
+        // A group is one link: its hosts choose the member of each frame.
+        let ports = spec.ports.iter().zip(payers).filter(|(port, _)| usize::from(port.lcore) == lcore);
+        let links: PortSet = ports.map(|(_, payer)| usize::from(payer)).collect();
         let groups = spec.lags.groups.iter().filter(|group| group.is_negotiated);
         let negotiating = groups.fold(PortSet::EMPTY, |all, group| all | group.ports);
-        let payers = std::array::from_fn(|port| spec.lags.bridge_port(port) as u8);
-        Self { policers: Policers::new(ports, hz), payers, negotiating, probes: None, port: None, routes: None }
+        Self { policers: Policers::new(links.len(), hz), payers, negotiating, probes: None, port: None, routes: None }
     }
 
     /// Decides the forwarding of a packet that is not routed, and punts it if it must be.

@@ -77,9 +77,13 @@ pub fn interface_at(port: usize, tag: Option<u16>) -> usize {
 
 /// A switch with the ports and interfaces of this module.
 pub fn routing_spec() -> SwitchSpec {
-    let mut spec = spec(PORTS);
-    let modes = [4094, 4093, 10, 0, 20, 10];
-    for (port, vlan) in spec.ports.iter_mut().zip(modes) {
+    routing_spec_of(&[4094, 4093, 10, 0, 20, 10])
+}
+
+/// A switch with the interfaces of this module. Ports but the fourth are in these VLANs.
+pub fn routing_spec_of(vlans: &[u16]) -> SwitchSpec {
+    let mut spec = spec(vlans.len());
+    for (port, &vlan) in spec.ports.iter_mut().zip(vlans) {
         port.vlan = if vlan > 4000 { VlanMode::Routed(vlan) } else { VlanMode::Access(vlan) };
     }
     spec.ports[3].vlan = VlanMode::Trunk { tagged: vec![10, 20], native: None };
@@ -88,7 +92,7 @@ pub fn routing_spec() -> SwitchSpec {
         attachment: if index < 2 { Attachment::Port(index as u8) } else { Attachment::Vlan },
         vlan: VLANS[index],
         mac: own_mac(index),
-        ports: (0..PORTS).filter(|&port| carries(&spec.ports[port].vlan, VLANS[index])).collect::<PortSet>(),
+        ports: (0..vlans.len()).filter(|&port| carries(&spec.ports[port].vlan, VLANS[index])).collect::<PortSet>(),
         addresses: ["24", "64"]
             .iter()
             .zip(own_addresses(index))

@@ -1,6 +1,6 @@
 //! Hosts that flood the router: each port keeps what it needs of the control plane, and lossless packets arrive.
 
-use holdfast::forward::LagSpec;
+use holdfast::forward::{LagSpec, VlanMode};
 use holdfast::route::PuntCause;
 use holdfast::sets::PortSet;
 use holdfast::wire::MacAddr;
@@ -142,6 +142,34 @@ fn two_ports_that_flood_leave_each_other_port_its_share() {
     for kind in 0..floods(0).len() {
         assert_served(&HOSTILE, kind, 10, 100_000_000);
     }
+}
+
+/// A hostile group of four members and a hostile port use up all that is common. The three other ports have the shares
+/// of five, not of eight ports.
+#[test]
+fn group_that_floods_by_all_members_counts_as_one_port() {
+    const GROUP: [usize; 4] = [4, 5, 6, 7];
+    const SECONDS: u64 = 3;
+    let mut spec = routing_spec_of(&[4094, 4093, 10, 0, 10, 10, 10, 10]);
+    spec.ports[3].vlan = VlanMode::Trunk { tagged: vec![20], native: Some(10) };
+    let ports = GROUP.into_iter().collect();
+    spec.lags.groups.push(LagSpec { name: "bond".into(), ports, min_links: 1, is_negotiated: false });
+    let mut bed = RoutingBed::with(&spec, Tables::default());
+    let (request, mut served) = (|port: usize| arp(mac(100 + port), MacAddr::BROADCAST), [0_u64; 8]);
+    let share = 1_000 / 4 / 5;
+    for step in 0..SECONDS * 5_000 {
+        GROUP.into_iter().chain([0]).for_each(|port| bed.io.inject(port, &request(port)));
+        if step % (5_000 / share) == 0 {
+            (1..4).for_each(|port| bed.io.inject(port, &request(port)));
+        }
+        bed.now += 200_000;
+        bed.poll();
+        bed.punted().iter().for_each(|copy| served[usize::from(copy.port)] += 1);
+    }
+    assert_eq!(served[1..4], [SECONDS * share; 3]);
+    let of_group: u64 = GROUP.iter().map(|&port| served[port]).sum();
+    let most = u64::from(crate::LCORES) * (SECONDS * (500 + 1_000 / 4) + 64);
+    assert!(of_group <= most, "{of_group} of a group, like one port");
 }
 
 #[test]
