@@ -150,7 +150,7 @@ fn forwarding(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("forwarding database");
     group.throughput(Throughput::Elements(BURST));
     for stations in [1_u16, 1024, 32_768] {
-        let spec = FdbSpec { capacity: 65_536, ageing: Nanos(300_000_000_000), entries: vec![] };
+        let spec = FdbSpec { capacity: 65_536, ageing: Nanos(300_000_000_000), entries: vec![], seed: 0 };
         let mut fdb = Fdb::new(&spec, 1_000_000_000);
         for station in 0..stations {
             fdb.learn(Station::new(1, MacAddr::local(1, station).to_number()), 0);

@@ -89,7 +89,7 @@ fn station(number: u16) -> Station {
 
 /// A database with 1,024 stations.
 fn fdb() -> Fdb {
-    let mut fdb = Fdb::new(&FdbSpec { capacity: 16_384, ageing: Nanos(300 * HZ), entries: vec![] }, HZ);
+    let mut fdb = Fdb::new(&FdbSpec { capacity: 16_384, ageing: Nanos(300 * HZ), entries: vec![], seed: 0 }, HZ);
     for number in 0..1024 {
         fdb.learn(station(number), 0);
     }

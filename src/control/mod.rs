@@ -34,6 +34,7 @@ mod threads;
 mod vhost;
 mod watch;
 
+use std::hash::{BuildHasher, RandomState};
 use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -70,8 +71,8 @@ use crate::stats::{Current, Report, SwitchView, http};
 
 /// Time for a NIC to send the frames that were posted last. A full ring takes less at any rate from 10G up.
 const FAREWELL_TIME: Duration = Duration::from_millis(2);
-/// Seed of the random numbers for WRED, identical in all runs because no property depends on it.
-const RNG_SEED: u32 = 0x5eed_d1ce;
+/// Random seeds of the forwarding database that are tried.
+const FDB_SEEDS: u32 = 64;
 
 /// Options of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -193,10 +194,13 @@ fn warn(line: &str) {
     output::line(Stream::Err, &format!("warning: {line}"));
 }
 
-/// Takes from the devices the settings that the configuration leaves to them.
+/// Takes from the devices, and from the system, the settings that the configuration leaves to them.
 fn follow_devices(config: &mut Config, ports: &setup::Ports) {
     use_own_addresses(config, ports);
     use_tx_queues(config, ports);
+    // Hosts must not know which addresses share buckets.
+    let random = RandomState::new();
+    config.switch.seed_fdb((0..FDB_SEEDS).map(|number| random.hash_one(number)));
 }
 
 /// Gives each port its device's address, where the configuration gives it none.
@@ -366,7 +370,9 @@ fn launch_on<I: LcorePorts>(
     io: Vec<I>,
 ) -> Result<Running, RunError> {
     let mut companions = companions.into_iter();
-    let mut pipelines = Pipeline::fleet(&config.switch, counters, hz, RNG_SEED);
+    // A host must not know which frames are sampled.
+    let seed = RandomState::new().hash_one("samples") as u32;
+    let mut pipelines = Pipeline::fleet(&config.switch, counters, hz, seed);
     for pipeline in &mut pipelines {
         for port in 0..config.switch.ports.len() {
             if let Some(steered) = devices.steered(port) {

@@ -1,7 +1,7 @@
 //! The specification of a switch: the validated plan from which a [`super::Pipeline`] is built.
 
 use crate::dataplane::mirror::MirrorSpec;
-use crate::forward::{FdbSpec, LagsSpec, StaticEntry, VlanMode};
+use crate::forward::{Fdb, FdbSpec, LagsSpec, StaticEntry, VlanMode};
 use crate::mmu::{AbmSpec, BufferPlan, GroupProfile, HpccRules, PortProfile, QueueLimit, QueueProfile, QueueReserves};
 use crate::pfc::{PfcMode, WatchdogSpec};
 use crate::qos::{
@@ -220,9 +220,41 @@ impl SwitchSpec {
         interfaces.map(|interface| StaticEntry { vlan: interface.vlan, mac: interface.mac, port: ROUTER_PORT as u8 })
     }
 
+    /// Gives the forwarding database the first of `seeds` with which all static entries find a place. Without one it
+    /// keeps the fixed hash.
+    pub fn seed_fdb(&mut self, seeds: impl IntoIterator<Item = u64>) {
+        let entries: Vec<StaticEntry> = self.fdb.entries.iter().copied().chain(self.router_entries()).collect();
+        let spec = |seed: u64| FdbSpec { entries: entries.clone(), seed, ..self.fdb };
+        // Four fit in one bucket.
+        let fits = |seed: &u64| entries.len() <= Fdb::WAYS || Fdb::try_new(&spec(*seed), 1).is_ok();
+        self.fdb.seed = seeds.into_iter().find(fits).unwrap_or_default();
+    }
+
     /// Priority groups that are lossless on any port.
     #[must_use]
     pub fn lossless_groups(&self) -> ClassSet {
         self.ports.iter().fold(ClassSet::EMPTY, |groups, port| groups | port.lossless_groups())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seed_leaves_each_static_entry_a_place() {
+        let mut spec = crate::config::embedded().switch;
+        let entry = |number: u16| StaticEntry { vlan: 1, mac: MacAddr::local(7, number), port: 0 };
+        spec.fdb = FdbSpec { capacity: 16, entries: (0..12).map(entry).collect(), ..spec.fdb };
+        let fits = |seed: u64| Fdb::try_new(&FdbSpec { seed, ..spec.fdb.clone() }, 1).is_ok();
+        let (good, bad): (Vec<u64>, Vec<u64>) = (1..500).partition(|seed| fits(*seed));
+        assert!(!good.is_empty() && !bad.is_empty());
+        let seeded = |seeds: &[u64]| {
+            let mut spec = spec.clone();
+            spec.seed_fdb(seeds.iter().copied());
+            spec.fdb.seed
+        };
+        assert_eq!(seeded(&[&bad[..], &good[..]].concat()), good[0]);
+        assert_eq!(seeded(&bad), 0);
     }
 }

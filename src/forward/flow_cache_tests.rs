@@ -6,7 +6,7 @@ use proptest::prelude::*;
 const HZ: u64 = 1_000_000_000;
 
 fn fdb() -> Fdb {
-    Fdb::new(&FdbSpec { capacity: 64, ageing: Nanos(2_000_000_000), entries: Vec::new() }, HZ)
+    Fdb::new(&FdbSpec { capacity: 64, ageing: Nanos(2_000_000_000), entries: Vec::new(), seed: 0 }, HZ)
 }
 
 /// Few stations in few VLANs, so that pairs repeat. `number` selects both.

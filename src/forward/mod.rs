@@ -7,7 +7,8 @@
 //! use holdfast::forward::{Fdb, FdbSpec};
 //! use holdfast::units::{Nanos, Ticks};
 //!
-//! let mut fdb = Fdb::new(&FdbSpec { capacity: 1024, ageing: Nanos(300_000_000_000), entries: vec![] }, 1_000_000_000);
+//! let spec = FdbSpec { capacity: 1024, ageing: Nanos(300_000_000_000), entries: vec![], seed: 0 };
+//! let mut fdb = Fdb::new(&spec, 1_000_000_000);
 //! fdb.set_time(Ticks(1_000_000_000));
 //! let station = Station::new(1, 0x02_00_00_00_00_07);
 //! assert_eq!(fdb.lookup(station), None);

@@ -100,7 +100,7 @@ pub fn slow(rate: BitRate) -> SwitchView {
             limit: None,
             reserve: Cells(0),
         }; CLASSES],
-        fdb: FdbSpec { capacity: 1024, ageing: Nanos(0), entries: Vec::new() },
+        fdb: FdbSpec { capacity: 1024, ageing: Nanos(0), entries: Vec::new(), seed: 0 },
         lags: LagsSpec::default(),
     };
     let roce = FlowSpec { rate, ..flow(FlowKind::Roce, 3) };

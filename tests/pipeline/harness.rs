@@ -79,7 +79,7 @@ pub fn spec(ports: usize) -> SwitchSpec {
         },
         classes: ClassMap::identity(),
         queues,
-        fdb: FdbSpec { capacity: 4096, ageing: Nanos(300 * HZ), entries: vec![] },
+        fdb: FdbSpec { capacity: 4096, ageing: Nanos(300 * HZ), entries: vec![], seed: 0 },
         lags: LagsSpec::default(),
         poll_gap: Nanos(1000),
         lcores: LCORES,

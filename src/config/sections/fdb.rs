@@ -46,7 +46,7 @@ pub fn read(item: Option<Item<'_>>, ports: &mut [Port<'_>], routing: Option<&Rou
     if let Some(item) = get("ageing").filter(|_| routing.is_some_and(Routing::has_vlans)) {
         warn_of_ageing(&item, ageing);
     }
-    let spec = FdbSpec { capacity, ageing, entries };
+    let spec = FdbSpec { capacity, ageing, entries, seed: 0 };
     // An entry has eight possible places in a table of any size. With half of the capacity free, others can be learned.
     let mut all = spec.clone();
     all.entries.extend(own);

@@ -45,7 +45,7 @@ fn all(fdb: &Fdb, own: PortSet) -> Vec<Sighting> {
 #[test]
 fn every_station_of_ones_own_ports_is_shown_once_with_its_age() {
     let entry = StaticEntry { vlan: 9, mac: MacAddr::local(4, 1), port: 2 };
-    let spec = FdbSpec { capacity: 4096, ageing: Nanos(100_000_000_000), entries: vec![entry] };
+    let spec = FdbSpec { capacity: 4096, ageing: Nanos(100_000_000_000), entries: vec![entry], seed: 0 };
     let mut fdb = Fdb::new(&spec, 1000);
     for number in 0..2000 {
         fdb.learn(station(number), usize::from(number % 4));
@@ -67,7 +67,7 @@ fn every_station_of_ones_own_ports_is_shown_once_with_its_age() {
 
 #[test]
 fn new_fdb_query_replaces_an_unfinished_one() {
-    let mut fdb = Fdb::new(&FdbSpec { capacity: 4096, ageing: Nanos(0), entries: vec![] }, 1000);
+    let mut fdb = Fdb::new(&FdbSpec { capacity: 4096, ageing: Nanos(0), entries: vec![], seed: 0 }, 1000);
     for number in 0..50 {
         fdb.learn(station(number), 0);
     }

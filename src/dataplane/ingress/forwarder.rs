@@ -12,7 +12,7 @@ use crate::dataplane::handoff::ring::{Consumer, Producer, lcore_pairs, ring};
 use crate::dataplane::spec::SwitchSpec;
 use crate::dataplane::telemetry::counters::LcoreCounters;
 use crate::dataplane::telemetry::drops::DropReason;
-use crate::forward::fdb::{Evicted, Learned, Station, StationPair};
+use crate::forward::fdb::{Admission, Evicted, Learned, Station, StationPair};
 use crate::forward::flow_cache::{CacheLookup, CachePlace, CacheSets};
 use crate::forward::{Fdb, FlowCache, VlanMode, VlanTable};
 use crate::qos::FloodKind;
@@ -452,8 +452,10 @@ impl Forwarder {
     pub fn learn(&mut self, station: Station, port: usize) -> Learned {
         debug_assert!(!station.mac().is_group() && !station.mac().is_zero(), "no station has such an address");
         let mut learned = self.fdb.learn(station, port);
-        if matches!(learned, Learned::Limited | Learned::Full) {
-            learned = self.learn_in_room(station, port, learned);
+        if matches!(learned, Learned::Limited | Learned::Full) && self.can_send_updates() {
+            let admission = self.fdb.learn_in_room(station, port);
+            self.send_gone(&admission);
+            learned = admission.learned;
         }
         if matches!(learned, Learned::New | Learned::Refreshed) && !self.updates.is_empty() {
             self.send_update(FdbUpdate { station, port: port as u8, is_gone: false });
@@ -461,34 +463,19 @@ impl Forwarder {
         learned
     }
 
-    /// Learns `station`, for which another one gives way: one because of the limit of the port, and one because of the
-    /// table. `refusal` is the answer without that.
+    /// Whether the other lcores can be told that two stations gave way, and that another is there. Without that,
+    /// stations do not give way, since the databases would differ until the station ages.
     #[cold]
-    fn learn_in_room(&mut self, station: Station, port: usize, refusal: Learned) -> Learned {
-        let mut learned = refusal;
-        for _ in 0..2 {
-            if !self.can_send_updates() {
-                break;
-            }
-            let Some(evicted) = self.fdb.make_room(station, port) else { break };
-            self.send_gone(evicted);
-            learned = self.fdb.learn(station, port);
-            if !matches!(learned, Learned::Limited | Learned::Full) {
-                break;
-            }
-        }
-        learned
-    }
-
-    /// Whether the other lcores can be told that a station gave way, and that another is there. Without that, stations
-    /// do not give way, since the databases would differ until the station ages.
     fn can_send_updates(&mut self) -> bool {
-        self.updates.iter_mut().all(|link| link.sent.room() >= 2)
+        self.updates.iter_mut().all(|link| link.sent.room() >= 3)
     }
 
-    fn send_gone(&mut self, evicted: Evicted) {
-        if !self.updates.is_empty() {
-            self.send_update(FdbUpdate { station: evicted.station, port: evicted.port as u8, is_gone: true });
+    fn send_gone(&mut self, admission: &Admission) {
+        if self.updates.is_empty() {
+            return;
+        }
+        for Evicted { station, port } in admission.evicted.into_iter().flatten() {
+            self.send_update(FdbUpdate { station, port: port as u8, is_gone: true });
         }
     }
 
@@ -531,12 +518,10 @@ impl Forwarder {
         }
         // The link state of the port is checked when a frame is forwarded to it.
         let mut learned = self.fdb.learn_remote(station, port);
-        if learned == Learned::Full
-            && self.can_send_updates()
-            && let Some(evicted) = self.fdb.make_room_remote(station, port)
-        {
-            self.send_gone(evicted);
-            learned = self.fdb.learn_remote(station, port);
+        if learned == Learned::Full && self.can_send_updates() {
+            let admission = self.fdb.learn_remote_in_room(station, port);
+            self.send_gone(&admission);
+            learned = admission.learned;
         }
         if learned == Learned::Full {
             counters.fdb_full.add(1);

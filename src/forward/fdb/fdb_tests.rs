@@ -61,7 +61,7 @@ fn remotely_learned_station_ages_a_quarter_later() {
 }
 
 fn fdb(capacity: u32, ageing_s: u64, entries: Vec<StaticEntry>) -> Fdb {
-    Fdb::new(&FdbSpec { capacity, ageing: Nanos(ageing_s * 1_000_000_000), entries }, HZ)
+    Fdb::new(&FdbSpec { capacity, ageing: Nanos(ageing_s * 1_000_000_000), entries, seed: 0 }, HZ)
 }
 
 fn mac(number: u16) -> MacAddr {

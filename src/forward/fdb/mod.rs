@@ -1,10 +1,12 @@
 //! The forwarding database: it maps (VLAN, address) to a port. Entries are learned or static, in buckets of one cache
 //! line.
 
+mod hash;
 mod room;
 
-pub use room::Evicted;
+pub use room::{Admission, Evicted};
 
+use self::hash::Hash;
 use super::shares::Shares;
 pub use super::station::{Station, StationPair};
 use crate::prefetch::prefetch;
@@ -35,6 +37,8 @@ pub struct FdbSpec {
     pub ageing: Nanos,
     /// Static entries, each with its port.
     pub entries: Vec<StaticEntry>,
+    /// Seed of the hash; zero: a fixed hash, for simulations.
+    pub seed: u64,
 }
 
 const WAYS: usize = 4;
@@ -148,6 +152,7 @@ pub struct Sighting {
 #[derive(Debug)]
 pub struct Fdb {
     buckets: Box<[Bucket]>,
+    hash: Hash,
     /// 64 minus the number of bits in a bucket index.
     shift: u32,
     /// Coarse ticks after which a dynamic entry is void; `u32::MAX`: never.
@@ -193,6 +198,7 @@ impl Fdb {
         let ageing = if spec.ageing.0 == 0 { u32::MAX } else { u32::try_from(coarse + 1).unwrap_or(u32::MAX) };
         let mut fdb = Self {
             buckets: vec![Bucket::default(); buckets].into_boxed_slice(),
+            hash: Hash::new(spec.seed),
             shift: 64 - buckets.ilog2(),
             ageing,
             ageing_heard: ageing.saturating_add(ageing / 4),
@@ -248,17 +254,10 @@ impl Fdb {
         self.entries == 0
     }
 
-    /// Multiplicative hash: its high bits depend on all bits of the key.
+    /// The second bucket that may hold a station.
     #[inline]
-    fn hash(key: u64) -> u64 {
-        key.wrapping_mul(0x9e37_79b9_7f4a_7c15)
-    }
-
-    /// The second bucket that may hold a key.
-    #[inline]
-    fn second(&self, key: u64) -> usize {
-        let hash = (Self::hash(key).rotate_left(29) ^ key).wrapping_mul(0xd6e8_feb8_6659_fd93);
-        (hash >> self.shift) as usize
+    fn second(&self, station: Station) -> usize {
+        (self.hash.second(station.0) >> self.shift) as usize
     }
 
     /// The entry that a frame received now at `port` makes.
@@ -289,7 +288,7 @@ impl Fdb {
     /// The first bucket that may hold a station.
     #[inline]
     fn first(&self, station: Station) -> usize {
-        (Self::hash(station.0) >> self.shift) as usize
+        (self.hash.first(station.0) >> self.shift) as usize
     }
 
     /// Prefetches the first bucket of `station`. A burst prefetches all its stations before it needs the first.
@@ -311,7 +310,7 @@ impl Fdb {
     /// Searches the second bucket. Out of line: few stations are not in their first bucket.
     #[cold]
     fn find_second(&self, station: Station) -> Option<(usize, usize)> {
-        let second = self.second(station.0);
+        let second = self.second(station);
         self.buckets[second].way_of(station.0).map(|way| (second, way))
     }
 
@@ -382,7 +381,7 @@ impl Fdb {
         }
         *entry = fresh;
         // Each station has its own phase. Otherwise all active stations would be refreshed at the same instant.
-        let phase = (Self::hash(station.0) >> 32) as u32;
+        let phase = (self.hash.first(station.0) >> 32) as u32;
         let quarter = |time: u32| time.wrapping_add(phase) >> self.refresh_shift;
         if quarter(before) == quarter(now) { Learned::Known } else { Learned::Refreshed }
     }
@@ -428,7 +427,7 @@ impl Fdb {
 
     /// A place for `station` without a live entry.
     fn free_place(&self, station: Station) -> Option<usize> {
-        let buckets = [self.first(station), self.second(station.0)];
+        let buckets = [self.first(station), self.second(station)];
         let mut places = buckets.into_iter().flat_map(|bucket| (0..WAYS).map(move |way| bucket * WAYS + way));
         places.find(|&place| self.is_vacant(place) || !self.is_live(self.entry(place)))
     }

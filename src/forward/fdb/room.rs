@@ -1,6 +1,6 @@
 //! Room in the database: which station gives way when a port is at its limit, or when the table is full.
 
-use super::{Entry, Fdb, Origin, Station, WAYS};
+use super::{Entry, Fdb, Learned, Origin, Station, WAYS};
 use crate::sets::{MAX_PORTS, PortSet};
 
 /// Most places of a port that one eviction examines.
@@ -17,6 +17,15 @@ pub struct Evicted {
     pub station: Station,
     /// Index of the port that led to it.
     pub port: usize,
+}
+
+/// The result of learning a station to which others may give way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Admission {
+    /// The result of the last attempt.
+    pub learned: Learned,
+    /// The stations that gave way.
+    pub evicted: [Option<Evicted>; 2],
 }
 
 impl Fdb {
@@ -45,29 +54,47 @@ impl Fdb {
         self.shares.take_changed()
     }
 
-    /// Removes a station so that `station` can be learned at `port`, after [`Fdb::learn`] has returned
-    /// `Limited` or `Full`.
+    /// Learns `station` at `port` like [`Fdb::learn`]. If that returns `Limited` or `Full`, others give way: one
+    /// because of the limit of the port, and one because of the table.
     ///
     /// At its limit, the port's own oldest station gives way. If both buckets of the station are full, the oldest
     /// station there gives way of the port that has most; at the port's limit, its own oldest there. The number of
     /// places that are examined is bounded, for each call and for each port and coarse tick.
     #[cold]
-    pub fn make_room(&mut self, station: Station, port: usize) -> Option<Evicted> {
-        let place = if self.find(station).is_some() || self.free_place(station).is_some() {
-            self.oldest_of(port)
-        } else if self.shares.take_look(port, self.now) {
-            self.oldest_of_most(station, port, !self.shares.is_at_limit(port))
-        } else {
-            None
-        };
-        place.map(|place| self.evict(place))
+    pub fn learn_in_room(&mut self, station: Station, port: usize) -> Admission {
+        let mut admission = Admission { learned: self.learn(station, port), evicted: [None; 2] };
+        for evicted in &mut admission.evicted {
+            if !matches!(admission.learned, Learned::Limited | Learned::Full) {
+                break;
+            }
+            let Some(place) = self.place_to_clear(station, port) else { break };
+            *evicted = Some(self.evict(place));
+            admission.learned = self.learn(station, port);
+        }
+        admission
     }
 
-    /// Removes a station like [`Fdb::make_room`], for a station that another lcore has learned: that lcore keeps the
-    /// limits of ports and bounds the evictions.
+    /// Learns `station` like [`Fdb::learn_remote`]. If the table is full, another gives way: the lcore that has learned
+    /// the station keeps the limits of ports and bounds the evictions.
     #[cold]
-    pub fn make_room_remote(&mut self, station: Station, port: usize) -> Option<Evicted> {
-        self.oldest_of_most(station, port, true).map(|place| self.evict(place))
+    pub fn learn_remote_in_room(&mut self, station: Station, port: usize) -> Admission {
+        let mut admission = Admission { learned: self.learn_remote(station, port), evicted: [None; 2] };
+        if admission.learned == Learned::Full
+            && let Some(place) = self.oldest_of_most(station, port, true)
+        {
+            admission.evicted[0] = Some(self.evict(place));
+            admission.learned = self.learn_remote(station, port);
+        }
+        admission
+    }
+
+    /// The place whose station gives way to `station`, which cannot be learned at `port`.
+    fn place_to_clear(&mut self, station: Station, port: usize) -> Option<usize> {
+        if self.find(station).is_some() || self.free_place(station).is_some() {
+            return self.oldest_of(port);
+        }
+        let may_look = self.shares.take_look(port, self.now);
+        may_look.then(|| self.oldest_of_most(station, port, !self.shares.is_at_limit(port))).flatten()
     }
 
     /// Forgets a station of `port` that gave way on another lcore.
@@ -112,7 +139,7 @@ impl Fdb {
     /// [`MOST_OF_TWO_BUCKETS`] here. `None` if no port would have more than `port` with its new station. Unless
     /// `takes_others`, a station of `port` itself.
     fn oldest_of_most(&self, station: Station, port: usize, takes_others: bool) -> Option<usize> {
-        let buckets = [self.first(station), self.second(station.to_number())];
+        let buckets = [self.first(station), self.second(station)];
         let places = buckets.into_iter().flat_map(|bucket| (0..WAYS).map(move |way| bucket * WAYS + way));
         let learned = || places.clone().filter(|&place| self.entry(place).origin() != Origin::Fixed);
         let mut here = [0_u8; MAX_PORTS];

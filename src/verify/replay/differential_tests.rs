@@ -368,7 +368,7 @@ pub(super) fn spec(policy: HeadroomPolicy) -> impl Strategy<Value = SwitchSpec> 
             },
             classes: ClassMap { tc_to_group: maps[0], tc_to_queue: maps[1], ..ClassMap::identity() },
             queues: queues.try_into().unwrap(),
-            fdb: FdbSpec { capacity: 16, ageing: Nanos(HZ * 1000), entries: vec![] },
+            fdb: FdbSpec { capacity: 16, ageing: Nanos(HZ * 1000), entries: vec![], seed: 0 },
             lags: LagsSpec::default(),
             poll_gap: Nanos(1000),
             lcores: 1,

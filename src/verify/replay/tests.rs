@@ -45,7 +45,7 @@ pub(super) fn switch(lossless: Threshold) -> Replay {
         lossless_shared: Cells(40),
         lossy_shared: Cells(20),
     };
-    let fdb = FdbSpec { capacity: 16, ageing: Nanos(1), entries: vec![] };
+    let fdb = FdbSpec { capacity: 16, ageing: Nanos(1), entries: vec![], seed: 0 };
     Replay::new(&SwitchSpec {
         ports: (0..3).map(port).collect(),
         buffer,

@@ -51,7 +51,7 @@ fn spec(policy: HeadroomPolicy) -> SwitchSpec {
         },
         classes: ClassMap::identity(),
         queues: [queue; CLASSES],
-        fdb: FdbSpec { capacity: 64, ageing: Nanos(HZ * 1000), entries: vec![] },
+        fdb: FdbSpec { capacity: 64, ageing: Nanos(HZ * 1000), entries: vec![], seed: 0 },
         lags: LagsSpec::default(),
         poll_gap: Nanos(20_000),
         lcores: 1,

@@ -91,7 +91,7 @@ fn switch() -> impl Strategy<Value = SwitchSpec> {
                 },
                 classes: ClassMap::identity(),
                 queues,
-                fdb: FdbSpec { capacity: 64, ageing: Nanos(HZ * 1000), entries: vec![] },
+                fdb: FdbSpec { capacity: 64, ageing: Nanos(HZ * 1000), entries: vec![], seed: 0 },
                 lags: LagsSpec::default(),
                 poll_gap: Nanos(20_000),
                 lcores,
