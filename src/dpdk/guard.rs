@@ -184,7 +184,7 @@ pub(super) fn calling<R>(is_guarded: bool, driver: impl FnOnce() -> R) -> R {
     choosing(if is_guarded { dpdk_sys::HF_SURROUNDED } else { dpdk_sys::HF_PLAIN }, driver)
 }
 
-/// As [`calling`], for the probe of a device. Returns its listeners too, if it is guarded.
+/// Like [`calling`], for the probe of a device. Returns its listeners too, if it is guarded.
 pub(super) fn probing<R>(is_guarded: bool, driver: impl FnOnce() -> R) -> (R, Option<Listeners>) {
     let result = choosing(if is_guarded { dpdk_sys::HF_LISTENERS } else { dpdk_sys::HF_PLAIN }, driver);
     // SAFETY: the function takes a list of this thread.
@@ -192,7 +192,7 @@ pub(super) fn probing<R>(is_guarded: bool, driver: impl FnOnce() -> R) -> (R, Op
     (result, NonNull::new(listeners).map(Listeners))
 }
 
-/// As [`probing`], for devices in the arguments of EAL.
+/// Like [`probing`], for devices in the arguments of EAL.
 pub(super) fn starting<R>(is_guarded: bool, driver: impl FnOnce() -> R) -> R {
     let (result, listeners) = probing(is_guarded, driver);
     ports().listeners = listeners;
