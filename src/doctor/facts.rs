@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::router::kernel::KernelLimits;
+
 /// The facts of a machine that matter to a switch. Facts that cannot be read are absent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Facts {
@@ -19,6 +21,8 @@ pub struct Facts {
     pub has_iommu: bool,
     /// Whether vfio works without an IOMMU here (`enable_unsafe_noiommu_mode`).
     pub noiommu: bool,
+    /// Sizes of the kernel's tables of neighbours.
+    pub neighbours: KernelLimits,
     /// Whether `/dev/net/tun` may be opened.
     pub tun: Access,
     /// Whether each file in `/dev/vfio` may be opened, by its name.

@@ -95,7 +95,15 @@ pub fn findings(facts: &Facts, needs: Option<&Needs>) -> Vec<Finding> {
     all.extend(cpus::findings(facts, needs));
     all.extend(privileges::findings(facts, needs));
     all.extend(nics::findings(facts, needs));
+    all.extend(neighbours(facts, needs));
     all
+}
+
+/// Checks the kernel's tables of neighbours for a switch with `routing.linux`.
+fn neighbours(facts: &Facts, needs: Option<&Needs>) -> Vec<Finding> {
+    let ports = needs.map_or(0, |needs| needs.linux_ports);
+    let shortages = facts.neighbours.shortages(ports).into_iter().filter(|_| ports > 0);
+    shortages.map(|short| Finding::warn(short.key, short.state, short.remedy)).collect()
 }
 
 fn dpdk(facts: &Facts) -> Vec<Finding> {

@@ -2,6 +2,7 @@
 
 use crate::config::Config;
 use crate::config::model::{DeviceKind, IdleWait, MemoryMode};
+use crate::sets::PortSet;
 
 /// The needs of a switch.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -16,6 +17,8 @@ pub struct Needs {
     pub huge: bool,
     /// The amount of memory in MiB, if it is known.
     pub memory_mib: Option<u32>,
+    /// Its routed ports with Linux beside the router; 0: Linux has no part in it.
+    pub linux_ports: usize,
 }
 
 /// A port's device.
@@ -67,6 +70,10 @@ impl Needs {
             control: config.lcores.control,
             huge: config.eal.memory == MemoryMode::Huge || has_pci,
             memory_mib,
+            linux_ports: config.switch.routing.as_ref().filter(|spec| spec.linux.is_some()).map_or(0, |spec| {
+                let ports = spec.interfaces.iter().flat_map(|interface| interface.ports.iter());
+                ports.map(|port| config.switch.lags.bridge_port(port)).collect::<PortSet>().iter().count()
+            }),
             devices,
         }
     }

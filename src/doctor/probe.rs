@@ -6,6 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::facts::{Access, Cpus, Facts, Pages, PciNic, Process};
+use crate::router::kernel::KernelLimits;
 
 /// Prefix of the PCI class of network controllers.
 const NETWORK_CLASS: &str = "0x02";
@@ -25,6 +26,7 @@ pub fn probe(root: &Path) -> Facts {
         nics: nics(root),
         has_iommu: !root.list("sys/kernel/iommu_groups").is_empty(),
         noiommu: root.text("sys/module/vfio/parameters/enable_unsafe_noiommu_mode").is_some_and(|text| text == "Y"),
+        neighbours: KernelLimits { ipv4: neighbours(root, "ipv4"), ipv6: neighbours(root, "ipv6") },
         tun: access(&root.at("dev/net/tun"), &process),
         vfio: vfio(root, &process),
         process,
@@ -32,6 +34,10 @@ pub fn probe(root: &Path) -> Facts {
         drivers_are_linked: false,
         dpdk: None,
     }
+}
+
+fn neighbours(root: Root<'_>, family: &str) -> Option<usize> {
+    root.text(&format!("proc/sys/net/{family}/neigh/default/gc_thresh3"))?.parse().ok()
 }
 
 #[derive(Clone, Copy)]

@@ -28,6 +28,7 @@ pub mod groups;
 pub mod handle;
 mod hosts;
 mod interface;
+pub mod kernel;
 pub mod local;
 mod loopbacks;
 pub mod neighbours;
@@ -57,6 +58,7 @@ pub use self::view::{InterfaceView, LinuxView, NeighbourView, RouteRange, Router
 
 use self::groups::Groups;
 use self::interface::Interface;
+use self::kernel::KernelShares;
 use self::local::Unanswered;
 use self::neighbours::{Effect, Key, Message, MessageKind, Neighbours, Question};
 use self::retry::Refused;
@@ -112,8 +114,8 @@ pub struct Router {
     refused: Refused<(Source, IpNet), Box<[NextHopSpec]>>,
     neighbours: Neighbours,
     tables: Tables,
-    /// Whether the router answers for its addresses. False where the Linux kernel does.
-    answers: bool,
+    /// The shares in the neighbours of the Linux kernel, where it answers for the addresses of the router.
+    kernel: Option<KernelShares>,
     output: Vec<Outgoing>,
     counts: RouterCounts,
     /// Number of /24s that the on-link routes beside those of interfaces' networks lead to.
@@ -143,13 +145,13 @@ impl Router {
             refused: Refused::default(),
             neighbours: Neighbours::default(),
             tables: Tables::new(fibs, spec),
-            answers: true,
+            kernel: None,
             output: Vec::new(),
             counts: RouterCounts::default(),
             on_link_blocks: 0,
             loopbacks: Vec::new(),
             learned: vec![Attached::default(); spec.interfaces.len()],
-            linux: LinuxView { taps: vec![TapCounts::default(); spec.interfaces.len()], ..LinuxView::default() },
+            linux: LinuxView::new(spec.interfaces.len()),
             up: PortSet::ALL,
             bridge_ports: std::array::from_fn(|port| port as u8),
             spec: RoutingSpec { routes: Vec::new(), neighbours: Vec::new(), ..spec.clone() },
@@ -166,12 +168,6 @@ impl Router {
         router.limit_hosts();
         router.configure(spec, now);
         router
-    }
-
-    /// Lets the Linux kernel answer for the router's addresses, which it has too. The router still learns from all ARP
-    /// and neighbour discovery, and sends ICMP errors about packets that it does not forward.
-    pub fn leave_answers_to_kernel(&mut self) {
-        self.answers = false;
     }
 
     /// Sets the port that stands for each port in the forwarding database.

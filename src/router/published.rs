@@ -91,6 +91,13 @@ impl Published {
         self.lock().summary.shares.get(port).map_or(0, |share| share.evicted)
     }
 
+    /// Frames of `port` that Linux did not get because their sender had no place in its neighbours.
+    #[must_use]
+    pub fn withheld(&self, port: usize) -> u64 {
+        let inner = self.lock();
+        inner.summary.linux.as_ref().and_then(|linux| linux.withheld.get(port)).copied().unwrap_or(0)
+    }
+
     /// Frames routed to each of these neighbours. `frames` reads the counter of an adjacency.
     #[must_use]
     pub fn frames(&self, neighbours: &[Key], frames: impl Fn(AdjacencyId) -> u64) -> Vec<u64> {

@@ -20,16 +20,17 @@ pub(super) struct Place {
 }
 
 impl Router {
-    /// Takes a punted frame.
-    pub fn receive(&mut self, frame: &PuntFrame, now: Nanos) {
-        let Some(index) = self.interface_of(frame.vlan) else { return };
+    /// Takes a punted frame. Returns whether it is for the Linux kernel too.
+    pub fn receive(&mut self, frame: &PuntFrame, now: Nanos) -> bool {
+        let Some(index) = self.interface_of(frame.vlan) else { return false };
         let packet = frame.bytes.get(usize::from(frame.l3_offset)..).unwrap_or_default();
         let port = self.bridge_ports[usize::from(frame.port) % MAX_PORTS];
         let place = Place { interface: index, port };
+        let is_for_kernel = self.is_for_kernel(place, frame.cause, packet, now);
         match frame.cause {
-            PuntCause::Arp => self.discover(place, frames::read_arp(packet), now),
-            PuntCause::NeighbourDiscovery => self.discover(place, frames::read_discovery(packet), now),
-            PuntCause::Icmp | PuntCause::Bgp | PuntCause::Bfd | PuntCause::Local if self.answers => {
+            PuntCause::Arp => self.discover(place, frames::read_arp(packet), !is_for_kernel, now),
+            PuntCause::NeighbourDiscovery => self.discover(place, frames::read_discovery(packet), !is_for_kernel, now),
+            PuntCause::Icmp | PuntCause::Bgp | PuntCause::Bfd | PuntCause::Local if self.kernel.is_none() => {
                 self.take_local(place, packet, now);
             }
             PuntCause::Resolve => self.resolve(port, packet, frame.may_wait, now),
@@ -48,10 +49,11 @@ impl Router {
             | PuntCause::LoopProbe
             | PuntCause::Local => {}
         }
+        is_for_kernel
     }
 
-    /// Learns from a message about a neighbour, and answers it if it asks for an own address.
-    fn discover(&mut self, place: Place, message: Option<Discovery>, now: Nanos) {
+    /// Learns from a message about a neighbour, and answers it if it asks for an own address and `may_answer`.
+    fn discover(&mut self, place: Place, message: Option<Discovery>, may_answer: bool, now: Nanos) {
         let (Some(message), Place { interface: index, port }) = (message, place) else { return };
         let interface = &self.interfaces[usize::from(index)];
         let is_own = |address: IpAddr| interface.own().any(|own| own == address);
@@ -73,7 +75,7 @@ impl Router {
         if (asks_here || self.neighbours.is_known(key)) && !is_to_others && self.may_learn(key) {
             self.learn(key, &message, port, now);
         }
-        if asks_here && self.answers {
+        if asks_here && may_answer {
             let bytes = match (message.target, message.sender, message.mac.or(known)) {
                 (IpAddr::V4(own), IpAddr::V4(asker), Some(mac)) => frames::arp_reply((own_mac, own), (mac, asker)),
                 // RFC 4861 section 7.2.4: the answer to a solicitation from the unspecified address goes to all nodes.

@@ -9,6 +9,7 @@ use super::neighbours::{NeighbourCounts, State};
 use super::rib::{Source, Start, UsedRoute};
 use super::{Router, RouterCounts};
 use crate::route::{AdjacencyId, FibMemory, GroupId, NextHopSpec};
+use crate::sets::MAX_PORTS;
 use crate::units::Nanos;
 use crate::wire::MacAddr;
 
@@ -57,6 +58,8 @@ pub struct InterfaceView {
 pub struct LinuxView {
     /// Counters of each interface's tap, by index.
     pub taps: Vec<TapCounts>,
+    /// Frames that Linux did not get because their sender had no place in its neighbours, by port.
+    pub withheld: Vec<u64>,
     /// Whether the router has all routes, addresses and neighbours of Linux.
     pub is_synced: bool,
     /// Complete readings of the tables of Linux.
@@ -67,6 +70,14 @@ pub struct LinuxView {
     pub malformed: u64,
     /// Entries of Linux that the mirror of its tables had no room for.
     pub refused: u64,
+}
+
+impl LinuxView {
+    /// Nothing was exchanged yet by the taps of so many interfaces.
+    #[must_use]
+    pub fn new(interfaces: usize) -> Self {
+        Self { taps: vec![TapCounts::default(); interfaces], withheld: vec![0; MAX_PORTS], ..Self::default() }
+    }
 }
 
 /// Counters of the tap of an interface, by which Linux exchanges frames with it.
@@ -197,7 +208,7 @@ impl Router {
     /// The exchange with Linux; `None` if the router answers by itself.
     #[must_use]
     pub fn linux_view(&self) -> Option<&LinuxView> {
-        (!self.answers).then_some(&self.linux)
+        self.kernel.as_ref().map(|_| &self.linux)
     }
 
     /// All neighbours, by interface and address.

@@ -39,6 +39,8 @@ pub enum Topic {
     FdbLimit,
     /// Neighbours of the router gave way to others.
     Neighbours,
+    /// Linux did not get frames of hosts beyond the port's share of its neighbours.
+    LinuxNeighbours,
 }
 
 impl Topic {
@@ -54,6 +56,7 @@ impl Topic {
             Self::Stuck => "stuck",
             Self::FdbLimit => "fdb_limit",
             Self::Neighbours => "neighbours",
+            Self::LinuxNeighbours => "linux_neighbours",
         }
     }
 }
@@ -99,6 +102,7 @@ pub fn advices(switch_view: &SwitchView, snapshot: &Snapshot) -> Vec<Advice> {
         advices.extend(stuck(switch_view, port, counters));
         advices.extend(fdb_limit(switch_view, port, counters));
         advices.extend(neighbours(switch_view, port, counters));
+        advices.extend(linux_neighbours(switch_view, port, counters));
     }
     advices
 }
@@ -242,6 +246,17 @@ fn neighbours(switch_view: &SwitchView, port: usize, counters: &PortSnapshot) ->
     (evicted > 0).then(|| Advice::new(Topic::Neighbours, switch_view.port_name(port).to_owned(), evicted, text))
 }
 
+fn linux_neighbours(switch_view: &SwitchView, port: usize, counters: &PortSnapshot) -> Option<Advice> {
+    let withheld = counters.linux_withheld;
+    let text = format!(
+        "{} frames did not reach Linux, because their senders exceed the port's share of its neighbours; find the host \
+         there that uses many addresses, or raise `gc_thresh3` (docs/linux.md) if its hosts are so many",
+        grouped(withheld)
+    );
+    let port = switch_view.port_name(port).to_owned();
+    (withheld > 0).then(|| Advice::new(Topic::LinuxNeighbours, port, withheld, text))
+}
+
 fn times(count: u64) -> String {
     if count == 1 { "once".to_owned() } else { format!("{} times", grouped(count)) }
 }
@@ -343,6 +358,10 @@ mod tests {
         let advices = advices(&switch_view, &snapshot);
         assert_eq!((advices.len(), advices[0].topic.label()), (1, "neighbours"));
         assert!(advices[0].text.starts_with("p2: 4,321 of its share"), "{}", advices[0].text);
+        (snapshot.ports[1].neighbours_evicted, snapshot.ports[1].linux_withheld) = (0, 5000);
+        let advices = super::advices(&switch_view, &snapshot);
+        assert_eq!((advices.len(), advices[0].topic.label()), (1, "linux_neighbours"));
+        assert!(advices[0].text.starts_with("p2: 5,000 frames did not reach Linux"), "{}", advices[0].text);
     }
 
     #[test]

@@ -25,7 +25,7 @@ struct Event {
 type Finder = fn(&SwitchView, &PortSnapshot, &PortSnapshot, usize) -> Vec<Event>;
 
 /// Each kind with its finder, which compares the previous and the current snapshot of one port.
-const KINDS: [(&str, Finder); 14] = [
+const KINDS: [(&str, Finder); 15] = [
     ("watchdog", |switch_view, before, now, port| storms(switch_view, before, now, port)),
     ("watchdog", |switch_view, before, now, port| restores(switch_view, before, now, port)),
     ("backlog", |switch_view, before, now, port| backlogs(switch_view, before, now, port)),
@@ -39,6 +39,7 @@ const KINDS: [(&str, Finder); 14] = [
     ("spanning tree", |switch_view, before, now, port| bpdus(switch_view, before, now, port)),
     ("link", |switch_view, before, now, port| links(switch_view, before, now, port)),
     ("neighbours", |switch_view, before, now, port| evictions(switch_view, before, now, port)),
+    ("linux", |switch_view, before, now, port| withheld(switch_view, before, now, port)),
     ("device", |switch_view, before, now, port| transmit_losses(switch_view, before, now, port)),
 ];
 
@@ -246,9 +247,26 @@ fn links(switch_view: &SwitchView, before: &PortSnapshot, now: &PortSnapshot, po
     (before.device.link_up != now.device.link_up).then(event).into_iter().collect()
 }
 
-/// Neighbours that gave way: told at the first, and each time that their number has doubled.
+/// A number that grows for long: told at the first, and each time that it has doubled.
+fn doubled(before: u64, now: u64, text: impl Fn() -> String) -> Vec<Event> {
+    let is_told = now.leading_zeros() < before.leading_zeros();
+    is_told.then(|| Event { text: text(), count: 1 }).into_iter().collect()
+}
+
+/// Frames that Linux did not get.
+fn withheld(switch_view: &SwitchView, before: &PortSnapshot, now: &PortSnapshot, port: usize) -> Vec<Event> {
+    let text = || {
+        format!(
+            "{}: {} did not reach Linux: their senders exceed the port's share of its neighbours",
+            switch_view.port_name(port),
+            frames(now.linux_withheld)
+        )
+    };
+    doubled(before.linux_withheld, now.linux_withheld, text)
+}
+
+/// Neighbours that gave way.
 fn evictions(switch_view: &SwitchView, before: &PortSnapshot, now: &PortSnapshot, port: usize) -> Vec<Event> {
-    let bits = |counters: &PortSnapshot| u64::BITS - counters.neighbours_evicted.leading_zeros();
     let text = || {
         format!(
             "{}: {} of its share gave way to others: a host there uses many addresses",
@@ -256,7 +274,7 @@ fn evictions(switch_view: &SwitchView, before: &PortSnapshot, now: &PortSnapshot
             grouped(now.neighbours_evicted)
         )
     };
-    (bits(now) > bits(before)).then(|| Event { text: text(), count: 1 }).into_iter().collect()
+    doubled(before.neighbours_evicted, now.neighbours_evicted, text)
 }
 
 fn transmit_losses(switch_view: &SwitchView, before: &PortSnapshot, now: &PortSnapshot, port: usize) -> Vec<Event> {
@@ -359,6 +377,11 @@ mod tests {
         now.ports[1].neighbours_evicted = 5000;
         let expected =
             "t=5000.0s neighbours: p2: 5,000 of its share gave way to others: a host there uses many addresses";
+        assert_eq!(events.next(&switch_view, now), [expected]);
+        let mut now = Snapshot::take(&switch_view, Duration::from_secs(6000));
+        now.ports[1].linux_withheld = 3000;
+        let expected = "t=6000.0s linux: p2: 3,000 frames did not reach Linux: their senders exceed the port's share of \
+                        its neighbours";
         assert_eq!(events.next(&switch_view, now), [expected]);
     }
 

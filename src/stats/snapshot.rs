@@ -81,6 +81,8 @@ pub struct PortSnapshot {
     pub fdb_refused: u64,
     /// Neighbours of the router in the port's share that gave way to others.
     pub neighbours_evicted: u64,
+    /// Frames that Linux did not get because their sender had no place in its neighbours.
+    pub linux_withheld: u64,
     pub device: DeviceStats,
 }
 
@@ -163,6 +165,7 @@ impl PortSnapshot {
             fdb_evicted: 0,
             fdb_refused: 0,
             neighbours_evicted: 0,
+            linux_withheld: 0,
             device,
         }
     }
@@ -318,9 +321,10 @@ impl Snapshot {
         let Counters { ports, lcores, .. } = &*switch_view.counters;
         let device = |port: usize| switch_view.devices.get(port).map(super::DeviceCounters::read).unwrap_or_default();
         let lcores: Vec<_> = lcores.iter().map(|lcore| LcoreSnapshot::take(lcore)).collect();
-        let evicted = |port: usize| switch_view.router.as_ref().map_or(0, |router| router.evicted(port));
+        let router = switch_view.router.as_ref();
         let of_port = |port: usize| PortSnapshot {
-            neighbours_evicted: evicted(port),
+            neighbours_evicted: router.map_or(0, |router| router.evicted(port)),
+            linux_withheld: router.map_or(0, |router| router.withheld(port)),
             ..PortSnapshot::of(&switch_view.counters, port, device(port))
         };
         Self {

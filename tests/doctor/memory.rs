@@ -1,6 +1,6 @@
 //! Hugepages and ordinary memory.
 
-use holdfast::doctor::Level;
+use holdfast::doctor::Level::{self, Warn};
 
 use crate::server::{NICS, Server, at};
 
@@ -61,4 +61,26 @@ fn virtual_ports_need_ordinary_memory_and_no_hugepages() {
     assert!(text.starts_with("50 MiB are free, 100 MiB are needed"), "{text}");
     server.file("proc/meminfo", "MemAvailable:  102400 kB\n");
     assert_eq!(at(&server.examine(taps, Some(100)), Level::Ok, "memory"), "100 MiB are free, 100 MiB are needed > ");
+}
+
+#[test]
+fn small_tables_of_neighbours_are_warned_of_with_routing_linux() {
+    let linux = "{preset: roce, ports: [{name: a, device: net_tap0, speed: 1G}], \
+                 routing: {linux: {namespace: tor}, interfaces: [{port: a}]}}";
+    let server = Server::new();
+    let set = |family: &str, size: &str| server.file(&format!("proc/sys/net/{family}/neigh/default/gc_thresh3"), size);
+    let [ipv4, ipv6] = ["ipv4", "ipv6"].map(|family| format!("net.{family}.neigh.default.gc_thresh3"));
+    assert!(at(&server.examine(linux, None), Warn, &ipv6).starts_with("cannot be read here"));
+    set("ipv4", "65536\n");
+    set("ipv6", "1024\n");
+    let findings = server.examine(linux, None);
+    assert!(!findings.iter().any(|finding| finding.place == ipv4), "{findings:?}");
+    let text = at(&findings, Warn, &ipv6);
+    assert!(
+        text.contains("at most 672 hosts of a port") && text.contains(&format!("sysctl -w {ipv6}=65536")),
+        "{text}"
+    );
+    let alone =
+        linux.replace("linux: {namespace: tor}, ", "").replace("{port: a}", "{port: a, addresses: [10.0.0.1/24]}");
+    assert!(!server.examine(&alone, None).iter().any(|finding| finding.place == ipv6));
 }

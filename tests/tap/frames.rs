@@ -2,6 +2,8 @@
 //!
 //! The bytes are written out here, independent of the program's own code, so a mistake there is not repeated here.
 
+use std::net::Ipv6Addr;
+
 use crate::namespace::Namespace;
 use crate::process::Process;
 use crate::program::PATIENCE;
@@ -80,6 +82,44 @@ pub fn lldp(source: &str, port: &str) -> Vec<u8> {
     frame.extend([2 << 1, 1 + port.len() as u8, 5]);
     frame.extend(port.bytes());
     frame.extend([3 << 1, 2, 0, 60, 0, 0]);
+    frame.resize(frame.len().max(60), 0);
+    frame
+}
+
+/// Returns an ARP request (RFC 826) of `sender` at `source` for `target`, to all.
+pub fn arp_request(source: &str, sender: [u8; 4], target: [u8; 4]) -> Vec<u8> {
+    let mut frame = [&[0xff; 6][..], &mac(source), &[0x08, 0x06, 0, 1, 0x08, 0, 6, 4, 0, 1]].concat();
+    frame.extend([&mac(source)[..], &sender, &[0; 6], &target].concat());
+    frame.resize(60, 0);
+    frame
+}
+
+/// Returns a neighbour solicitation (RFC 4861) of `sender` at `source` for `target`, to all nodes of the link.
+pub fn solicitation(source: &str, sender: Ipv6Addr, target: Ipv6Addr) -> Vec<u8> {
+    let option = [&[1, 1][..], &mac(source)].concat();
+    let message = [&[135, 0, 0, 0, 0, 0, 0, 0][..], &target.octets(), &option].concat();
+    let group = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
+    icmpv6("33:33:00:00:00:01", source, (sender, group), &message)
+}
+
+/// Returns an ICMPv6 echo request (RFC 4443) of `sender` at `source` to `target` at `destination`.
+pub fn echo_v6(destination: &str, source: &str, sender: Ipv6Addr, target: Ipv6Addr) -> Vec<u8> {
+    icmpv6(destination, source, (sender, target), &[128, 0, 0, 0, 0, 1, 0, 1])
+}
+
+/// Returns an ICMPv6 message with hop limit 255 and its checksum. `ends` are the IPv6 source and destination.
+fn icmpv6(destination: &str, source: &str, ends: (Ipv6Addr, Ipv6Addr), message: &[u8]) -> Vec<u8> {
+    let addresses = [ends.0.octets(), ends.1.octets()].concat();
+    let words = [&addresses[..], &[0, 0, 0, message.len() as u8, 0, 0, 0, 58], message].concat();
+    let sum: u32 = words.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1])).sum();
+    let folded = (sum & 0xffff) + (sum >> 16);
+    let checksum = !((folded & 0xffff) + (folded >> 16)) as u16;
+    let mut frame = [&mac(destination)[..], &mac(source), &[0x86, 0xdd, 0x60, 0, 0, 0]].concat();
+    frame.extend([0, message.len() as u8, 58, 255]);
+    frame.extend(addresses);
+    frame.extend(&message[..2]);
+    frame.extend(checksum.to_be_bytes());
+    frame.extend(&message[4..]);
     frame.resize(frame.len().max(60), 0);
     frame
 }

@@ -3,6 +3,7 @@
 //! The commands of docs/linux.md are run here.
 
 use std::fs;
+use std::net::Ipv6Addr;
 use std::os::unix::fs::MetadataExt;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -315,4 +316,78 @@ fn flood() {
     }
     let report = lab.rig.stop();
     assert_eq!(sum(&report, "dropped_frames", true), 0, "class 3: {}", report["verdict"]);
+}
+
+/// Frames of a flood, each of another sender, and their rate.
+const SENDERS: u32 = 4_000;
+const SENDERS_PER_SECOND: u32 = 800;
+/// New hosts of another port during the flood.
+const NEW_HOSTS: u32 = 8;
+
+/// The kernel has one table of neighbours for each family. A host with thousands of sender addresses leaves room there,
+/// so that Linux answers new hosts of another port.
+#[test]
+fn senders_of_one_port_leave_room_in_the_neighbours_of_linux() {
+    quiet::attempt(quiet::ALLOWED, many_senders);
+}
+
+fn many_senders() {
+    if !machine_is_ready() {
+        return;
+    }
+    let mut lab = Lab::start();
+    let (source, own) = (lab.rig.hosts[0].mac(), interface::look(&lab.inside, "vlan10"));
+    let own = own["address"].as_str().expect("an address");
+    let target: Ipv6Addr = "fd48::fe".parse().expect("an address");
+    // Random addresses are on the network of the interface, those of IPv4 elsewhere: ARP does not care.
+    let random = |number: u32, kind: u16| Ipv6Addr::new(0xfd48, 0, 0, 0, kind, 7, (number >> 16) as u16, number as u16);
+    let arp = |number: u32| {
+        let [_, _, high, low] = number.to_be_bytes();
+        frames::arp_request(&source, [172, 20, high, low], [10, 48, 0, 254])
+    };
+    let ask = |number| frames::solicitation(&source, random(number, 1), target);
+    let ping = |number| frames::echo_v6(own, &source, random(number, 2), target);
+    lab.resist("-4", "10.48.0.254", (1..=SENDERS).map(arp).collect());
+    lab.resist("-6", "fd48::fe", (1..=SENDERS).map(ask).collect());
+    lab.resist("-6", "fd48::fe", (1..=SENDERS).map(ping).collect());
+    lab.rig.stop();
+}
+
+impl Lab {
+    /// Sends a flood from host 0. Meanwhile new hosts behind the port of host 1 ping the switch at `own`.
+    #[track_caller]
+    fn resist(&self, family: &str, own: &str, flood: Vec<Vec<u8>>) {
+        let path = format!("/proc/sys/net/ipv{}/neigh/default/gc_thresh3", &family[1..]);
+        let limit: usize = fs::read_to_string(path).ok().and_then(|text| text.trim().parse().ok()).unwrap_or(1024);
+        let [flooder, host] = [&self.rig.hosts[0], &self.rig.hosts[1]];
+        let withheld = |port| self.rig.metrics().sum("holdfast_linux_withheld_frames_total", &[("port", port)]);
+        let before = withheld("hf0");
+        let (process, _file) =
+            frames::replay(&flooder.inside, &flooder.interface, &flood, SENDERS_PER_SECOND, &["--loop=2"]);
+        let known = || self.ip(&format!("{family} neighbour show dev vlan10")).lines().count();
+        std::thread::sleep(Duration::from_secs(3));
+        let (mut most, mut answered) = (0, 0);
+        for number in 0..NEW_HOSTS {
+            let (address, length) = match family {
+                "-4" => (format!("10.48.0.{}", 100 + number), 24),
+                _ => (format!("fd48::{}:{number}", flood[0].len()), 64),
+            };
+            let words = format!("ip address add {address}/{length} dev {}", host.interface);
+            let words = if family == "-6" { format!("{words} nodad") } else { words };
+            host.inside.run(&words.split(' ').collect::<Vec<_>>());
+            let ping = ["ping", "-n", "-q", "-c", "3", "-i", "0.2", "-W", "2", "-I", &address, own];
+            answered += u32::from(host.inside.try_run(&ping).is_ok());
+            most = most.max(known());
+        }
+        let ended = process.wait(PATIENCE);
+        assert!(ended.status.success(), "{ended:?}");
+        eprintln!(
+            "{family}: {most} neighbours of at most {limit} during the flood, {answered} of {NEW_HOSTS} answered"
+        );
+        assert!(most < limit * 3 / 4, "one port fills the table of Linux: {most} of {limit}");
+        assert!(withheld("hf0") > before && withheld("hf1") == 0.0, "{} {}", withheld("hf0"), withheld("hf1"));
+        if answered < NEW_HOSTS {
+            quiet::too_busy(format!("{answered} of {NEW_HOSTS} new hosts were answered"));
+        }
+    }
 }

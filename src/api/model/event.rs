@@ -23,7 +23,8 @@ pub struct Event {
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Advice {
-    /// `headroom_short`, `poll_gap`, `headroom_full`, `backlog`, `watchdog`, `stuck`, `fdb_limit` or `neighbours`.
+    /// `headroom_short`, `poll_gap`, `headroom_full`, `backlog`, `watchdog`, `stuck`, `fdb_limit`, `neighbours` or
+    /// `linux_neighbours`.
     pub topic: String,
     /// The port, port and class, or lcore that it concerns.
     pub place: String,

@@ -5,6 +5,7 @@
 
 mod addresses;
 mod follow;
+mod limits;
 mod setup;
 
 use std::os::fd::AsFd;
@@ -19,7 +20,8 @@ use self::addresses::{AddressChange, AddressWriter};
 use self::follow::Follower;
 use crate::linux::{Tap, make_namespace};
 use crate::netlink::{Batch, Limits, NetlinkError, Options, Watcher};
-use crate::route::{Attachment, InjectTo, PuntCause, PuntFrame, RoutingSpec};
+use crate::route::{Attachment, InjectTo, PuntFrame, RoutingSpec};
+use crate::router::kernel::Shortage;
 use crate::router::{LinuxView, Outgoing, Router};
 use crate::sets::PortSet;
 use crate::units::Nanos;
@@ -115,10 +117,14 @@ pub(super) struct Kernel {
 }
 
 impl Kernel {
-    /// Opens the namespace and the taps of `spec`; `None` if the router answers by itself.
-    pub fn open(spec: &RoutingSpec) -> Result<Option<Self>, KernelError> {
+    /// Opens the namespace and the taps of `spec`, and leaves the answers of `router` to it; `None` if the router
+    /// answers by itself.
+    pub fn open(spec: &RoutingSpec, router: &mut Router) -> Result<Option<Self>, KernelError> {
         let Some(linux) = &spec.linux else { return Ok(None) };
         let name = &linux.namespace;
+        for Shortage { key, state, remedy } in router.leave_answers_to_kernel(limits::read()) {
+            super::warn(&format!("{key} {state}; {remedy}; docs/linux.md"));
+        }
         let failed = |error| KernelError::Namespace { name: name.clone(), error };
         make_namespace(name).map_err(failed)?;
         let (namespace, writer, taps) = setup::open(name, spec)?;
@@ -171,26 +177,9 @@ impl Kernel {
         }
     }
 
-    /// Gives Linux a punted frame, if it is for the switch itself.
+    /// Gives Linux a punted frame.
     pub fn deliver(&mut self, punted: &PuntFrame, router: &mut Router) {
-        let is_for_linux = match punted.cause {
-            PuntCause::Arp
-            | PuntCause::NeighbourDiscovery
-            | PuntCause::Icmp
-            | PuntCause::Bgp
-            | PuntCause::Bfd
-            | PuntCause::Lldp
-            | PuntCause::Local => true,
-            PuntCause::Lacp
-            | PuntCause::LoopProbe
-            | PuntCause::Resolve
-            | PuntCause::TimeExceeded
-            | PuntCause::Unreachable
-            | PuntCause::TooBig => false,
-        };
-        let Some(index) = self.links.iter().position(|link| link.vlan == punted.vlan).filter(|_| is_for_linux) else {
-            return;
-        };
+        let Some(index) = self.links.iter().position(|link| link.vlan == punted.vlan) else { return };
         let untagged = untag(punted, &mut self.frame);
         let is_taken = untagged.is_some_and(|frame| self.links[index].tap.write(frame).is_ok());
         let counts = &mut router.linux_mut().taps[index];
@@ -198,7 +187,7 @@ impl Kernel {
     }
 
     /// Takes the frames that Linux sends, and passes them to `inject`, which tells whether it took them.
-    pub fn collect(&mut self, router: &mut Router, mut inject: impl FnMut(&Outgoing) -> bool) -> usize {
+    pub fn collect(&mut self, router: &mut Router, now: Nanos, mut inject: impl FnMut(&Outgoing) -> bool) -> usize {
         let mut taken = 0;
         for (index, link) in self.links.iter().enumerate() {
             for _ in 0..FRAMES {
@@ -207,6 +196,7 @@ impl Kernel {
                 bytes.resize(len.max(SHORTEST), 0);
                 // A frame that fills the buffer may have been cut.
                 let is_whole = len < self.frame.len();
+                router.note_linux_frame(index as u16, &bytes, now);
                 let is_taken = is_whole && inject(&Outgoing { bytes, to: link.to, vlan: link.vlan });
                 let counts = &mut router.linux_mut().taps[index];
                 *(if is_taken { &mut counts.from_linux } else { &mut counts.from_linux_drops }) += 1;
@@ -294,6 +284,7 @@ fn untag<'a>(punted: &'a PuntFrame, buffer: &'a mut [u8]) -> Option<&'a [u8]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::route::PuntCause;
 
     fn punted(bytes: Vec<u8>, l3_offset: u8) -> PuntFrame {
         PuntFrame { bytes, port: 0, vlan: 10, l3_offset, cause: PuntCause::Arp, may_wait: false }

@@ -63,11 +63,8 @@ impl Routing {
         let fibs: [Arc<dyn FibWriter>; 2] = [Arc::new(fib("fib0")?), Arc::new(fib("fib1")?)];
         let (handle, requests) = RouterHandle::new();
         let mut router = Router::new(routing, fibs, Nanos(1));
-        let kernel = Kernel::open(routing)?;
         router.set_bridge_ports(|port| config.switch.lags.bridge_port(port));
-        if kernel.is_some() {
-            router.leave_answers_to_kernel();
-        }
+        let kernel = Kernel::open(routing, &mut router)?;
         let (tables, receivers) = (0..config.switch.lcores).map(|_| mailbox()).unzip();
         let ports = routing.interfaces.iter().filter_map(|interface| match interface.attachment {
             Attachment::Port(port) => Some(usize::from(port)),
@@ -128,8 +125,8 @@ impl Routing {
         if frame.cause == PuntCause::Lldp && !self.routed.contains(frame.port.into()) {
             return;
         }
-        self.router.receive(frame, now);
-        if let Some(kernel) = &mut self.kernel {
+        let is_for_linux = self.router.receive(frame, now);
+        if let Some(kernel) = self.kernel.as_mut().filter(|_| is_for_linux) {
             kernel.deliver(frame, &mut self.router);
         }
     }
@@ -181,7 +178,7 @@ impl Routing {
         }
         let inject =
             |frame: &Outgoing| !is_other_lldp(frame, own_lldp) && lcores.inject(&frame.bytes, frame.to, frame.vlan);
-        kernel.follow(router, now) + kernel.collect(router, inject)
+        kernel.follow(router, now) + kernel.collect(router, now, inject)
     }
 
     /// Gives the lcores new tables, once they have all taken the last ones.

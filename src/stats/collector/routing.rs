@@ -137,6 +137,11 @@ pub(super) fn routing(families: &mut Families, switch_view: &SwitchView) {
     by_lcore(families, switch_view, &ROUTED);
     if let Some(view) = &router.linux {
         linux(families, view, spec);
+        let help = "Frames of the port that Linux did not get: their senders exceed its share of the neighbours.";
+        let family = families.counter("holdfast_linux_withheld_frames_total", help);
+        for (port, count) in (0..switch_view.spec.ports.len()).zip(&view.withheld) {
+            family.add(&[("port", switch_view.port_name(port))], *count);
+        }
     }
 }
 

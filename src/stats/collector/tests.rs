@@ -307,12 +307,14 @@ fn switch_that_routes_has_series_of_routes_neighbours_and_next_hops() {
 #[test]
 fn router_whose_addresses_are_those_of_linux_has_series_of_the_exchange() {
     let (switch_view, mut router) = routing();
-    router.leave_answers_to_kernel();
+    router.leave_answers_to_kernel(Default::default());
     let linux = router.linux_mut();
     (linux.is_synced, linux.dumps, linux.taps[1].to_linux, linux.taps[1].from_linux_drops) = (true, 4, 30, 2);
+    linux.withheld[1] = 6;
     switch_view.router.as_ref().unwrap().publish(&router, |_| 0);
     let series = read(&scrape(switch_view));
     for (key, value) in [
+        (r#"holdfast_linux_withheld_frames_total{port="p2"}"#, 6.0),
         ("holdfast_linux_synced", 1.0),
         ("holdfast_linux_dumps_total", 4.0),
         ("holdfast_linux_overruns_total", 0.0),
