@@ -80,7 +80,7 @@ impl Reloader {
                 return refused(ReloadOutcome::Busy, vec![error]);
             }
         };
-        self.take_addresses(&mut wanted);
+        self.take_choices(&mut wanted);
         let found = settings::differences(&self.running, &wanted);
         let mut answer = Reload {
             source: source.clone(),
@@ -122,8 +122,8 @@ impl Reloader {
         tokio::time::timeout(READ_TIME, answered).await.ok()?.ok()
     }
 
-    /// Copies the address of a NIC to each port without a configured address.
-    fn take_addresses(&self, wanted: &mut Config) {
+    /// Copies what the start has chosen: the address of a NIC for each port without a configured one, and seeds.
+    fn take_choices(&self, wanted: &mut Config) {
         for (index, device) in wanted.devices.iter().enumerate() {
             if let (false, Some(port), Some(own)) =
                 (device.has_mac, wanted.switch.ports.get_mut(index), self.running.switch.ports.get(index))
@@ -139,6 +139,7 @@ impl Reloader {
                 port.tx_queues = own.tx_queues;
             }
         }
+        wanted.switch.fdb.seed = self.running.switch.fdb.seed;
         wanted.follow_ports();
     }
 
