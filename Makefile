@@ -5,7 +5,7 @@ SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 RUN_ARGS ?=
 TIME ?= 60s
 
-.PHONY: run build test test-nic test-rdma test-sweep fuzz asan docker-test deb release release-test lint perf deps deps-test deps-perf deps-docker deps-guest simulator clean
+.PHONY: run build test test-nic test-rdma test-sweep fuzz docker-test deb release release-test lint perf deps deps-test deps-perf deps-docker deps-guest simulator clean
 
 ## Installs what is missing, builds, and runs the incast on in-process ports.
 run: build
@@ -36,10 +36,6 @@ test-sweep: deps
 ## AFL++ for TIME in all on eight kinds of input: docs/testing.md. Its first build takes minutes.
 fuzz:
 	tests/fuzz/run.sh $(TIME)
-
-## Tests without DPDK under AddressSanitizer: docs/testing.md. A build of its own, 14 minutes of CPU time in all.
-asan:
-	tests/asan.sh
 
 ## The image, docker/compose.yaml, the recipe for CI, labs and the Debian package, tried: docs/docker.md. Some ten minutes.
 docker-test: deps deps-docker

@@ -7,9 +7,6 @@
 #![deny(unsafe_code)]
 
 pub mod api;
-#[cfg(test)]
-#[allow(unsafe_code)]
-mod asan_tests;
 pub mod board;
 pub mod build;
 pub mod config;
