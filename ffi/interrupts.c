@@ -60,7 +60,7 @@ static void call(unsigned int number, void *argument)
 	int is_revoked;
 
 	pthread_mutex_lock(&driver_lock);
-	is_revoked = revoked == argument;
+	is_revoked = revoked != NULL && revoked == argument;
 	revoked = NULL;
 	if (!is_revoked) {
 		if (before != NULL)

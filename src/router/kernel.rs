@@ -57,7 +57,7 @@ impl KernelLimits {
     /// The limits that are too low for `ports` ports.
     #[must_use]
     pub fn shortages(self, ports: usize) -> Vec<Shortage> {
-        let short = |(family, limit): (&str, Option<usize>)| {
+        let short = |family: &str, limit: Option<usize>| {
             let key = format!("net.{family}.neigh.default.gc_thresh3");
             let value = match limit {
                 Some(limit) => format!("is {limit}"),
@@ -68,7 +68,7 @@ impl KernelLimits {
             let remedy = format!("`sysctl -w {key}={WANTED_LIMIT}` on the host, before the switch starts");
             (places < PORT_LIMIT).then_some(Shortage { key, state, remedy })
         };
-        [("ipv4", self.ipv4), ("ipv6", self.ipv6)].into_iter().filter_map(short).collect()
+        [short("ipv4", self.ipv4), short("ipv6", self.ipv6)].into_iter().flatten().collect()
     }
 }
 
@@ -221,9 +221,9 @@ impl Router {
     /// kernel's `limits` that are too low. Call it after [`Router::set_bridge_ports`].
     pub fn leave_answers_to_kernel(&mut self, limits: KernelLimits) -> Vec<Shortage> {
         let ports = self.interfaces.iter().fold(PortSet::EMPTY, |all, interface| all | interface.ports);
-        let ports: PortSet = ports.iter().map(|port| usize::from(self.bridge_ports[port])).collect();
-        self.kernel = Some(KernelShares::new(limits, ports.iter().count()));
-        limits.shortages(ports.iter().count())
+        let links: PortSet = ports.iter().map(|port| usize::from(self.bridge_ports[port])).collect();
+        self.kernel = Some(KernelShares::new(limits, links.len()));
+        limits.shortages(links.len())
     }
 
     /// Whether Linux gets a punted frame that came by `place`. Withheld frames are counted.
