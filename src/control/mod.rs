@@ -132,11 +132,11 @@ pub fn run(mut config: Config, options: RunOptions, again: Again) -> Result<(), 
     let hz = dpdk::hz(&ports.eal);
     let control = Arc::new(control(&config, hz));
     let hosts = hosts(&config, hz);
-    let (plane, ends) = plane::prepare(&config, &ports)?.unzip();
+    let (mut plane, ends) = plane::prepare(&config, &ports)?.unzip();
     let faults = faulty::prepare(&config, hz);
     let (mirror, copies) = mirror::prepare(&config, &plane::system_name(&config));
     let mut switch_view = describe(&config, &ports, &counters);
-    observe(&mut switch_view, (plane.as_ref(), &mirror), &hosts, faults.as_ref());
+    observe(&mut switch_view, (plane.as_mut(), &mirror), &hosts, faults.as_ref());
     let (devices, up, warnings) = Devices::start(&ports.ports, &switch_view);
     warnings.iter().for_each(|line| warn(line));
     let gate = hosts.first().filter(|_| hosts_must_wait(&ports, up)).map(Hosts::close_gate);
@@ -151,7 +151,7 @@ pub fn run(mut config: Config, options: RunOptions, again: Again) -> Result<(), 
     let (senders, receivers) = (0..config.switch.lcores).map(|_| mailbox()).unzip();
     let parts = Parts { counters: &counters, control: &control, hz, receivers, ends: ends.unwrap_or_default(), copies };
     let workers = launch((&mut ports, &devices), &config, parts, hosts, faults)?;
-    let threads = Threads::start((plane, mirror), &control, &counters, &current, hz).map_err(RunError::Runtime)?;
+    let threads = Threads::start((plane, mirror), &control, &counters, hz).map_err(RunError::Runtime)?;
     helpers.serve();
     runtime.spawn(threads::main_beats());
     current.get().health.watch_threads();
@@ -250,12 +250,13 @@ fn describe(config: &Config, ports: &setup::Ports, counters: &Arc<Counters>) -> 
 /// Adds the states that parts of the switch publish themselves.
 fn observe(
     switch_view: &mut SwitchView,
-    (plane, mirror): (Option<&plane::Prepared>, &mirror::Prepared),
+    (plane, mirror): (Option<&mut plane::Prepared>, &mirror::Prepared),
     hosts: &[Hosts],
     faults: Option<&faulty::Prepared>,
 ) {
-    switch_view.lldp = plane.map(plane::Prepared::lldp);
-    switch_view.lacp = plane.and_then(plane::Prepared::lacp);
+    if let Some(plane) = plane {
+        plane.observe(switch_view);
+    }
     switch_view.mirror = Some(mirror.board());
     switch_view.hosts = hosts.first().map(Hosts::counters);
     switch_view.faults = faults.map(|faults| faults.board.clone());
@@ -284,10 +285,9 @@ impl Threads {
         (plane, mirror): (Option<plane::Prepared>, mirror::Prepared),
         control: &Arc<LcoreControl>,
         counters: &Arc<Counters>,
-        current: &Current,
         hz: u64,
     ) -> std::io::Result<Self> {
-        let plane = plane.map(|plane| plane.start(control, counters, current)).transpose()?;
+        let plane = plane.map(|plane| plane.start(control, counters)).transpose()?;
         Ok(Self { plane, mirror: mirror.start(control, counters, dpdk::now, hz)? })
     }
 }

@@ -26,7 +26,7 @@ use crate::pulse::Pulse;
 use crate::route::{InjectTo, PuntFrame};
 use crate::router::handle::RouterHandle;
 use crate::sets::PortSet;
-use crate::stats::Current;
+use crate::stats::SwitchView;
 use crate::sync::{AtomicBool, Ordering};
 use crate::units::Nanos;
 
@@ -111,29 +111,30 @@ impl Prepared {
     }
 
     /// The state of LLDP.
-    pub fn lldp(&self) -> Arc<Board> {
+    fn lldp(&self) -> Arc<Board> {
         self.lldp.board()
     }
 
     /// The state of LACP; `None` if there are no link aggregation groups.
-    pub fn lacp(&self) -> Option<Arc<crate::lacp::Board>> {
+    fn lacp(&self) -> Option<Arc<crate::lacp::Board>> {
         self.lacp.as_ref().map(LacpThread::board)
     }
 
-    /// Starts the thread, which publishes its state for the observers of `current`. The lcores write `counters`.
+    /// Publishes the state of the plane for the observers of `switch_view`.
+    pub fn observe(&mut self, switch_view: &mut SwitchView) {
+        switch_view.lldp = Some(self.lldp());
+        switch_view.lacp = self.lacp();
+        if let Some(routing) = &mut self.routing {
+            routing.observe(switch_view);
+        }
+    }
+
+    /// Starts the thread. The lcores write `counters`.
     ///
     /// # Errors
     /// If the system refuses a thread.
-    pub fn start(
-        mut self,
-        control: &Arc<LcoreControl>,
-        counters: &Arc<Counters>,
-        current: &Current,
-    ) -> std::io::Result<PlaneThread> {
+    pub fn start(self, control: &Arc<LcoreControl>, counters: &Arc<Counters>) -> std::io::Result<PlaneThread> {
         let shutdown = Arc::new(Shutdown::default());
-        if let Some(routing) = &mut self.routing {
-            routing.observe(current);
-        }
         let Self { lcores, routing, lldp, lacp, lags } = self;
         let worker = Worker {
             pulse: Pulse::start(NAME),

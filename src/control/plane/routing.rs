@@ -16,7 +16,7 @@ use crate::route::{Attachment, FibWriter, InjectTo, PuntCause, PuntFrame, RouteT
 use crate::router::handle::{Request, RouterHandle};
 use crate::router::{Outgoing, Published, Router};
 use crate::sets::PortSet;
-use crate::stats::Current;
+use crate::stats::SwitchView;
 use crate::units::Nanos;
 use crate::wire::MacAddr;
 
@@ -97,10 +97,16 @@ impl Routing {
         self.handle.clone()
     }
 
-    /// Publishes the router's state for the observers of `current`.
-    pub fn observe(&mut self, current: &Current) {
-        let switch_view = current.get();
+    /// Publishes the router's state for the observers of `switch_view`, at once and from now on.
+    pub fn observe(&mut self, switch_view: &SwitchView) {
         self.published = Some((switch_view.router.clone().unwrap_or_default(), switch_view.counters.clone()));
+        self.publish();
+    }
+
+    fn publish(&self) {
+        if let Some((published, counters)) = &self.published {
+            published.publish(&self.router, |adjacency| counters.adjacency_frames(adjacency));
+        }
     }
 
     /// Waits for a frame of Linux, for at most `longest`.
@@ -138,10 +144,10 @@ impl Routing {
         if self.ticked.elapsed() >= TICK {
             self.ticked = Instant::now();
             self.router.tick(now);
-            if let Some((published, counters)) = &self.published {
+            if let Some((_, counters)) = &self.published {
                 self.router.note_traffic(now, |adjacency| counters.adjacency_frames(adjacency));
-                published.publish(&self.router, |adjacency| counters.adjacency_frames(adjacency));
             }
+            self.publish();
         }
         for frame in self.router.take_output() {
             // Each frame is an answer or a question that will be repeated.
