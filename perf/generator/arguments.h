@@ -76,6 +76,9 @@ argument_read(const char *key, const char *value, void *opaque)
 	} else if (strcmp(key, "load") == 0) {
 		status = read_number(key, value, &port->load, 0, 32768);
 		port->is_emptied = true;
+	} else if (strcmp(key, "timed") == 0) {
+		status = read_number(key, value, &number, 0, 1);
+		port->is_timed = number;
 	} else if (strcmp(key, "pfc") == 0) {
 		status = read_number(key, value, &number, 0, 1);
 		port->obeys = number;
@@ -96,7 +99,7 @@ argument_read(const char *key, const char *value, void *opaque)
 static int
 arguments_read(struct port *port, const char *text)
 {
-	static const char *const keys[] = { "index", "ports", "flows", "size", "classes", "pattern", "posted", "load", "pfc",
+	static const char *const keys[] = { "index", "ports", "flows", "size", "classes", "pattern", "posted", "load", "timed", "pfc",
 		"routed", "speed", "drain", "stats", NULL };
 	struct rte_kvargs *pairs;
 	int status;

@@ -8,7 +8,7 @@
 #define GEN_MAX_PORTS 16
 #define GEN_MAGIC 0x31676668 /* "hfg1" */
 
-/* 128 bytes, so that no two ports share a pair of cache lines. */
+/* 256 bytes, so that no two ports share a pair of cache lines. */
 struct gen_counts {
 	uint32_t magic;
 	uint32_t unused;
@@ -24,9 +24,14 @@ struct gen_counts {
 	uint64_t no_mbuf;     /* times that the pool had nothing to post, so that nothing was handed out */
 	uint64_t paused;      /* polls that gave nothing because all classes were paused */
 	uint64_t cpu_ns;      /* what the thread that polls has had of its CPU until `tsc` */
-	uint64_t reserved[3];
+	uint64_t offered;     /* frames that came by the clock, the missed ones included */
+	uint64_t missed;      /* those that found no descriptor */
+	uint64_t held;        /* frames that did not come because their class was paused */
+	uint64_t lossless;    /* lossless frames among `taken`, if frames come by the clock */
+	uint64_t wanted;      /* the harness writes here: frames a second that come by the clock */
+	uint64_t reserved[14];
 };
 
-_Static_assert(sizeof(struct gen_counts) == 128, "the harness reads slots of 128 bytes");
+_Static_assert(sizeof(struct gen_counts) == 256, "the harness reads slots of 256 bytes");
 
 #endif

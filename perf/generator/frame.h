@@ -11,6 +11,7 @@
 #define FRAME_HEAD 64        /* bytes that are written; what is behind them no program reads */
 #define ETHERNET 14
 #define IPV4 20
+#define TOS_AT (ETHERNET + 1)
 #define ROCE_PORT 4791
 #define LOSSLESS_CLASS 3
 #define TOS_LOSSLESS (26 << 2 | 2) /* DSCP 26, ECT(0): class 3 of Holdfast's preset */

@@ -32,6 +32,7 @@
 #define WIRE_EXTRA 24         /* preamble, check sequence, gap */
 #define DRAIN_BURST 65536     /* bytes that a paced port takes at once after a pause */
 #define QUANTUM_BITS 512
+#define STOLEN_US 100         /* a longer time between two polls was taken by the machine: no frame comes in the rest */
 #define REARM offsetof(struct rte_mbuf, data_off)
 
 RTE_LOG_REGISTER_DEFAULT(generator_log, NOTICE);
@@ -52,6 +53,7 @@ struct lane {
 	uint32_t head;
 	uint8_t class;
 	uint64_t paused_until;
+	double waiting;           /* frames that came by the clock and are still there */
 	struct template templates[SIZES];
 };
 
@@ -67,7 +69,7 @@ struct port;
 
 struct tx_queue {
 	struct port *port;
-	uint64_t taken, bytes, refused, pfc;
+	uint64_t taken, bytes, refused, pfc, lossless;
 } __rte_cache_aligned;
 
 struct port {
@@ -86,6 +88,10 @@ struct port {
 	uint32_t trickle;
 	uint32_t load, waiting;   /* frames that come at once, and those of them that are still there; 0: always more */
 	bool is_emptied;          /* the last poll took all that were there */
+	bool is_timed;            /* frames come by the clock, at a rate that the harness sets */
+	uint64_t arrived_at, longest_poll;
+	double lane_per_tick;     /* frames a tick and lane */
+	double offered, missed, held;
 	uint64_t handed, bytes, no_mbuf, paused;
 	uint8_t mix[MIX];
 
@@ -164,6 +170,7 @@ publish(struct port *port)
 		sum.bytes += port->tx[i].bytes;
 		sum.refused += port->tx[i].refused;
 		sum.pfc += port->tx[i].pfc;
+		sum.lossless += port->tx[i].lossless;
 	}
 	__atomic_store_n(&counts->sequence, counts->sequence + 1, __ATOMIC_RELAXED);
 	__atomic_thread_fence(__ATOMIC_RELEASE);
@@ -177,6 +184,11 @@ publish(struct port *port)
 	counts->pfc = sum.pfc;
 	counts->no_mbuf = port->no_mbuf;
 	counts->paused = port->paused;
+	counts->offered = port->offered;
+	counts->missed = port->missed;
+	counts->held = port->held;
+	counts->lossless = sum.lossless;
+	port->lane_per_tick = (double)__atomic_load_n(&counts->wanted, __ATOMIC_RELAXED) / counts->hz / port->lane_count;
 	__atomic_store_n(&counts->sequence, counts->sequence + 1, __ATOMIC_RELEASE);
 }
 
@@ -194,6 +206,33 @@ open_lanes(struct port *port)
 		if (port->lanes[i].paused_until <= now)
 			port->paused_lanes &= ~(1u << i);
 	return open & ~port->paused_lanes;
+}
+
+/* The frames that came since the last poll. Those of a paused class wait at their sender, and those without a descriptor
+ * are lost. Returns how many are there. */
+static uint32_t
+arrive(struct port *port, unsigned int open)
+{
+	uint64_t now = rte_rdtsc();
+	uint64_t ticks = RTE_MIN(now - port->arrived_at, port->longest_poll);
+	double frames = ticks * port->lane_per_tick;
+	uint32_t waiting = 0;
+
+	port->arrived_at = now;
+	for (unsigned int i = 0; i < port->lane_count; i++) {
+		struct lane *lane = &port->lanes[i];
+		double room = lane->mask + 1 - lane->waiting;
+
+		if (open >> i & 1) {
+			port->offered += frames;
+			port->missed += frames > room ? frames - room : 0;
+			lane->waiting += RTE_MIN(frames, room);
+		} else {
+			port->held += frames;
+		}
+		waiting += (uint32_t)lane->waiting;
+	}
+	return waiting;
 }
 
 static uint16_t
@@ -218,6 +257,11 @@ generator_rx(void *queue, struct rte_mbuf **packets, uint16_t wanted)
 		port->is_emptied = wanted < asked;
 		port->waiting = port->is_emptied ? 0 : port->waiting - wanted;
 	}
+	if (port->is_timed) {
+		port->waiting = arrive(port, open);
+		wanted = RTE_MIN(wanted, port->waiting);
+		open = (1u << port->lane_count) - 1; /* what came before a pause is there */
+	}
 	if (unlikely(open == 0 || wanted == 0)) {
 		port->paused += open == 0;
 		return 0;
@@ -235,22 +279,25 @@ generator_rx(void *queue, struct rte_mbuf **packets, uint16_t wanted)
 	port->random ^= port->random << 17;
 	both = open == 3 ? port->random : open == 2 ? ~0ull : 0;
 	for (uint16_t i = 0; i < wanted; i++, both >>= 1) {
-		struct lane *lane = &port->lanes[both & 1];
+		unsigned int other = port->is_timed && port->lanes[both & 1].waiting < 1.0;
+		struct lane *lane = &port->lanes[(both & 1) ^ other];
 		struct descriptor *slot = &lane->ring[lane->head++ & lane->mask];
 
 		rte_prefetch0(lane->ring[(lane->head + AHEAD) & lane->mask].mbuf);
 		packets[i] = complete(slot);
 		bytes += slot->len;
+		lane->waiting -= port->is_timed;
 		post(port, lane, &order, slot, fresh[i]);
 	}
 	port->order = order;
 	port->left -= wanted;
+	port->waiting -= port->is_timed ? wanted : 0;
 	port->handed += wanted;
 	port->bytes += bytes;
 	return wanted;
 }
 
-/* Frames that wait in the ring of a port with a load. */
+/* Frames that wait in the ring of a port with a load, or whose frames come by the clock. */
 static uint32_t
 generator_waiting(void *queue)
 {
@@ -305,7 +352,7 @@ generator_tx(void *queue, struct rte_mbuf **packets, uint16_t count)
 	struct rte_mempool *pool = NULL;
 	struct rte_mbuf *free[BURST];
 	uint16_t offered = count, waiting = 0;
-	uint64_t bytes = 0, pfc = 0;
+	uint64_t bytes = 0, pfc = 0, lossless = 0;
 
 	if (port->drain_mb != 0)
 		count = room(port, packets, count);
@@ -315,6 +362,8 @@ generator_tx(void *queue, struct rte_mbuf **packets, uint16_t count)
 		/* As long as PFC and as small: the frames of the generator itself need not be looked at. */
 		if (unlikely(mbuf->pkt_len <= 60))
 			pfc += take_pfc(port, mbuf);
+		if (port->is_timed && mbuf->pkt_len > 60)
+			lossless += rte_pktmbuf_mtod(mbuf, const uint8_t *)[TOS_AT] >> 2 == TOS_LOSSLESS >> 2;
 		bytes += mbuf->pkt_len;
 		if (unlikely(mbuf->nb_segs > 1)) {
 			rte_pktmbuf_free(mbuf);
@@ -336,6 +385,7 @@ generator_tx(void *queue, struct rte_mbuf **packets, uint16_t count)
 	tx->taken += count - pfc;
 	tx->bytes += bytes - pfc * 60;
 	tx->pfc += pfc;
+	tx->lossless += lossless;
 	tx->refused += offered - count;
 	return count;
 }
@@ -364,7 +414,8 @@ generator_start(struct rte_eth_dev *dev)
 			post(port, lane, &port->order, &lane->ring[slot], mbuf);
 		}
 	}
-	port->drained_at = rte_rdtsc();
+	port->drained_at = port->arrived_at = rte_rdtsc();
+	port->longest_poll = rte_get_tsc_hz() / 1000000 * STOLEN_US;
 	port->drain_per_tick = port->drain_mb * 1e6 / 8 / rte_get_tsc_hz();
 	dev->data->dev_link.link_status = RTE_ETH_LINK_UP;
 	return 0;
@@ -550,7 +601,7 @@ generator_probe(struct rte_vdev_device *device)
 	dev->dev_ops = &operations;
 	dev->rx_pkt_burst = generator_rx;
 	dev->tx_pkt_burst = generator_tx;
-	if (port->load != 0)
+	if (port->load != 0 || port->is_timed)
 		dev->rx_queue_count = generator_waiting;
 	rte_eth_dev_probing_finish(dev);
 	return 0;
@@ -572,4 +623,4 @@ static struct rte_vdev_driver driver = { .probe = generator_probe, .remove = gen
 RTE_PMD_REGISTER_VDEV(net_hfgen, driver);
 RTE_PMD_REGISTER_PARAM_STRING(net_hfgen,
 	"index=<int> ports=<int> flows=<int> size=<int>|imix classes=lossy|lossless|both pattern=pairs|ring|incast "
-	"posted=<int> load=<int> pfc=0|1 speed=<Mb/s> drain=<Mb/s> stats=<path>");
+	"posted=<int> load=<int> timed=0|1 pfc=0|1 speed=<Mb/s> drain=<Mb/s> stats=<path>");

@@ -1,13 +1,16 @@
 //! Reads the counters that the generator's ports publish; `perf/generator/counts.h` defines the format.
 
 use std::fs;
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
 /// Number of slots in the file, one per port.
 const SLOTS: usize = 16;
-const SLOT_BYTES: usize = 128;
+const SLOT_BYTES: usize = 256;
+/// Offset in a slot of the rate that the harness sets.
+const WANTED_AT: usize = 17 * 8;
 const MAGIC: u64 = 0x3167_6668;
 /// Readings of a slot that is being written. If all fail, the port has died during a publication.
 const ATTEMPTS: usize = 100;
@@ -28,6 +31,12 @@ pub struct Counts {
     pub pfc: u64,
     /// Polls without frames because the program's pool was empty.
     pub no_mbuf: u64,
+    /// Frames that came by the clock; `missed` of them found no descriptor, and `held` did not come for a pause.
+    pub offered: u64,
+    pub missed: u64,
+    pub held: u64,
+    /// Lossless frames among `taken`, if frames come by the clock.
+    pub lossless: u64,
 }
 
 /// The file that all ports of a program map into memory.
@@ -48,6 +57,16 @@ impl CountsFile {
     /// The counters of the first `ports` ports; `None` until all of them have published.
     pub fn read(&self, ports: usize) -> Option<Vec<Counts>> {
         (0..ports).map(|port| self.read_slot(port)).collect()
+    }
+
+    /// Sets the rate at which frames come by the clock to each of the first `ports` ports.
+    pub fn offer(&self, ports: usize, frames_per_second: u64) -> Result<()> {
+        let file = fs::OpenOptions::new().write(true).open(&self.0);
+        let file = file.with_context(|| format!("cannot open {}", self.0.display()))?;
+        for port in 0..ports {
+            file.write_all_at(&frames_per_second.to_le_bytes(), (port * SLOT_BYTES + WANTED_AT) as u64)?;
+        }
+        Ok(())
     }
 
     fn read_slot(&self, port: usize) -> Option<Counts> {
@@ -73,8 +92,22 @@ impl CountsFile {
 
 impl Counts {
     fn new(words: &[u64; SLOT_BYTES / 8]) -> Option<Self> {
-        let [magic, sequence, tsc, hz, handed, _, taken, _, refused, pfc, no_mbuf, _, cpu_ns, ..] = *words;
+        let [magic, sequence, tsc, hz, handed, _, taken, _, refused, pfc, no_mbuf, _, cpu_ns, rest @ ..] = *words;
+        let [offered, missed, held, lossless, ..] = rest;
         let has_published = magic as u32 == MAGIC as u32 && sequence > 0;
-        has_published.then_some(Self { tsc, hz, cpu_ns, handed, taken, refused, pfc, no_mbuf })
+        has_published.then_some(Self {
+            tsc,
+            hz,
+            cpu_ns,
+            handed,
+            taken,
+            refused,
+            pfc,
+            no_mbuf,
+            offered,
+            missed,
+            held,
+            lossless,
+        })
     }
 }

@@ -72,12 +72,13 @@ impl Lab {
 
     /// The devices of a point, as arguments for `--vdev`.
     pub fn devices(&self, point: &Point, feed: Feed, counts: &CountsFile) -> Vec<String> {
-        let Feed { speed_mb, load } = feed;
+        let speed_mb = feed.speed_mb;
+        let load = if point.timed { 0 } else { feed.load };
         let device = |port| {
             let drain = point.drain_mb(port).map(|drain| format!(",drain={drain}")).unwrap_or_default();
             format!(
                 "net_hfgen{port},index={port},ports={PORTS},size={},flows={},posted={},classes={},pattern={},pfc={},\
-                 routed={},speed={speed_mb},load={load}{drain},stats={}",
+                 routed={},timed={},speed={speed_mb},load={load}{drain},stats={}",
                 point.size,
                 point.flows,
                 point.posted,
@@ -85,6 +86,7 @@ impl Lab {
                 point.pattern,
                 u8::from(point.pfc),
                 u8::from(point.routed),
+                u8::from(point.timed),
                 counts.path().display(),
             )
         };

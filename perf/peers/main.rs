@@ -6,6 +6,7 @@
 mod counts;
 mod lab;
 mod measure;
+mod offered;
 mod ovs;
 mod plan;
 mod plots;
@@ -38,6 +39,9 @@ struct Args {
     /// Only the first point: 64-byte frames, 1,024 flows
     #[arg(long)]
     quick: bool,
+    /// Only the rates that leave by offered load
+    #[arg(long, conflicts_with_all = ["quick", "points"])]
+    offered: bool,
     /// Print the tables as Markdown to standard output in the end; docs/performance-peers.md has their medians. Write
     /// the plots to docs/performance
     #[arg(long)]
@@ -76,7 +80,11 @@ fn main() -> ExitCode {
 /// Runs the measurement. Returns whether all requested points and programs were measured.
 fn run(args: &Args) -> Result<bool> {
     let points = choose(&POINTS, &args.points, |point| point.name, "point")?;
-    let points = if args.quick { vec![POINTS[0]] } else { points };
+    let points = match (args.quick, args.offered) {
+        (true, _) => vec![POINTS[0]],
+        (_, true) => Vec::new(),
+        _ => points,
+    };
     let mut programs = choose(&PROGRAMS, &args.programs, |program| program.name, "program")?;
     process::catch_signals()?;
     let lab = Lab::open(args.core)?;
@@ -95,7 +103,9 @@ fn run(args: &Args) -> Result<bool> {
     for point in &points {
         cells.extend(measure_point(&lab, point, &programs, args.rounds.into(), window)?);
     }
-    let results = Results { cells, memory: lab.memory.name(), rounds: args.rounds.into(), commit: commit() };
+    let is_whole = args.offered || (!args.quick && args.points.is_empty());
+    let offered = if is_whole { offered::measure(&lab, &programs, args.rounds)? } else { Vec::new() };
+    let results = Results { cells, offered, memory: lab.memory.name(), rounds: args.rounds.into(), commit: commit() };
     report(args, &lab, &results)?;
     Ok(required(&programs) == wanted && results.cells.iter().all(|cell| cell.errors.is_empty()))
 }
@@ -170,6 +180,9 @@ fn report(args: &Args, lab: &Lab, results: &Results) -> Result<()> {
         for point in results.points() {
             println!("\n{} ({})\n\n{}", point.title, point.name, results.table(&point));
         }
+    }
+    if !results.offered.is_empty() {
+        print!("{}", offered::table(&results.offered));
     }
     let json = args.json.clone().unwrap_or_else(|| lab.directory.join("peers.json"));
     results.write_json(lab, &json)?;

@@ -53,15 +53,29 @@ pub struct Sample {
     pub steady: bool,
 }
 
-/// Starts the program, measures it for `window`, and ends it.
-pub fn measure(lab: &Lab, program: &Program, point: &Point, window: Duration) -> Result<Sample> {
+/// A program that forwards at a steady rate, and how long that took.
+pub struct Warm {
+    pub started: Started,
+    pub counts: CountsFile,
+    seconds: f64,
+    steady: bool,
+}
+
+/// Starts the program and warms it up, with `frames_per_second` at each port if frames come by the clock.
+pub fn start(lab: &Lab, program: &Program, point: &Point, frames_per_second: u64) -> Result<Warm> {
     let counts = lab.counts()?;
     let mut started = program.start(lab, point, &counts)?;
     wait_for_ports(&mut started, &counts)?;
+    counts.offer(PORTS, frames_per_second)?;
     let limit = if program.is_slow_to_warm() { WARM_LIMIT_SLOW } else { WARM_LIMIT };
     let begin = Instant::now();
     let steady = warm_up(&mut started, &counts, point, limit)?;
-    let warm_seconds = begin.elapsed().as_secs_f64();
+    Ok(Warm { started, counts, seconds: begin.elapsed().as_secs_f64(), steady })
+}
+
+/// Starts the program, measures it for `window`, and ends it.
+pub fn measure(lab: &Lab, program: &Program, point: &Point, window: Duration) -> Result<Sample> {
+    let Warm { mut started, counts, seconds: warm_seconds, steady } = start(lab, program, point, 0)?;
     let sample = Sample { warm_seconds, steady, ..observe_running(&mut started, &counts, window)? };
     judge(&started, point, &sample)?;
     Ok(sample)

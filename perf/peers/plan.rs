@@ -36,6 +36,8 @@ pub struct Point {
     pub pattern: &'static str,
     /// Whether the generator obeys PFC.
     pub pfc: bool,
+    /// Whether frames come by the clock, at a rate that the harness sets; otherwise there are always more.
+    pub timed: bool,
     /// Whether the program routes: by 256 prefixes of 24 bits behind each port, 10.port.n.0.
     pub routed: bool,
 }
@@ -49,8 +51,15 @@ const BASE: Point = Point {
     classes: "both",
     pattern: "pairs",
     pfc: false,
+    timed: false,
     routed: false,
 };
+
+/// Frames by the clock, half of them lossless, from senders that do not listen or that obey PFC.
+pub const OFFERED: [Point; 2] = [
+    Point { name: "offered", title: "64 B by the clock", timed: true, ..BASE },
+    Point { name: "offered-pfc", title: "64 B by the clock, senders obey PFC", timed: true, pfc: true, ..BASE },
+];
 
 /// All points; the others differ from the first in one setting.
 pub const POINTS: [Point; 13] = [

@@ -165,6 +165,11 @@ impl Program {
         self.looks_at_addresses || !point.is_congested()
     }
 
+    /// Whether the program tells senders to pause.
+    pub fn pauses(&self) -> bool {
+        matches!(self.kind, Kind::Holdfast(_))
+    }
+
     /// Whether the first frame of every flow takes a slow path, which may need many seconds for all flows.
     pub fn is_slow_to_warm(&self) -> bool {
         self.kind == Kind::OpenVswitch

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::lab::Lab;
 use super::measure::Sample;
+use super::offered::{self, Series};
 use super::plan::{PORTS, Point};
 use super::programs::Program;
 
@@ -34,6 +35,8 @@ pub struct Spread {
 /// The results of a whole run.
 pub struct Results {
     pub cells: Vec<Cell>,
+    /// Rates that leave by offered load.
+    pub offered: Vec<Series>,
     pub memory: &'static str,
     pub rounds: usize,
     /// The measured commit, or `unknown`.
@@ -196,6 +199,7 @@ impl Results {
             "programs": self.programs().iter().map(program).collect::<Vec<_>>(),
             "points": self.points(),
             "cells": self.cells.iter().map(cell).collect::<Vec<_>>(),
+            "offered": offered::json(&self.offered),
         })
     }
 
