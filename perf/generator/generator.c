@@ -279,14 +279,18 @@ generator_rx(void *queue, struct rte_mbuf **packets, uint16_t wanted)
 	port->random ^= port->random << 17;
 	both = open == 3 ? port->random : open == 2 ? ~0ull : 0;
 	for (uint16_t i = 0; i < wanted; i++, both >>= 1) {
-		unsigned int other = port->is_timed && port->lanes[both & 1].waiting < 1.0;
-		struct lane *lane = &port->lanes[(both & 1) ^ other];
-		struct descriptor *slot = &lane->ring[lane->head++ & lane->mask];
+		struct lane *lane = &port->lanes[both & 1];
+		struct descriptor *slot;
 
+		if (unlikely(port->is_timed)) {
+			if (lane->waiting < 1.0)
+				lane = &port->lanes[~both & 1];
+			lane->waiting -= 1.0;
+		}
+		slot = &lane->ring[lane->head++ & lane->mask];
 		rte_prefetch0(lane->ring[(lane->head + AHEAD) & lane->mask].mbuf);
 		packets[i] = complete(slot);
 		bytes += slot->len;
-		lane->waiting -= port->is_timed;
 		post(port, lane, &order, slot, fresh[i]);
 	}
 	port->order = order;
@@ -362,7 +366,7 @@ generator_tx(void *queue, struct rte_mbuf **packets, uint16_t count)
 		/* As long as PFC and as small: the frames of the generator itself need not be looked at. */
 		if (unlikely(mbuf->pkt_len <= 60))
 			pfc += take_pfc(port, mbuf);
-		if (port->is_timed && mbuf->pkt_len > 60)
+		else if (unlikely(port->is_timed))
 			lossless += rte_pktmbuf_mtod(mbuf, const uint8_t *)[TOS_AT] >> 2 == TOS_LOSSLESS >> 2;
 		bytes += mbuf->pkt_len;
 		if (unlikely(mbuf->nb_segs > 1)) {

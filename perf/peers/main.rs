@@ -107,7 +107,9 @@ fn run(args: &Args) -> Result<bool> {
     let offered = if is_whole { offered::measure(&lab, &programs, args.rounds)? } else { Vec::new() };
     let results = Results { cells, offered, memory: lab.memory.name(), rounds: args.rounds.into(), commit: commit() };
     report(args, &lab, &results)?;
-    Ok(required(&programs) == wanted && results.cells.iter().all(|cell| cell.errors.is_empty()))
+    let is_complete = results.cells.iter().all(|cell| cell.errors.is_empty())
+        && results.offered.iter().all(|series| series.is_complete(args.rounds));
+    Ok(required(&programs) == wanted && is_complete)
 }
 
 /// The commit of this checkout, with `-dirty` if a file of it differs; `unknown` outside a checkout or without git.
@@ -175,7 +177,7 @@ fn report(args: &Args, lab: &Lab, results: &Results) -> Result<()> {
         for figure in plots::write(results, &directory)? {
             println!("![{}](performance/{})\n", figure.title, figure.file);
         }
-    } else {
+    } else if !results.cells.is_empty() {
         print!("{}{}", results.header(), results.what_they_do());
         for point in results.points() {
             println!("\n{} ({})\n\n{}", point.title, point.name, results.table(&point));

@@ -13,6 +13,7 @@ use super::measure::{self, Warm};
 use super::plan::{OFFERED, PORTS, Point};
 use super::process::{interrupted, nap};
 use super::programs::Program;
+use super::results::Spread;
 
 /// Offered loads, in parts of the throughput without loss.
 const MULTIPLES: [f64; 7] = [0.5, 0.9, 1.0, 1.1, 1.5, 2.0, 4.0];
@@ -60,9 +61,11 @@ struct Round {
 
 /// Measures all programs in turn, for several rounds. Only programs that send PFC have senders that obey it.
 pub fn measure(lab: &Lab, programs: &[Program], rounds: u8) -> Result<Vec<Series>> {
-    let wanted = OFFERED.iter().flat_map(|point| programs.iter().map(move |program| (*point, *program)));
-    let able = wanted.filter(|(point, program)| !point.pfc || program.pauses());
-    let mut all: Vec<Series> = able.map(|(point, program)| Series { point, program, rounds: Vec::new() }).collect();
+    let mut all = Vec::new();
+    for point in OFFERED {
+        let able = programs.iter().filter(|program| !point.pfc || program.pauses());
+        all.extend(able.map(|&program| Series { point, program, rounds: Vec::new() }));
+    }
     for number in 1..=rounds {
         for series in &mut all {
             match round(lab, &series.program, &series.point) {
@@ -154,9 +157,12 @@ impl Round {
 
 impl Series {
     fn median(&self, value: impl Fn(&Round) -> f64) -> f64 {
-        let mut values: Vec<f64> = self.rounds.iter().map(value).collect();
-        values.sort_by(f64::total_cmp);
-        values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+        Spread::of(self.rounds.iter().map(value)).map_or(f64::NAN, |spread| spread.median)
+    }
+
+    /// Whether each of `rounds` rounds was measured.
+    pub fn is_complete(&self, rounds: u8) -> bool {
+        self.rounds.len() == usize::from(rounds)
     }
 
     fn row(&self) -> String {

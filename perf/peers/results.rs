@@ -43,13 +43,20 @@ pub struct Results {
     pub commit: String,
 }
 
-impl Cell {
-    pub fn spread(&self, value: impl Fn(&Sample) -> f64) -> Option<Spread> {
-        let mut values: Vec<f64> = self.samples.iter().map(value).collect();
+impl Spread {
+    /// The spread of `values`; `None` if there are none.
+    pub fn of(values: impl Iterator<Item = f64>) -> Option<Self> {
+        let mut values: Vec<f64> = values.collect();
         values.sort_by(f64::total_cmp);
         let (&lowest, &highest) = (values.first()?, values.last()?);
         let median = (values[(values.len() - 1) / 2] + values[values.len() / 2]) / 2.0;
-        Some(Spread { median, lowest, highest })
+        Some(Self { median, lowest, highest })
+    }
+}
+
+impl Cell {
+    pub fn spread(&self, value: impl Fn(&Sample) -> f64) -> Option<Spread> {
+        Spread::of(self.samples.iter().map(value))
     }
 
     pub fn cycles(&self) -> Option<Spread> {
