@@ -231,7 +231,7 @@ impl Outcome {
             cable: Length { mm: 5_000 },
             mtu: 1500,
             poll_gap: Nanos(POLL_GAP_NS),
-            posted: HeadroomInput::posted_by_pacing(self.rate),
+            posted: HeadroomInput::posted_by_pacing(self.rate, Nanos(POLL_GAP_NS)),
             cell: Bytes(208),
             peer_response: None,
             left: LEFT_BEHIND,

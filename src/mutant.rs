@@ -29,6 +29,8 @@ pub(crate) enum Mutant {
     GuestIgnoresPauses,
     /// An lcore never tells the others that its frames for a joint port have left.
     DepthStays,
+    /// Depths do not count the frames that the device has and the wire has not sent.
+    PostedIsForgotten,
     /// The receiver of a reliable flow acknowledges frames that it discards.
     AcknowledgesDiscarded,
 }

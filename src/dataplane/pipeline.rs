@@ -15,6 +15,7 @@ use crate::dataplane::egress::joint::JointPorts;
 use crate::dataplane::egress::lag_drain::LagDrain;
 use crate::dataplane::egress::links::Links;
 use crate::dataplane::egress::queue::Queue;
+use crate::dataplane::egress::slack::PollSlack;
 use crate::dataplane::handoff::exception::ExceptionPort;
 use crate::dataplane::handoff::mesh::Mesh;
 use crate::dataplane::handoff::own_probes::OwnProbes;
@@ -67,6 +68,8 @@ pub struct Pipeline<P> {
     /// Measures for the rule; `None`: it is not ABM.
     pub(crate) abm: Option<Box<AbmMeter>>,
     pub(crate) egress: Egress<P>,
+    /// How far ahead of the wires frames are posted.
+    pub(crate) slack: PollSlack,
     /// CongestionPoints points of QCN; `None`: no queue is one.
     pub(crate) congestion: Option<Box<CongestionPoints>>,
     pub(crate) joint: JointPorts,
@@ -151,6 +154,7 @@ impl<P: Packet> Pipeline<P> {
                     queue_rule: QueueAdmission::new(spec.queues.map(|queue| queue.admission())),
                     abm,
                     egress: Egress::new(spec, seed, hz),
+                    slack: PollSlack::new(spec.poll_gap, hz),
                     congestion,
                     joint,
                     mesh,

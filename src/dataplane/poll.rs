@@ -58,8 +58,19 @@ impl<P: Packet> Pipeline<P> {
     #[inline]
     pub(crate) fn begin(&mut self, now: Ticks) {
         self.adapt_burst_size(now);
-        self.now = now;
+        if self.moved > 0
+            && let Some(slack) = self.slack.note(now.since(self.now), now)
+        {
+            self.set_slack(slack);
+        }
+        (self.now, self.egress.now) = (now, now);
         self.forwarder.fdb.set_time(now);
+    }
+
+    /// Posts frames up to `slack` ticks ahead of the wires from now on.
+    #[cold]
+    fn set_slack(&mut self, slack: u64) {
+        self.sends.iter().for_each(|port| self.ports[port].set_slack(slack));
     }
 
     /// Measures drain rates and congested queues for ABM.

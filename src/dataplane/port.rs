@@ -9,7 +9,7 @@ use crate::dataplane::ingress::port_classifier::PortClassifier;
 use crate::dataplane::ingress::rx_queues::RxQueues;
 use crate::dataplane::telemetry::counters::Counters;
 use crate::dataplane::telemetry::drops::DropReason;
-use crate::headroom::{PACING_SLACK, bursts_per_poll};
+use crate::headroom::{bursts_per_poll, most_slack};
 use crate::mmu::{DepthFilter, LimitPart, PortLedger};
 use crate::pfc::{PfcMode, PortPfc, PortPfcSpec, PriorityMap};
 use crate::qos::{MaxRate, QueueShapers, Scheduler, Shaper};
@@ -58,6 +58,8 @@ pub(crate) struct Port {
     pub discarding: ClassSet,
     pub scheduler: Scheduler,
     pub shaper: Shaper,
+    /// Queues of the frames that were posted since the wire was last free.
+    pub posted_queues: ClassSet,
     /// Queues that have a maximum rate, and their shapers. A port that has any is not a joint one.
     pub limited: ClassSet,
     pub max_rates: Box<QueueShapers>,
@@ -110,11 +112,12 @@ impl Port {
             discard: [(0, DropReason::Shutdown); CLASSES],
             discarding: ClassSet::EMPTY,
             scheduler: Scheduler::new(switch.queues.map(|queue| queue.discipline)),
-            shaper: Shaper::new(spec.rate, hz, PACING_SLACK),
+            shaper: Shaper::new(spec.rate, hz, most_slack(switch.poll_gap)),
             limited: max_rates.limited(),
             max_rates,
             joint,
             progress: Progress::new(spec.stuck_after, hz),
+            posted_queues: ClassSet::EMPTY,
             takes_all: true,
             bursts: bursts_per_poll(spec.rate, spec.mtu, switch.poll_gap),
             taken: 0,

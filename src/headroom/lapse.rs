@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{HeadroomInput, PACING_SLACK, standard_response, wire_frame};
+use super::{HeadroomInput, PACING_SLACK, SHORTEST_GAP, standard_response, wire_frame};
 use crate::units::{Bytes, Nanos};
 
 /// Bytes that pass on the wire during the longest pause: 65,535 quanta of 512 bits each (IEEE 802.1Qbb), at any rate.
@@ -35,7 +35,7 @@ impl Lapse {
         // The longest time in which no more than `left` bytes pass. It is rounded down because `bytes_in` rounds up.
         let time = left.map(|left| u128::from(left) * 8_000_000_000 / u128::from(input.rate.0.max(1)));
         let time = time.map(|time| u64::try_from(time).unwrap_or(u64::MAX));
-        let longest = time.and_then(|time| time.checked_sub(PACING_SLACK.0)).map(Nanos);
+        let longest = time.and_then(longest_gap).map(Nanos);
         if longest.is_some_and(|longest| input.poll_gap <= longest) {
             return None;
         }
@@ -44,6 +44,15 @@ impl Lapse {
             pause: Nanos(u64::try_from(pause).unwrap_or(u64::MAX)),
             longest_poll_gap: longest.filter(|gap| gap.0 > 0),
         })
+    }
+}
+
+/// The longest poll gap, in nanoseconds, that fits `time` together with the slack of pacing ([`super::most_slack`]).
+fn longest_gap(time: u64) -> Option<u64> {
+    match time / 2 {
+        half if half >= PACING_SLACK.0 => Some(time - PACING_SLACK.0),
+        half if half >= SHORTEST_GAP.0 => Some(half),
+        _ => time.checked_sub(SHORTEST_GAP.0),
     }
 }
 
@@ -74,7 +83,7 @@ mod tests {
                 cable: Length::metres(2),
                 mtu: 1500,
                 poll_gap: Nanos(gap_us * 1000),
-                posted: HeadroomInput::posted_by_pacing(rate),
+                posted: HeadroomInput::posted_by_pacing(rate, Nanos(gap_us * 1000)),
                 cell: Bytes(208),
                 peer_response: (response_us > 0).then(|| rate.bytes_in(Nanos(response_us * 1000))),
                 left: 31,
@@ -83,7 +92,7 @@ mod tests {
             })
         };
         assert_eq!(
-            [(20, 0), (20, 11), (20, 12), (20, 30), (5, 26), (5, 27)].map(|(gap, response)| lapses(gap, response)),
+            [(20, 0), (20, 11), (20, 12), (20, 30), (5, 31), (5, 32)].map(|(gap, response)| lapses(gap, response)),
             [false, false, true, true, false, true]
         );
     }
@@ -96,7 +105,7 @@ mod tests {
             cable: Length::metres(2),
             mtu: 9216,
             poll_gap: gap,
-            posted: HeadroomInput::posted_by_pacing(BitRate(rate)),
+            posted: HeadroomInput::posted_by_pacing(BitRate(rate), gap),
             cell: Bytes(208),
             peer_response: None,
             left: 31,

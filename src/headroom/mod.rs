@@ -81,9 +81,18 @@ const PFC_FRAME: u64 = 84;
 /// MAC and PHY delay of both ends, in bytes: SONiC's figure.
 const MAC_AND_PHY: u64 = 819;
 
-/// The longest time by which a port's pacing may be behind and still catch up. That much data may be posted to the
-/// device at once, and a PFC frame waits behind it.
+/// The longest time ahead of the wire for which a port posts data to the device. A PFC frame waits behind it.
 pub const PACING_SLACK: Nanos = Nanos(10_000);
+
+/// The shortest poll gap that bounds anything: no poll with frames is shorter.
+pub const SHORTEST_GAP: Nanos = Nanos(1_000);
+
+/// The longest time ahead of the wire for which a switch posts data whose polls are at most `poll_gap` apart: it needs
+/// no more to keep the wire busy until the next poll.
+#[must_use]
+pub fn most_slack(poll_gap: Nanos) -> Nanos {
+    poll_gap.clamp(SHORTEST_GAP, PACING_SLACK)
+}
 
 /// Bytes on the wire of the messages of QCN that a poll may send by one port: eight, each of 110 bytes.
 pub const CONGESTION_MESSAGES: u64 = 8 * (110 + WIRE_OVERHEAD);
@@ -115,18 +124,18 @@ pub struct HeadroomInput {
 }
 
 impl HeadroomInput {
-    /// Bytes that pacing may have posted ahead of a PFC frame at this rate.
+    /// Bytes that pacing may have posted ahead of a PFC frame at this rate, with polls up to `poll_gap` apart.
     #[must_use]
-    pub fn posted_by_pacing(rate: BitRate) -> Bytes {
-        rate.bytes_in(PACING_SLACK)
+    pub fn posted_by_pacing(rate: BitRate, poll_gap: Nanos) -> Bytes {
+        rate.bytes_in(most_slack(poll_gap))
     }
 
     /// Bytes that a switch may have posted ahead of a PFC frame at this rate: data as far as pacing allows. Messages of
     /// QCN are beyond that if it has congestion points: pacing counts them, and delays only data.
     #[must_use]
-    pub fn posted(rate: BitRate, has_congestion_points: bool) -> Bytes {
+    pub fn posted(rate: BitRate, poll_gap: Nanos, has_congestion_points: bool) -> Bytes {
         let messages = if has_congestion_points { CONGESTION_MESSAGES } else { 0 };
-        Bytes(Self::posted_by_pacing(rate).0.saturating_add(messages))
+        Bytes(Self::posted_by_pacing(rate, poll_gap).0.saturating_add(messages))
     }
 }
 
@@ -297,7 +306,7 @@ fn own_rows(input: &HeadroomInput) -> Vec<HeadroomRow> {
         row(LEFT_ROW, left.0, how, "this switch: left by a poll without XOFF");
     }
     if input.posted.0 > 0 {
-        let has_messages = input.posted > HeadroomInput::posted_by_pacing(input.rate);
+        let has_messages = input.posted > HeadroomInput::posted_by_pacing(input.rate, input.poll_gap);
         let ahead = if has_messages { "data and QCN messages" } else { "data" };
         let how = format!("{ahead} posted before the PFC frame");
         row("transmit ring", input.posted.0, how, "this switch: posted by pacing at once");
@@ -374,7 +383,7 @@ mod tests {
 
     #[test]
     fn messages_of_congestion_points_delay_a_pfc_frame_too() {
-        let posted = |rate, has_points| HeadroomInput::posted(BitRate(rate), has_points);
+        let posted = |rate, has_points| HeadroomInput::posted(BitRate(rate), Nanos(20_000), has_points);
         // 10 us at 1 Gbit/s; eight messages of 110 B, with 24 B on the wire each.
         assert_eq!([false, true].map(|has| posted(1_000_000_000, has)), [1250, 1250 + 8 * 134].map(Bytes));
         let row = |has_points| {
@@ -384,6 +393,12 @@ mod tests {
         };
         assert_eq!(row(false), "data posted before the PFC frame");
         assert_eq!(row(true), "data and QCN messages posted before the PFC frame");
+    }
+
+    #[test]
+    fn posted_data_shrinks_with_the_poll_gap() {
+        let posted = |gap| HeadroomInput::posted_by_pacing(BitRate(100_000_000_000), Nanos(gap));
+        assert_eq!([10, 1_000, 3_000, 20_000].map(posted), [12_500, 12_500, 37_500, 125_000].map(Bytes));
     }
 
     #[test]
@@ -401,7 +416,7 @@ mod tests {
     #[test]
     fn headroom_terms_match_hand_computation() {
         let mut input = input("100G", "300m", 1500, "20us");
-        input.posted = HeadroomInput::posted_by_pacing(input.rate);
+        input.posted = HeadroomInput::posted_by_pacing(input.rate, input.poll_gap);
         let headroom = headroom(&input);
         assert_eq!(value(&headroom, "our frame ahead"), Some(1546));
         assert_eq!(value(&headroom, "cable, both ways"), Some(37_500));
@@ -464,7 +479,7 @@ mod tests {
                 cable: LONGEST_CABLE,
                 mtu,
                 poll_gap: LONGEST_POLL_GAP,
-                posted: HeadroomInput::posted_by_pacing(FASTEST),
+                posted: HeadroomInput::posted_by_pacing(FASTEST, LONGEST_POLL_GAP),
                 cell,
                 peer_response: Some(FASTEST.bytes_in(LONGEST_RESPONSE)),
                 left: 16_383,

@@ -3,7 +3,7 @@
 use super::joint_wire::JointWire;
 use super::shaper::{Pace, Shaper};
 use crate::sync::Arc;
-use crate::units::Ticks;
+use crate::units::{Bytes, Ticks};
 
 /// An lcore's share of a wire, in parts of 2^16.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,6 +25,9 @@ pub struct JointPacer {
     fraction: u64,
     /// Wire time of a byte, in parts of 2^16 of a tick.
     byte_time: u64,
+    /// Rate and slack of the port.
+    shaper: Shaper,
+    lcores: u64,
     /// Ticks of the longest frame.
     longest: u64,
     /// Ticks of idle time that the lcores can make up, without those that they lease.
@@ -49,17 +52,34 @@ impl JointPacer {
     /// frames of at most `longest` bytes.
     #[must_use]
     pub fn new(wire: Arc<JointWire>, shaper: &Shaper, longest: u32, lcores: u64) -> Self {
-        let (_, slack) = shaper.settings();
-        let most_leased = slack / LEASED / lcores.max(1);
-        Self::with_lease(wire, shaper, longest, (slack - most_leased * lcores, most_leased))
+        let mut pacer = Self::with_lease(wire, shaper, longest, (shaper.slack(), 0));
+        pacer.lcores = lcores.max(1);
+        pacer.set_slack(shaper.slack());
+        pacer.earned = (pacer.window as i64) << 16;
+        pacer
+    }
+
+    /// Posts frames up to `slack` ticks ahead of the wire from now on. Lcores with different slacks may share a wire.
+    pub fn set_slack(&mut self, slack: u64) {
+        self.most_leased = slack / LEASED / self.lcores;
+        self.window = slack - self.most_leased * self.lcores;
+    }
+
+    /// Bytes on the wire that lcores have posted and the wire has not sent at `now`, rounded up. Leases count too.
+    #[inline]
+    #[must_use]
+    pub fn posted(&self, now: Ticks) -> Bytes {
+        self.shaper.bytes_until(self.wire.free_at(), now)
     }
 
     fn with_lease(wire: Arc<JointWire>, shaper: &Shaper, longest: u32, (window, most_leased): (u64, u64)) -> Self {
-        let ((byte_time, _), never) = (shaper.settings(), Ticks(0));
+        let (byte_time, never) = (shaper.byte_time(), Ticks(0));
         Self {
             wire,
             fraction: 0,
             byte_time,
+            shaper: shaper.clone(),
+            lcores: 1,
             longest: (Shaper::wire_bytes(longest) * byte_time).div_ceil(1 << 16),
             window,
             most_leased,
@@ -81,14 +101,14 @@ impl JointPacer {
         if self.lost_at <= now {
             self.leased = 0;
         }
-        if self.leased == 0 && self.wire.free_at() < now.0.saturating_sub(self.window) {
+        if self.leased == 0 && self.wire.free_at() < now.0 {
             self.fraction = 0;
         }
         let ticks = (self.fraction + wanted.saturating_mul(self.byte_time)) >> 16;
         let latest = match share {
             None => {
                 (self.earned, self.since) = ((self.window as i64) << 16, now);
-                now.0
+                now.0 + self.window
             }
             Some(share) => self.latest(share, now),
         };
@@ -108,18 +128,17 @@ impl JointPacer {
     /// start.
     #[inline]
     fn take_more(&mut self, missing: u64, may_lease: bool, latest: u64, now: Ticks) -> Option<()> {
-        let earliest = now.0.saturating_sub(self.window);
-        let is_idle = self.wire.free_at() + missing + 2 * self.most_leased < now.0;
+        let is_idle = self.wire.free_at() + missing + 2 * self.most_leased < now.0 + self.window;
         let lease = if may_lease && is_idle { self.most_leased } else { 0 };
-        let (taken, last) = self.wire.take(missing + lease, self.longest, earliest, latest)?;
-        // The last tick is one at which a frame may start. It is no time for frames before that.
+        let (taken, last) = self.wire.take(missing + lease, self.longest, now.0, latest)?;
+        // The last tick is one at which a frame may be posted. It is no time for frames before that.
         let unused = u64::from(last > 0);
         (self.leased, self.last) = (self.leased + taken - unused, last + unused);
         self.lost_at = Ticks(now.0 + self.window);
         Some(())
     }
 
-    /// The last tick at which a frame may start, while frames of other lcores wait.
+    /// The last tick of the wire at which a frame may begin, while frames of other lcores wait.
     #[cold]
     fn latest(&mut self, share: WireShare, now: Ticks) -> u64 {
         // Others may need the leased time.
@@ -136,7 +155,7 @@ impl JointPacer {
         }
         // Time that would be lost before the next poll is not left to others.
         let left_to_others = self.window.saturating_sub(self.gap.max(self.window / 4));
-        if self.earned > 0 { now.0 } else { now.0.saturating_sub(left_to_others) }
+        now.0 + self.window - if self.earned > 0 { 0 } else { left_to_others }
     }
 
     /// Settles the time of the burst: `pace`, from [`JointPacer::take`], was charged with its frames.
@@ -164,7 +183,7 @@ impl JointPacer {
     /// Charges a frame of `len` bytes that is sent now without pacing.
     pub fn charge(&self, len: u32, now: Ticks) {
         let ticks = (Shaper::wire_bytes(len) * self.byte_time).div_ceil(1 << 16);
-        self.wire.charge(ticks, now.0.saturating_sub(self.window));
+        self.wire.charge(ticks, now.0);
     }
 }
 
@@ -289,8 +308,7 @@ mod tests {
             polls in prop::collection::vec((0_u64..100_000, prop::collection::vec(1_u32..9216, 0..8), 0_u64..80_000), 0..50),
         ) {
             let mut shaper = shaper(rate);
-            let (_, slack) = shaper.settings();
-            let mut pacer = JointPacer::with_lease(Arc::default(), &shaper, LONGEST, (slack, 0));
+            let mut pacer = JointPacer::with_lease(Arc::default(), &shaper, LONGEST, (shaper.slack(), 0));
             let mut now = Ticks(HZ);
             for (gap, lens, wanted) in polls {
                 now = Ticks(now.0 + gap);

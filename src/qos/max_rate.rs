@@ -130,7 +130,7 @@ impl QueueShapers {
     pub fn count_held(&mut self, now: Ticks) -> ClassSet {
         for queue in self.held.iter() {
             // A queue may have got its credit back between two polls.
-            let end = self.shapers[queue].free_at().min(now);
+            let end = self.shapers[queue].starts_at().min(now);
             self.held_ticks[queue] += end.since(self.since);
         }
         self.since = now;

@@ -16,28 +16,31 @@ const MOST_SLACK: u64 = 1 << 40;
 /// slow carries fewer than 30 bytes a second on a clock of a gigahertz.
 const MOST_BYTE_TIME: u64 = 1 << 41;
 
-/// Paces a port like its link: each frame takes its wire time. Idle time of up to `slack` can be made up.
+/// Paces a port like its link, by a clock of its wire: each frame takes its wire time, and idle time is lost. A frame
+/// may be posted up to `slack` before the wire is free, so that polls up to `slack` apart keep the wire busy.
 #[derive(Debug, Clone)]
 pub struct Shaper {
-    /// The time at which the wire becomes free, in whole ticks.
+    /// The time at which the wire has sent all that is posted, in whole ticks. It may lie behind `now`.
     free_at: u64,
     /// Fraction of `free_at`, in parts of 2^16 of a tick.
     fraction: u64,
     /// Wire time of a byte, in parts of 2^16 of a tick.
     byte_time: u64,
-    /// Maximum number of ticks that `free_at` may lie behind `now`. A poll that is late by this much costs no
-    /// throughput.
+    /// Bytes on the wire in a tick, in parts of 2^32.
+    tick_bytes: u64,
+    /// Ticks before `free_at` at which the next frame may be posted.
     slack: u64,
 }
 
 impl Shaper {
-    /// Creates a shaper of `rate` on a clock of `hz` ticks per second that makes up for polls up to `slack` late.
+    /// Creates a shaper of `rate` on a clock of `hz` ticks per second that posts frames up to `slack` ahead.
     #[must_use]
     pub fn new(rate: BitRate, hz: u64, slack: Nanos) -> Self {
         // Rounded up: a port paced faster than its wire would slowly fill the ring behind it.
         let byte_time = ((u128::from(hz) * 8) << 16).div_ceil(u128::from(rate.0.max(1)));
-        let slack = (u128::from(slack.0) * u128::from(hz) / 1_000_000_000).min(MOST_SLACK.into());
-        Self { free_at: 0, fraction: 0, byte_time: byte_time.min(MOST_BYTE_TIME.into()) as u64, slack: slack as u64 }
+        let byte_time = byte_time.clamp(1, MOST_BYTE_TIME.into()) as u64;
+        let slack = (u128::from(slack.0) * u128::from(hz) / 1_000_000_000).min(MOST_SLACK.into()) as u64;
+        Self { free_at: 0, fraction: 0, byte_time, tick_bytes: (1_u64 << 48).div_ceil(byte_time), slack }
     }
 
     /// Creates a shaper of `rate` that sends up to `burst` bytes on the wire at once after it was idle. One more frame
@@ -51,12 +54,31 @@ impl Shaper {
 
     /// Takes rate and slack of `other`. Frames that were charged before stay charged by the rate before.
     pub(super) fn set_rate(&mut self, other: &Self) {
-        (self.byte_time, self.slack) = (other.byte_time, other.slack);
+        (self.byte_time, self.tick_bytes, self.slack) = (other.byte_time, other.tick_bytes, other.slack);
     }
 
-    /// The time at which a frame may start, in whole ticks.
-    pub(super) fn free_at(&self) -> Ticks {
-        Ticks(self.free_at)
+    /// Posts frames up to `slack` ticks ahead from now on.
+    pub fn set_slack(&mut self, slack: u64) {
+        self.slack = slack.min(MOST_SLACK);
+    }
+
+    /// The time at which a frame may be posted, in whole ticks.
+    pub(super) fn starts_at(&self) -> Ticks {
+        Ticks(self.free_at.saturating_sub(self.slack))
+    }
+
+    /// Bytes on the wire that are posted and not sent at `now`, rounded up.
+    #[inline]
+    #[must_use]
+    pub fn posted(&self, now: Ticks) -> Bytes {
+        self.bytes_until(self.free_at, now)
+    }
+
+    /// Bytes that the wire carries from `now` until `free_at`, rounded up; at most 4 GB.
+    #[inline]
+    pub(super) fn bytes_until(&self, free_at: u64, now: Ticks) -> Bytes {
+        let ticks = free_at.saturating_sub(now.0);
+        Bytes((ticks.saturating_mul(self.tick_bytes) >> 32) + u64::from(ticks > 0))
     }
 
     /// Gives back the time of `bytes` on the wire that were charged and not sent.
@@ -67,20 +89,18 @@ impl Shaper {
         (self.free_at, self.fraction) = ((left >> 16) as u64, (left & 0xffff) as u64);
     }
 
-    /// Whether a frame may start now.
+    /// Whether a frame may be posted now.
     #[inline]
     #[must_use]
     pub fn is_free(&self, now: Ticks) -> bool {
-        self.free_at <= now.0
+        self.free_at <= now.0 + self.slack
     }
 
-    /// Charges a frame of `len` bytes that starts now.
+    /// Charges a frame of `len` bytes that is posted now.
     #[inline]
     pub fn charge(&mut self, len: u32, now: Ticks) {
-        let earliest = now.0.saturating_sub(self.slack);
-        if self.free_at < earliest {
-            self.free_at = earliest;
-            self.fraction = 0;
+        if self.free_at < now.0 {
+            (self.free_at, self.fraction) = (now.0, 0);
         }
         let time = self.fraction + u64::from(len.max(MIN_FRAME) + WIRE_OVERHEAD) * self.byte_time;
         self.free_at += time >> 16;
@@ -91,7 +111,8 @@ impl Shaper {
     #[inline]
     #[must_use]
     pub fn pace(&self, now: Ticks) -> Option<Pace> {
-        let behind = now.0.checked_sub(self.free_at)?;
+        let latest = now.0 + self.slack;
+        let behind = latest.checked_sub(self.free_at)?;
         let (behind, fraction) = if behind > self.slack { (self.slack, 0) } else { (behind, self.fraction) };
         Some(Pace { ahead: fraction as i64 - ((behind as i64) << 16), byte_time: self.byte_time as i64 })
     }
@@ -100,7 +121,7 @@ impl Shaper {
     #[inline]
     pub fn keep(&mut self, pace: Pace, now: Ticks) {
         // Rounded down, so that the fraction is never negative.
-        self.free_at = now.0.wrapping_add_signed(pace.ahead >> 16);
+        self.free_at = (now.0 + self.slack).wrapping_add_signed(pace.ahead >> 16);
         self.fraction = (pace.ahead & 0xffff) as u64;
     }
 
@@ -111,12 +132,17 @@ impl Shaper {
         u64::from(len.max(MIN_FRAME) + WIRE_OVERHEAD)
     }
 
-    /// The wire time of a byte in parts of 2^16 of a tick, and the slack in ticks.
-    pub(super) fn settings(&self) -> (u64, u64) {
-        (self.byte_time, self.slack)
+    /// The wire time of a byte in parts of 2^16 of a tick.
+    pub(super) fn byte_time(&self) -> u64 {
+        self.byte_time
     }
 
-    /// Returns the bytes of frames that may start at one instant after a long idle time: the burst of this shaper.
+    /// The slack in ticks.
+    pub(super) fn slack(&self) -> u64 {
+        self.slack
+    }
+
+    /// Returns the bytes of frames that may be posted at one instant after a long idle time: the burst of this shaper.
     #[must_use]
     pub fn burst(&self) -> Bytes {
         Bytes((u128::from(self.slack) * (1 << 16) / u128::from(self.byte_time.max(1))) as u64)
@@ -126,19 +152,19 @@ impl Shaper {
 /// A shaper at one instant, while a burst is chosen. It computes the sums of [`Shaper::charge`] in two registers.
 #[derive(Debug, Clone, Copy)]
 pub struct Pace {
-    /// Time from the instant until the wire is free, in parts of 2^16 of a tick; negative if the wire is free already.
+    /// Time from the instant until a frame may be posted, in parts of 2^16 of a tick; negative if it may be already.
     ahead: i64,
     byte_time: i64,
 }
 
 impl Pace {
-    /// A wire that is free in `ahead` parts of 2^16 of a tick, whose bytes take `byte_time` of these parts each.
+    /// A wire that takes frames in `ahead` parts of 2^16 of a tick, whose bytes take `byte_time` of these parts each.
     #[inline]
     pub(super) fn new(ahead: i64, byte_time: u64) -> Self {
         Self { ahead, byte_time: byte_time as i64 }
     }
 
-    /// The time until the wire is free: whole ticks, rounded down, and the fraction in parts of 2^16.
+    /// The time until the wire takes frames: whole ticks, rounded down, and the fraction in parts of 2^16.
     #[inline]
     pub(super) fn split(self) -> (i64, u64) {
         (self.ahead >> 16, (self.ahead & 0xffff) as u64)

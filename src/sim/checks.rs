@@ -81,6 +81,14 @@ impl Net<'_> {
                 format!("{name}.{port} sent from queue {queue}, which its peer had paused")
             });
         }
+        if node.auditor.is_deep()
+            && let Some((port, busy, known)) = node.hidden_depth(self.now, &self.wires)
+        {
+            let port = &node.spec.ports[port].name;
+            self.watch.broken("depth_counts_posted", || {
+                format!("the wire of {name}.{port} is busy for {busy} ps, and depths count {known} ps of it")
+            });
+        }
         self.check_lateness(switch);
         self.check_lossless(switch);
     }

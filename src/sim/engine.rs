@@ -350,7 +350,7 @@ impl<'a> Engine<'a> {
             Event::Fault(fault) => faults::change(self, fault as usize),
             Event::Sample => {
                 self.net.count_all_polls();
-                self.sampler.sample(&self.net.nodes, &mut self.flows);
+                self.sampler.sample(&self.net.nodes, &mut self.flows, self.net.now);
                 self.net.events.at(self.net.now + self.scenario.sample.0 * PS, Event::Sample);
             }
             Event::Monitor => self.monitor_queues(),

@@ -247,7 +247,8 @@ impl Engine<'_> {
     /// Samples the queues of all switch ports with a cable, while hosts send.
     pub(super) fn sample_queues(&mut self) {
         let Some(lengths) = &mut self.queues else { return };
-        self.net.nodes.iter().for_each(|node| node.sample_queues(&mut |_, bytes| lengths.add(bytes, 1)));
+        let now = self.net.now;
+        self.net.nodes.iter().for_each(|node| node.sample_queues(now, &mut |_, bytes| lengths.add(bytes, 1)));
         let next = self.net.now + self.scenario.queues.0 * PS;
         if next < self.duration_ps {
             self.net.events.at(next, Event::SampleQueues);

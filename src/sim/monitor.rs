@@ -74,7 +74,7 @@ impl Engine<'_> {
     pub(super) fn monitor_queues(&mut self) {
         let Some(monitor) = &mut self.monitor else { return };
         for (switch, node) in self.net.nodes.iter().enumerate() {
-            node.sample_queues(&mut |port, bytes| {
+            node.sample_queues(self.net.now, &mut |port, bytes| {
                 if bytes >= KB {
                     monitor.add(PortRef { switch, port }, bytes);
                 }

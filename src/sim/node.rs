@@ -108,6 +108,8 @@ pub struct Node {
     pub gap_allowed_ps: u64,
     /// Whether the gap was ever exceeded.
     pub was_late: bool,
+    /// Longest time from the beginning of a poll until it sent.
+    pub sent_late_ps: u64,
     /// Port and queue that sent frames although the peer had paused them.
     pub disobeyed: Option<(usize, usize)>,
     /// Recording of the frames that it received and sent, if requested.
@@ -176,6 +178,7 @@ impl Node {
             auditor: Auditor::new(&spec),
             gap_allowed_ps: spec.poll_gap.0 * PS,
             was_late: false,
+            sent_late_ps: 0,
             disobeyed: None,
             tape: None,
             counters,
@@ -280,6 +283,7 @@ impl Node {
             && world.arrivals.earliest_ps(self.number) > self.lcores[lcore].began_ps + self.poll.every.0 * PS;
         let state = &mut self.lcores[lcore];
         let has_work = state.received + self.fleet[lcore].held_frames() > 0;
+        self.sent_late_ps = self.sent_late_ps.max(leaves - state.began_ps);
         let mut io = End {
             devices: &mut self.devices,
             filled: &mut self.filled,
@@ -369,14 +373,29 @@ impl Node {
         rings + self.fleet.iter().map(Pipeline::held_frames).sum::<usize>() + Pipeline::crossing_frames(&self.fleet)
     }
 
-    /// Passes number and bytes of the queue of each port with a cable to `sample`.
-    pub fn sample_queues(&self, sample: &mut dyn FnMut(usize, u64)) {
-        let is_empty = self.fleet.iter().all(|pipeline| pipeline.held_frames() == 0);
+    /// Passes number and depth in bytes of the queue of each port with a cable at `now` to `sample`.
+    pub fn sample_queues(&self, now: u64, sample: &mut dyn FnMut(usize, u64)) {
+        let at = Ticks(EPOCH + now);
         for (port, _) in self.devices.iter().enumerate().filter(|(_, device)| device.wires.is_some()) {
-            let senders = self.fleet.iter().filter(|pipeline| !is_empty && pipeline.sends_by(port));
-            let queues = senders.flat_map(|part| (0..CLASSES).map(move |class| part.view(port, class).queue_bytes.0));
-            sample(port, queues.sum());
+            let senders = self.fleet.iter().filter(|pipeline| pipeline.sends_by(port));
+            sample(port, senders.map(|part| part.port_depth(port, at).0).sum());
         }
+    }
+
+    /// Returns a port whose depths at `now` are below what stands before a frame: its number, the picoseconds for which
+    /// its wire is busy, and those that the switch knows of. The clock of a wire runs from the beginnings of polls, so
+    /// it is late by as much as polls have sent late.
+    pub(super) fn hidden_depth(&self, now: u64, wires: &Own<Wire>) -> Option<(usize, u64, u64)> {
+        let known = |port: usize| {
+            let owner = self.fleet.iter().find(|part| part.owns(port))?;
+            let bytes = u128::from(owner.ports[port].posted(Ticks(EPOCH + now)).0);
+            Some((bytes * 8_000_000_000_000 / u128::from(self.spec.ports[port].rate.0.max(1))) as u64)
+        };
+        self.devices.iter().enumerate().find_map(|(port, device)| {
+            let busy_ps = wires[device.wires?.0].free_at().saturating_sub(now);
+            let known_ps = known(port)?;
+            (busy_ps > known_ps + self.sent_late_ps + PS).then_some((port, busy_ps, known_ps))
+        })
     }
 
     /// Counts discarded frames, whose buffers return at the end of the current poll.

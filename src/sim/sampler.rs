@@ -1,12 +1,13 @@
 //! Periodic samples of the values that plots show: queues, groups, thresholds and rates.
 
 use super::flows::Flows;
-use super::node::Node;
+use super::node::{EPOCH, Node};
 use super::outcome::{ClassSeries, PortSeries, Samples};
 use super::own::Own;
 use super::spec::{PortRef, Scenario};
 use crate::dataplane::Pipeline;
 use crate::sets::CLASSES;
+use crate::units::Ticks;
 
 /// Takes samples and collects them.
 #[derive(Debug)]
@@ -53,10 +54,10 @@ impl Sampler {
     }
 
     /// Takes a sample. All flows live if there are samples.
-    pub fn sample(&mut self, nodes: &Own<Node>, flows: &mut Flows<'_>) {
+    pub fn sample(&mut self, nodes: &Own<Node>, flows: &mut Flows<'_>, now: u64) {
         self.samples.count += 1;
         for watched in &mut self.ports {
-            watched.sample(&nodes[watched.port.switch], self.samples.count - 1);
+            watched.sample(&nodes[watched.port.switch], self.samples.count - 1, Ticks(EPOCH + now));
         }
         for (flow, (bytes, rate)) in
             flows.live_mut().zip(self.samples.flow_bytes.iter_mut().zip(&mut self.samples.flow_rate_mbps))
@@ -88,7 +89,7 @@ impl Sampler {
 
 impl Watched {
     /// Takes the sample of the port that follows `before` others.
-    fn sample(&mut self, node: &Node, before: usize) {
+    fn sample(&mut self, node: &Node, before: usize, now: Ticks) {
         let port = self.port.port;
         let Some(pipeline) = node.fleet.iter().find(|pipeline| pipeline.owns(port)) else { return };
         let counters = &node.counters;
@@ -98,13 +99,14 @@ impl Watched {
         for (class, series) in self.classes.iter_mut().enumerate() {
             let marked = counters.sum(port, |port| &port.ecn_marked[class]);
             let mut view = pipeline.view(port, class);
+            view.queue_bytes += pipeline.posted_of(port, class, now);
             for guest in node.fleet.iter().filter(|part| !part.owns(port) && part.sends_by(port)) {
                 let there = guest.view(port, class);
                 view.queue_bytes += there.queue_bytes;
                 view.queue_cells += there.queue_cells;
                 view.queue_frames += there.queue_frames;
             }
-            let is_idle = view.queue_frames == 0 && view.used.0 == 0 && view.headroom.0 == 0 && !view.is_xoff;
+            let is_idle = view.queue_bytes.0 == 0 && view.used.0 == 0 && view.headroom.0 == 0 && !view.is_xoff;
             if series.is_none() && is_idle && marked == 0 {
                 continue;
             }

@@ -121,7 +121,7 @@ impl SwitchView {
             cable: Length { mm: 0 },
             mtu: port.mtu,
             poll_gap: spec.poll_gap,
-            posted: HeadroomInput::posted(port.rate, spec.has_congestion_points()),
+            posted: HeadroomInput::posted(port.rate, spec.poll_gap, spec.has_congestion_points()),
             cell: spec.buffer.cell,
             peer_response: None,
             left: port.backlog_mark.map_or(LEFT_BEHIND, |mark| mark.saturating_sub(1)),

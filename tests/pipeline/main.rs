@@ -27,6 +27,7 @@ mod stuck;
 mod tags;
 mod telemetry;
 mod why;
+mod wire_clock;
 mod wred;
 
 /// Number of lcores of the switches in these tests. `tests/pipeline_two` runs the same tests with two.

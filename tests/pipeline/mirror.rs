@@ -156,7 +156,8 @@ fn marked_frames_are_copied_with_their_mark_and_depth() {
     copies.sort_by_key(|copy| std::cmp::Reverse(copy.queue.and_then(|queue| queue.depth)));
     assert_eq!(copies.len(), marked);
     let depths: Vec<u32> = copies.iter().map(|copy| copy.queue.unwrap().depth.unwrap().0).collect();
-    assert_eq!(depths, (20 - marked as u32 + 1..=20).rev().collect::<Vec<_>>());
+    // Six frames leave in the first poll. In the second 14 are queued, and the device has less than a cell.
+    assert_eq!(depths, [vec![20; 6], vec![15; 5]].concat());
     assert!(copies.iter().all(|copy| copy.cause == CopyCause::Marked && ecn_of(&copy.bytes) == 3));
     assert_eq!((copies[0].ingress, copies[0].egress), (0, Some(2)));
 }

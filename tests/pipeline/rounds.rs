@@ -300,7 +300,7 @@ fn bursts_are_large_only_after_a_quick_poll() {
         spec.ports.iter_mut().for_each(|port| port.rate = BitRate(100_000_000_000));
     });
     // A poll may take half of the gap with 256 frames, so 15 us with the 384 that it moves here.
-    for (begin_us, frames) in [(0, LEAST_BURST), (1, BURST), (16, BURST), (32, LEAST_BURST)] {
+    for (begin_us, frames) in [(0, LEAST_BURST), (15, BURST), (30, BURST), (46, LEAST_BURST)] {
         bed.inject(0, 6, &frame(0, 1, 0, 60));
         bed.next = Ticks(NOW.0 + begin_us * HZ / 1_000_000);
         let sent: Vec<Step> = bed.poll().into_iter().filter(|step| matches!(step, Step::Sends(..))).collect();

@@ -17,6 +17,8 @@ const PMAX: f64 = 0.4;
 /// Depths in frames: a tenth, a half and nine tenths of the way from kmin to kmax.
 const DEPTHS: [u64; 3] = [120, 200, 280];
 const CLASS: usize = 0;
+/// Frames that the device has at a poll: polls are a frame apart, so pacing posts one ahead.
+const POSTED: u64 = 1;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ip {
@@ -97,8 +99,8 @@ struct Standing {
 impl Standing {
     fn new(ip: Ip, depth: u64) -> Self {
         let mut standing = Self { bed: Bed::learned(&switch()), ip, depth, queued: 0 };
-        // Frames that can be marked are not dropped. At first, pacing lets some frames leave at once.
-        for _ in 0..1000 {
+        // Frames that can be marked are not dropped. After two milliseconds the slack of pacing is that of these polls.
+        for _ in 0..11_000 {
             standing.fill();
             standing.step();
         }
@@ -137,11 +139,11 @@ fn marks(ip: Ip, depth: u64) -> Trials {
         standing.bed.io.inject(0, &ip_frame(ip, 2));
         standing.queued += 1;
         let before = standing.queued;
-        for (left, frame) in standing.step().iter().enumerate().take((FRAMES - trials.count) as usize) {
+        for frame in standing.step().iter().take((FRAMES - trials.count) as usize) {
             trials.count += 1;
             trials.hits += u64::from(ecn_codepoint(frame) == 3);
-            // The depth includes the leaving frame.
-            trials.depths.push(before - left as u64);
+            // The depth includes the leaving frame, and those before it.
+            trials.depths.push(before + POSTED);
         }
     }
     trials
@@ -152,7 +154,7 @@ fn drops(ip: Ip, depth: u64) -> Trials {
     let mut trials = Trials::default();
     while trials.count < FRAMES {
         standing.fill();
-        trials.depths.push(standing.queued);
+        trials.depths.push(standing.queued + POSTED);
         let before = standing.bed.drops(1, DropReason::Wred);
         standing.bed.io.inject(0, &ip_frame(ip, 0));
         // The frame may leave in the same poll.

@@ -1,5 +1,6 @@
 //! Simulated networks.
 
 mod found;
+mod pacing;
 mod random;
 mod reliable;

@@ -64,7 +64,7 @@ pub fn headroom(args: &Args) -> Result<(), Failure> {
         cable,
         mtu: args.mtu.unwrap_or(DEFAULT_MTU),
         poll_gap: args.poll_gap,
-        posted: HeadroomInput::posted_by_pacing(speed),
+        posted: HeadroomInput::posted_by_pacing(speed, args.poll_gap),
         cell: args.cell,
         peer_response: args.response,
         left: LEFT_BEHIND,

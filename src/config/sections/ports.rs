@@ -136,7 +136,7 @@ impl Port<'_> {
             cable: self.device.cable,
             mtu: self.mtu,
             poll_gap: common.poll_gap,
-            posted: HeadroomInput::posted(self.rate, common.has_congestion_points),
+            posted: HeadroomInput::posted(self.rate, common.poll_gap, common.has_congestion_points),
             cell: common.cell,
             peer_response: self.device.peer_response.map(|time| self.rate.bytes_in(time)),
             stops_queues: if self.pfc == PfcMode::Queue { self.device.queues } else { 0 },

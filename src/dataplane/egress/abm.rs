@@ -82,7 +82,7 @@ impl AbmMeter {
             self.reset(ports, rule);
         } else if now.since(since) >= self.interval {
             let elapsed = Nanos((u128::from(now.since(since)) * 1_000_000_000 / u128::from(self.hz)) as u64);
-            self.measure(waiting, (ports, rule), counters, elapsed);
+            self.measure(waiting, (ports, rule), counters, (elapsed, now));
             self.begin(waiting, ports, counters, now);
         }
     }
@@ -112,7 +112,7 @@ impl AbmMeter {
         waiting: PortSet,
         (ports, rule): (&mut [Port], &mut QueueAdmission),
         counters: &[CachePadded<PortCounters>],
-        elapsed: Nanos,
+        (elapsed, now): (Nanos, Ticks),
     ) {
         let mut sums = [Bytes(0); CLASSES];
         let (queues, before) = (rule.abm_queues(), self.slowed);
@@ -120,11 +120,11 @@ impl AbmMeter {
         for port in (waiting | before).iter() {
             let (state, could) = (&mut ports[port], self.rates[port].bytes_in(elapsed));
             let began = if self.reverie { ClassSet::EMPTY } else { self.began[port] };
-            let now = if began.is_empty() { self.sent[port] } else { sent(&counters[port]) };
+            let after = if began.is_empty() { self.sent[port] } else { sent(&counters[port]) };
             for queue in queues.iter() {
-                let depth = self.depth(state, queue);
+                let depth = self.depth(state, queue, now);
                 sums[queue] += self.spec.congestion(depth);
-                let sent = Bytes(now[queue] - self.sent[port][queue]);
+                let sent = Bytes(after[queue] - self.sent[port][queue]);
                 // A queue that was empty then had no chance to send all the time.
                 state.drains[queue] =
                     if began.contains(queue) { self.spec.drain(depth, sent, could) } else { LimitPart::ONE };
@@ -136,10 +136,11 @@ impl AbmMeter {
         self.publish(&sums, rule);
     }
 
-    /// Returns the depth by which a queue is congested.
-    fn depth(&self, port: &Port, queue: usize) -> Bytes {
+    /// Returns the depth by which a queue is congested at `now`. The filters of Reverie are of held cells.
+    fn depth(&self, port: &Port, queue: usize, now: Ticks) -> Bytes {
         let held = &port.queues[queue];
-        port.filters.as_ref().map_or(held.bytes(), |filters| filters[queue].of(held.cells()).to_bytes(self.cell))
+        let depth = || held.bytes() + port.posted_of(queue, now);
+        port.filters.as_ref().map_or_else(depth, |filters| filters[queue].of(held.cells()).to_bytes(self.cell))
     }
 
     /// Publishes the congestion of the own ports, and applies that of all ports.

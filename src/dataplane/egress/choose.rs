@@ -36,8 +36,9 @@ impl<P: Packet> Egress<P> {
         if ready.is_empty() {
             return;
         }
+        chosen.begin(port.posted(now));
         let Some(mut pace) = port.pace(ready, self.burst, now) else { return };
-        if let Some(after) = all_fit(port, ready, rule, (pace, self.burst)) {
+        if let Some(after) = all_fit(port, ready, rule, (pace, self.burst), chosen.posted) {
             self.serve_all((number, port), reserves, ready, chosen);
             port.keep_pace(after, true, now);
             return;
@@ -78,6 +79,7 @@ impl<P: Packet> Egress<P> {
             counters.max_rate_held_ns[queue].set(port.max_rates.held_time(queue).0);
         }
         let available = port.waiting - port.discarding - port.stopped_queues(now);
+        chosen.begin(port.posted(now));
         let mut ready = available - port.max_rates.exhausted(available, now);
         if let Some(mut pace) = (!ready.is_empty()).then(|| port.pace(ready, self.burst, now)).flatten() {
             while !ready.is_empty() && self.posted.len() < self.burst && pace.is_free() {
@@ -164,9 +166,10 @@ impl<P: Packet> Egress<P> {
         let mut credit = scheduler.credit(queue, frames.head_len(&self.slab).0 as u32, ready);
         loop {
             let here = frames.first(&self.slab);
-            let (posted, depth) = (self.posted.len(), frames.bytes() + elsewhere);
+            // All up to the last frame of the queue. A queue without bursts would have this depth now, so it is that of
+            // each frame of the run.
+            let (posted, depth) = (self.posted.len(), frames.bytes() + elsewhere + chosen.ahead);
             let descs = &here[..here.len().min(self.burst - self.posted.len())];
-            // Depths only decrease from here on.
             let wred = wred.filter(|wred| wred.probability(depth) > 0);
             // The packets of a long queue have left the cache, and so have their headers, to which a mark is written.
             let is_short = wred.is_none();
@@ -176,12 +179,10 @@ impl<P: Packet> Egress<P> {
             let run = if is_whole { sums.run } else { begin_of_run(descs, &mut credit, pace) };
             let (descs, is_cut) = (&descs[..run.frames as usize], (run.frames as usize) < here.len());
             if let Some(wred) = wred.filter(|_| sums.has_markable()) {
-                // The depth before the last frame is the lowest of the run.
-                let lowest = descs.last().map_or(depth, |last| depth - run.bytes() + Bytes(last.frame_len().into()));
                 let congested = if P::EMULATES && self.marks_after {
                     judge_after(descs, wred, depth, || self.rng.roll())
                 } else if sums.is_all_markable()
-                    && wred.probability(lowest) == CERTAIN
+                    && wred.probability(depth) == CERTAIN
                     && !fast_path::is_off(FastPath::AllMarked)
                 {
                     fast_path::hit(FastPath::AllMarked);
@@ -206,7 +207,13 @@ impl<P: Packet> Egress<P> {
 /// The pace after all frames of the queues `ready`, if they can leave at once: they fit a burst of `burst` frames, and
 /// the wire is free for all of them. No queue needs a look at each frame, and the device took all of the burst before.
 #[inline]
-fn all_fit(port: &Port, ready: ClassSet, rule: &QueueAdmission, (pace, burst): (Pace, usize)) -> Option<Pace> {
+fn all_fit(
+    port: &Port,
+    ready: ClassSet,
+    rule: &QueueAdmission,
+    (pace, burst): (Pace, usize),
+    posted: Bytes,
+) -> Option<Pace> {
     // A device that takes a part would leave the same queues behind each time.
     if !port.takes_all || fast_path::is_off(FastPath::AllSent) {
         return None;
@@ -215,11 +222,14 @@ fn all_fit(port: &Port, ready: ClassSet, rule: &QueueAdmission, (pace, burst): (
     for queue in ready.iter() {
         let (run, _) = port.queues[queue].as_one_run()?;
         (frames, bytes) = (frames + run.frames, bytes + run.bytes());
-        if frames as usize > burst
-            || rule.wred(queue).is_some_and(|wred| wred.probability(run.bytes() + port.elsewhere(queue).bytes) > 0)
-        {
+        if frames as usize > burst {
             return None;
         }
+    }
+    let depth = |queue: usize| posted + bytes + port.elsewhere(queue).bytes;
+    let may_mark = |queue: usize| rule.wred(queue).is_some_and(|wred| wred.probability(depth(queue)) > 0);
+    if (ready & rule.wred_queues()).iter().any(may_mark) {
+        return None;
     }
     // Without a last frame: the wire must be free for each of them to its end.
     pace.after_run(frames, bytes, 0)
@@ -256,19 +266,19 @@ fn begin_of_run(descs: &[FrameDesc], credit: &mut Credit, pace: &mut impl Pacing
     run
 }
 
-/// The frames of a run that meet congestion. `depth` is that of the queue with the run.
+/// The frames of a run that meet congestion. `depth` is that of the queue with the run, and all that the wire has to
+/// send before.
 ///
 /// RFC 3168 section 5: "the router should first check to see if the ECT codepoint is set". The depth is the
 /// instantaneous one at dequeue, including the leaving frame.
 #[inline(never)]
 fn judge_run(descs: &[FrameDesc], wred: &WredProfile, depth: Bytes, mut draw: impl FnMut() -> u32) -> FrameSet {
-    let (mut congested, mut before) = (FrameSet::EMPTY, Run::default());
+    let mut congested = FrameSet::EMPTY;
     for (index, &desc) in descs.iter().enumerate() {
         // One draw for each frame, so that marks do not depend on the size of bursts.
-        if desc.is_markable() && wred.judge(depth - before.bytes(), &mut draw) == WredVerdict::Congested {
+        if desc.is_markable() && wred.judge(depth, &mut draw) == WredVerdict::Congested {
             congested.insert(index);
         }
-        before = before.and(desc);
     }
     congested
 }
@@ -276,10 +286,10 @@ fn judge_run(descs: &[FrameDesc], wred: &WredProfile, depth: Bytes, mut draw: im
 /// Judges a run as [`judge_run`] does, but by the depth without the departing frame, as HPCC's simulator does.
 #[cold]
 fn judge_after(descs: &[FrameDesc], wred: &WredProfile, depth: Bytes, mut draw: impl FnMut() -> u32) -> FrameSet {
-    let (mut congested, mut gone) = (FrameSet::EMPTY, Run::default());
+    let mut congested = FrameSet::EMPTY;
     for (index, &desc) in descs.iter().enumerate() {
-        gone = gone.and(desc);
-        if desc.is_markable() && wred.judge(depth - gone.bytes(), &mut draw) == WredVerdict::Congested {
+        let depth = depth - Bytes(desc.frame_len().into());
+        if desc.is_markable() && wred.judge(depth, &mut draw) == WredVerdict::Congested {
             congested.insert(index);
         }
     }

@@ -7,7 +7,7 @@ use crate::dataplane::frame::desc::FrameDesc;
 use crate::dataplane::frame::run::{BurstSum, Run};
 use crate::dataplane::telemetry::counters::PortCounters;
 use crate::sets::{BURST, CLASSES, ClassSet, FrameSet};
-use crate::units::Cells;
+use crate::units::{Bytes, Cells};
 
 /// Consecutive frames of a burst that are charged to one priority group.
 #[derive(Debug, Clone, Copy)]
@@ -25,7 +25,10 @@ pub(super) struct Chosen {
     /// Their number by queue.
     pub marked: [u32; CLASSES],
     /// Queues of the chosen frames.
-    queues: ClassSet,
+    pub queues: ClassSet,
+    /// Bytes that the wire has to send before these frames, and before the next one.
+    pub posted: Bytes,
+    pub ahead: Bytes,
     /// Sums of the chosen frames by queue.
     pub sums: [BurstSum; CLASSES],
     /// The charges of the chosen frames, in their order.
@@ -33,10 +36,17 @@ pub(super) struct Chosen {
 }
 
 impl Chosen {
+    /// Begins a burst before which the wire has to send `posted`.
+    #[inline]
+    pub fn begin(&mut self, posted: Bytes) {
+        (self.posted, self.ahead) = (posted, posted);
+    }
+
     /// Adds `run` of `queue`.
     #[inline]
     pub fn add(&mut self, queue: usize, run: Run) {
         self.sums[queue].add_run(run);
+        self.ahead += run.bytes();
         self.queues.insert(queue);
     }
 

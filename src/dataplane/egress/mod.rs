@@ -20,6 +20,7 @@ mod queue_tests;
 #[cfg(test)]
 mod reverie_tests;
 mod sample;
+pub(crate) mod slack;
 #[allow(unsafe_code)]
 mod slots;
 mod stamp;
@@ -45,7 +46,7 @@ use crate::mutant::{self, Mutant};
 use crate::qos::Shaper;
 use crate::qos::wred::XorShift;
 use crate::sets::{CLASSES, FrameSet, LEAST_BURST, PortSet};
-use crate::units::{Cells, Ticks};
+use crate::units::{Bytes, Cells, Ticks};
 use crate::wire::ecn;
 
 /// The egress state of one lcore: the memory of its queues, and the burst that is being sent.
@@ -65,6 +66,9 @@ pub(crate) struct Egress<P> {
     pub burst: usize,
     /// In-band telemetry of the packets that leave.
     stamper: Stamper,
+    cell: Bytes,
+    /// Beginning of the present poll.
+    pub now: Ticks,
     /// Whether marks depend on the depth without the departing frame, by [`HpccRule::EcnAfterDeparture`].
     marks_after: bool,
 }
@@ -81,6 +85,8 @@ impl<P> Egress<P> {
             charges: Descs::new(),
             burst: LEAST_BURST,
             stamper: Stamper::new(spec, hz),
+            cell: spec.buffer.cell,
+            now: Ticks(0),
             marks_after: spec.hpcc.contains(HpccRule::EcnAfterDeparture),
         }
     }
@@ -144,6 +150,7 @@ impl<P: Packet> Egress<P> {
         if posted == 0 {
             return Offered::default();
         }
+        port.note_posted(&chosen);
         if !chosen.congested.is_empty() {
             self.mark(counters, &chosen);
             if mirror.wants_marked() {
@@ -151,7 +158,7 @@ impl<P: Packet> Egress<P> {
             }
         }
         if self.stamper.is_on() {
-            self.stamper.stamp((number, port), &mut self.posted, &self.charges, now);
+            self.stamper.stamp((number, port), (&mut self.posted, &self.charges), chosen.posted, now);
         }
         io.tx(number, &mut self.posted);
         let taken = posted - self.posted.len();
@@ -216,18 +223,20 @@ impl<P: Packet> Egress<P> {
         chosen.count_marked(counters);
     }
 
-    /// Copies the frames that were marked. The depth of a queue has the frame, and those of the burst behind it.
+    /// Copies the frames that were marked. The depth has all before the frame, and those of its queue behind it.
     #[cold]
     fn copy_marked(&self, (number, port): (usize, &Port), mirror: &mut Mirror, chosen: &Chosen, now: Ticks) {
+        let mut ahead = chosen.posted.to_cells_ceil(self.cell) + self.charges.iter().map(|desc| desc.cells()).sum();
         let mut depths: [Cells; CLASSES] =
             std::array::from_fn(|queue| port.queues[queue].cells() + port.elsewhere(queue).cells);
         for (index, (packet, desc)) in self.posted.iter().zip(&self.charges).enumerate().rev() {
             let queue = desc.queue();
             depths[queue] += desc.cells();
+            ahead -= desc.cells();
             if chosen.congested.contains(index) {
                 let (cause, ingress, class) = (CopyCause::Marked, desc.ingress(), Some(desc.class()));
                 let sessions = mirror.admit(cause, ingress, class, now);
-                let (depth, egress) = (Some(depths[queue]), Some(number as u8));
+                let (depth, egress) = (Some(depths[queue] + ahead), Some(number as u8));
                 let queue = Some(QueueState { queue: queue as u8, depth, limit: None });
                 let event = MirrorEvent { bytes: packet.bytes(), cause, ingress, egress, vlan: None, class, queue };
                 mirror.copy(sessions, event, None, now);

@@ -83,7 +83,7 @@ impl<P: Packet> Pipeline<P> {
             if point.pass(desc.frame_len().into()) {
                 continue;
             }
-            let sample = point.sample(before, congestion.rng.roll());
+            let sample = point.sample(before + self.ports[port].posted(now), congestion.rng.roll());
             if sample.feedback == 0 {
                 continue;
             }

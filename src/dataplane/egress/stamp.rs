@@ -9,7 +9,7 @@ use crate::dataplane::spec::SwitchSpec;
 use crate::io::{Burst, Packet};
 use crate::qos::shaper::Shaper;
 use crate::sets::{CLASSES, ClassSet};
-use crate::units::{BitRate, Ticks};
+use crate::units::{BitRate, Bytes, Ticks};
 use crate::wire::inband::{self, Hop};
 
 /// Times are in units of a 64th of a nanosecond: a clock of 64 bits lasts nine years.
@@ -70,13 +70,14 @@ impl Stamper {
     }
 
     /// Notes the frames `posted` of port `number`, which have left their queues at `now`. A frame begins to leave when
-    /// those before it have left, so each has its own time. Those behind it still count as waiting.
+    /// those before it have left, so each has its own time. The wire has to send `ahead` before the first. The depth is
+    /// that of a queue from which frames leave one by one: all before the frame, and those of its queue behind it.
     #[inline(never)]
     pub fn stamp<P: Packet>(
         &mut self,
         (number, port): (usize, &Port),
-        posted: &mut Burst<P>,
-        descs: &Descs,
+        (posted, descs): (&mut Burst<P>, &Descs),
+        ahead: Bytes,
         now: Ticks,
     ) {
         let notes = &mut self.ports[number];
@@ -94,7 +95,8 @@ impl Stamper {
                 && let Some(field) = inband::find(packet.bytes_mut(), desc.l3_offset().into())
             {
                 let time_ns = (start + notes.units(before)) / UNITS_PER_NS;
-                inband::push(field, Hop::new(notes.rate_code, time_ns, notes.sent_bytes + before, behind[queue]));
+                let depth = ahead.0 + before + behind[queue];
+                inband::push(field, Hop::new(notes.rate_code, time_ns, notes.sent_bytes + before, depth));
             }
             behind[queue] += u64::from(desc.frame_len());
         }

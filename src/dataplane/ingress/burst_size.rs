@@ -5,11 +5,9 @@
 //! a poll with full bursts of all ports would take half of the gap. The other half is for frames that take longer. No
 //! poll with frames fits a gap below a microsecond, so such a gap bounds nothing.
 
+use crate::headroom::SHORTEST_GAP;
 use crate::sets::{BURST, LEAST_BURST};
 use crate::units::Nanos;
-
-/// Shortest poll gap that bounds bursts.
-const SHORTEST_GAP: Nanos = Nanos(1_000);
 
 /// The size of the bursts of one lcore.
 #[derive(Debug)]

@@ -1,5 +1,6 @@
 //! The state of an lcore that an observer can read between two polls: the simulator's samples.
 
+use crate::dataplane::egress::queue::Queue;
 use crate::dataplane::pipeline::Pipeline;
 use crate::io::Packet;
 use crate::mmu::Lease;
@@ -60,6 +61,22 @@ impl<P: Packet> Pipeline<P> {
             threshold: state.ledger.threshold(class, &self.buffer.pools),
             is_xoff: state.wants_xoff().contains(class),
         }
+    }
+
+    /// Bytes at `port` that the wire has yet to send at `now`, if they count as depth of queue `class`. They count at
+    /// the owner of the port.
+    #[must_use]
+    pub fn posted_of(&self, port: usize, class: usize, now: Ticks) -> Bytes {
+        if self.owns(port) { self.ports[port].posted_of(class, now) } else { Bytes(0) }
+    }
+
+    /// Bytes of all queues of `port` that this lcore holds, and, if it owns the port, that the wire has yet to send at
+    /// `now`.
+    #[must_use]
+    pub fn port_depth(&self, port: usize, now: Ticks) -> Bytes {
+        let state = &self.ports[port];
+        let posted = if self.owns(port) { state.posted(now) } else { Bytes(0) };
+        posted + state.queues.iter().map(Queue::bytes).sum()
     }
 
     /// Cells in use of a whole switch's lossy and lossless shared pools, by the ledgers of all its lcores: exact.

@@ -380,7 +380,7 @@ fn headroom_cost_of_each_policy_matches_the_documented_table() {
         cable: "400m".parse().unwrap(),
         mtu: 1500,
         poll_gap: "20us".parse().unwrap(),
-        posted: HeadroomInput::posted_by_pacing(rate),
+        posted: HeadroomInput::posted_by_pacing(rate, "20us".parse().unwrap()),
         cell: Bytes(208),
         peer_response: None,
         left: LEFT_BEHIND,

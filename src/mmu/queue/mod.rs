@@ -175,6 +175,13 @@ impl QueueAdmission {
         self.profiles[queue].wred.as_ref()
     }
 
+    /// Queues with WRED.
+    #[inline]
+    #[must_use]
+    pub fn wred_queues(&self) -> ClassSet {
+        self.wred_queues
+    }
+
     /// Decides on a frame for `queue`.
     #[inline]
     #[must_use]

@@ -1,8 +1,8 @@
 //! Links whose headroom is to be proven.
 
 use crate::headroom::{
-    Headroom, HeadroomInput, LEFT_BEHIND, PACING_SLACK, SHORTEST_FRAME, SmallPackets, WorstFrame, headroom,
-    largest_frame, pause_may_lapse, standard_response,
+    Headroom, HeadroomInput, LEFT_BEHIND, SHORTEST_FRAME, SmallPackets, WorstFrame, headroom, largest_frame,
+    most_slack, pause_may_lapse, standard_response,
 };
 use crate::sim::load::PS;
 use crate::units::{BitRate, Bytes, Length, Nanos};
@@ -44,7 +44,7 @@ impl Link {
             cable: self.cable,
             mtu: self.mtu,
             poll_gap: self.poll_gap,
-            posted: HeadroomInput::posted_by_pacing(self.rate),
+            posted: HeadroomInput::posted_by_pacing(self.rate, self.poll_gap),
             cell: self.cell,
             peer_response: match self.peer {
                 Peer::Standard => None,
@@ -80,7 +80,7 @@ impl Link {
     /// that its pacing has posted.
     #[must_use]
     pub fn to_switch(self) -> Self {
-        Self { peer: Peer::Takes(Nanos(self.poll_gap.0 + PACING_SLACK.0)), ..self }
+        Self { peer: Peer::Takes(Nanos(self.poll_gap.0 + most_slack(self.poll_gap).0)), ..self }
     }
 
     /// Returns the time that `bytes` take on the wire, in picoseconds.

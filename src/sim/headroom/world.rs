@@ -8,7 +8,7 @@ use super::adversary::{Adversary, Reverse, Sizes, largest};
 use super::link::{Link, Peer};
 use super::search::{CLASS, up};
 use crate::config::Overrides;
-use crate::headroom::{LEFT_BEHIND, PACING_SLACK, bursts_per_poll};
+use crate::headroom::{LEFT_BEHIND, PACING_SLACK, bursts_per_poll, most_slack};
 use crate::hosts::FlowKind;
 use crate::mmu::Threshold;
 use crate::qos::shaper::WIRE_OVERHEAD;
@@ -158,7 +158,7 @@ struct Source {
 /// largest frame.
 fn sources(link: &Link) -> Vec<Source> {
     let wire: u64 = if largest(link) >= 6226 { 6250 } else { 1250.min(u64::from(largest(link)) + AROUND) };
-    let mut left = link.rate.bytes_in(PACING_SLACK).0 / wire;
+    let mut left = link.rate.bytes_in(most_slack(link.poll_gap)).0 / wire;
     let share = (link.bytes_in_ps(link.poll_gap.0 * PS * 9 / 10) / wire).max(1).min(per_poll(link));
     let mut sources = Vec::new();
     while left > 0 && (sources.len() as u64) < MOST_SOURCES {

@@ -5,6 +5,8 @@
 
 mod config;
 mod convert;
+#[cfg(test)]
+mod drain_tests;
 mod flows;
 #[cfg(test)]
 mod format_tests;

@@ -118,6 +118,11 @@ fn mutant_guest_ignores_pauses_is_found() {
 }
 
 #[test]
+fn mutant_posted_is_forgotten_is_found() {
+    assert_found(Mutant::PostedIsForgotten, 200, &["depth_counts_posted"]);
+}
+
+#[test]
 fn mutant_depth_stays_is_found() {
     assert_found(Mutant::DepthStays, 200, &["joint_state_told"]);
 }

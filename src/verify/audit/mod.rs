@@ -186,6 +186,12 @@ impl Auditor {
         self.has_new_drops
     }
 
+    /// Whether the last check was a deep one.
+    #[must_use]
+    pub fn is_deep(&self) -> bool {
+        self.checks.is_multiple_of(self.deep_every)
+    }
+
     /// Sets the thresholds of `spec` for the ports of lcore `lcore`, which has applied them ([`Pipeline::apply`]).
     pub fn tuned(&mut self, lcore: usize, spec: &SwitchSpec) {
         for (audited, port) in self.ports.iter_mut().zip(&spec.ports).filter(|(audited, _)| audited.owner == lcore) {

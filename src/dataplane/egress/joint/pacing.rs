@@ -2,12 +2,13 @@
 
 use super::HEADERS;
 use super::told::Depth;
+use crate::dataplane::egress::chosen::Chosen;
 use crate::dataplane::port::Port;
 use crate::mutant::{self, Mutant};
 use crate::qos::joint_pacer::WireShare;
 use crate::qos::shaper::{MIN_FRAME, Pace, WIRE_OVERHEAD};
 use crate::sets::{CLASSES, ClassSet};
-use crate::units::Ticks;
+use crate::units::{Bytes, Ticks};
 
 impl Port {
     /// Queues that may not send at `now`.
@@ -48,6 +49,38 @@ impl Port {
     /// Queues in which other lcores hold frames.
     pub fn waiting_elsewhere(&self) -> ClassSet {
         self.joint.as_ref().map_or(ClassSet::EMPTY, |joint| joint.queues)
+    }
+
+    /// Bytes on the wire that the device has and the wire has not sent at `now`, by any lcore, rounded up.
+    #[inline]
+    pub fn posted(&self, now: Ticks) -> Bytes {
+        let posted = match &self.joint {
+            None => self.shaper.posted(now),
+            Some(joint) => joint.pacer.posted(now),
+        };
+        if mutant::is(Mutant::PostedIsForgotten) { Bytes(0) } else { posted }
+    }
+
+    /// The part of [`Port::posted`] that counts as depth of `queue`: all of it, if frames of the queue are among it or
+    /// wait behind it.
+    pub fn posted_of(&self, queue: usize, now: Ticks) -> Bytes {
+        let is_behind = self.posted_queues.contains(queue) || !self.queues[queue % CLASSES].is_empty();
+        if is_behind { self.posted(now) } else { Bytes(0) }
+    }
+
+    /// Notes the queues of the frames `chosen`, which are posted.
+    #[inline]
+    pub(in crate::dataplane::egress) fn note_posted(&mut self, chosen: &Chosen) {
+        let before = if chosen.posted == Bytes(0) { ClassSet::EMPTY } else { self.posted_queues };
+        self.posted_queues = before | chosen.queues;
+    }
+
+    /// Posts frames up to `slack` ticks ahead of the wire from now on.
+    pub fn set_slack(&mut self, slack: u64) {
+        self.shaper.set_slack(slack);
+        if let Some(joint) = &mut self.joint {
+            joint.pacer.set_slack(slack);
+        }
     }
 
     /// The pace of a burst of at most `burst` frames of the queues `ready` at `now`; `None` if no frame may start.
