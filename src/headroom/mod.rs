@@ -97,6 +97,13 @@ pub fn most_slack(poll_gap: Nanos) -> Nanos {
 /// Bytes on the wire of the messages of QCN that a poll may send by one port: eight, each of 110 bytes.
 pub const CONGESTION_MESSAGES: u64 = 8 * (110 + WIRE_OVERHEAD);
 
+/// The poll gap that bounds the data posted by a port with `tx_queues` transmit queues. Lcores that share a wire post
+/// [`PACING_SLACK`] ahead, whatever their polls: with less they could not share it by their frames.
+#[must_use]
+pub fn posting_gap(poll_gap: Nanos, tx_queues: u8) -> Nanos {
+    if tx_queues > 1 { PACING_SLACK } else { poll_gap }
+}
+
 /// The quantities from which headroom is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HeadroomInput {

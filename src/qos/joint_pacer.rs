@@ -27,7 +27,6 @@ pub struct JointPacer {
     byte_time: u64,
     /// Rate and slack of the port.
     shaper: Shaper,
-    lcores: u64,
     /// Ticks of the longest frame.
     longest: u64,
     /// Ticks of idle time that the lcores can make up, without those that they lease.
@@ -52,17 +51,9 @@ impl JointPacer {
     /// frames of at most `longest` bytes.
     #[must_use]
     pub fn new(wire: Arc<JointWire>, shaper: &Shaper, longest: u32, lcores: u64) -> Self {
-        let mut pacer = Self::with_lease(wire, shaper, longest, (shaper.slack(), 0));
-        pacer.lcores = lcores.max(1);
-        pacer.set_slack(shaper.slack());
-        pacer.earned = (pacer.window as i64) << 16;
-        pacer
-    }
-
-    /// Posts frames up to `slack` ticks ahead of the wire from now on. Lcores with different slacks may share a wire.
-    pub fn set_slack(&mut self, slack: u64) {
-        self.most_leased = slack / LEASED / self.lcores;
-        self.window = slack - self.most_leased * self.lcores;
+        let slack = shaper.slack();
+        let most_leased = slack / LEASED / lcores.max(1);
+        Self::with_lease(wire, shaper, longest, (slack - most_leased * lcores, most_leased))
     }
 
     /// Bytes on the wire that lcores have posted and the wire has not sent at `now`, rounded up. Leases count too.
@@ -79,7 +70,6 @@ impl JointPacer {
             fraction: 0,
             byte_time,
             shaper: shaper.clone(),
-            lcores: 1,
             longest: (Shaper::wire_bytes(longest) * byte_time).div_ceil(1 << 16),
             window,
             most_leased,

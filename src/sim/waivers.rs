@@ -9,7 +9,7 @@ use super::spec::{End, Fault, FaultKind, FlowNode, FrameSizes, LinkNode, Load, L
 use crate::dataplane::PortSpec;
 use crate::headroom::{
     HeadroomInput, LEFT_BEHIND, Lapse, SHORTEST_FRAME, SmallPackets, WIRE_OVERHEAD, headroom, largest_frame,
-    most_slack, standard_response,
+    most_slack, posting_gap, standard_response,
 };
 use crate::mmu::{HeadroomPolicy, HpccRule, HpccRules};
 use crate::pfc::PriorityMap;
@@ -284,7 +284,11 @@ fn input(port: PortRef, peer: End, link: &LinkNode, scenario: &Scenario) -> Head
         cable: link.length,
         mtu: spec.mtu,
         poll_gap,
-        posted: HeadroomInput::posted(link.rate, config.poll_gap, config.has_congestion_points()),
+        posted: HeadroomInput::posted(
+            link.rate,
+            posting_gap(config.poll_gap, spec.tx_queues),
+            config.has_congestion_points(),
+        ),
         cell: config.buffer.cell,
         peer_response: response_ps(peer, link, scenario).map(|ps| bytes_in_ps(link.rate, ps)),
         left: spec.backlog_mark.map_or(LEFT_BEHIND, |mark| mark.saturating_sub(1)),
@@ -367,7 +371,15 @@ fn response_ps(peer: End, link: &LinkNode, scenario: &Scenario) -> Option<u64> {
             } else {
                 switch.config.switch.poll_gap.0
             };
-            Some((poll + most_slack(switch.config.switch.poll_gap).0) * PS)
+            Some(
+                (poll
+                    + most_slack(posting_gap(
+                        switch.config.switch.poll_gap,
+                        switch.config.switch.ports[port.port].tx_queues,
+                    ))
+                    .0)
+                    * PS,
+            )
         }
     }
 }

@@ -11,7 +11,7 @@ use super::watermarks::Watermarks;
 use crate::build;
 use crate::dataplane::{Counters, DropReason, PortSpec, SwitchSpec};
 use crate::faults::FaultBoard;
-use crate::headroom::{HeadroomInput, LEFT_BEHIND, SmallPackets};
+use crate::headroom::{HeadroomInput, LEFT_BEHIND, SmallPackets, posting_gap};
 use crate::hosts::HostCounters;
 use crate::lacp;
 use crate::lldp::Board;
@@ -121,7 +121,11 @@ impl SwitchView {
             cable: Length { mm: 0 },
             mtu: port.mtu,
             poll_gap: spec.poll_gap,
-            posted: HeadroomInput::posted(port.rate, spec.poll_gap, spec.has_congestion_points()),
+            posted: HeadroomInput::posted(
+                port.rate,
+                posting_gap(spec.poll_gap, port.tx_queues),
+                spec.has_congestion_points(),
+            ),
             cell: spec.buffer.cell,
             peer_response: None,
             left: port.backlog_mark.map_or(LEFT_BEHIND, |mark| mark.saturating_sub(1)),

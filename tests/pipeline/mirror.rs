@@ -157,7 +157,8 @@ fn marked_frames_are_copied_with_their_mark_and_depth() {
     assert_eq!(copies.len(), marked);
     let depths: Vec<u32> = copies.iter().map(|copy| copy.queue.unwrap().depth.unwrap().0).collect();
     // Six frames leave in the first poll. In the second 14 are queued, and the device has less than a cell.
-    assert_eq!(depths, [vec![20; 6], vec![15; 5]].concat());
+    let expected = if crate::TX_QUEUES > 1 { vec![20; 20] } else { [vec![20; 6], vec![15; 5]].concat() };
+    assert_eq!(depths, expected, "a joint port posts all at once");
     assert!(copies.iter().all(|copy| copy.cause == CopyCause::Marked && ecn_of(&copy.bytes) == 3));
     assert_eq!((copies[0].ingress, copies[0].egress), (0, Some(2)));
 }

@@ -100,8 +100,10 @@ fn marking_looks_at_the_depth_at_dequeue() {
     let marks: Vec<bool> = bed.data(1).iter().map(|frame| ecn_of(frame) == 3).collect();
     // Six frames of 179.2 ns leave in a poll, each by the depth at that poll: 4000 B, then 14 frames and 94 B that the
     // wire has yet to send, then 8 frames and 188 B.
-    assert_eq!(marks, [vec![true; 12], vec![false; 8]].concat());
-    assert_eq!(bed.counters.sum(1, |port| &port.ecn_marked[LOSSLESS]), 12);
+    // A joint port posts all at once.
+    let marked = if crate::TX_QUEUES > 1 { 20 } else { 12 };
+    assert_eq!(marks, [vec![true; marked], vec![false; 20 - marked]].concat());
+    assert_eq!(bed.counters.sum(1, |port| &port.ecn_marked[LOSSLESS]), marked as u64);
 }
 
 #[test]

@@ -16,7 +16,7 @@ use crate::config::yaml::names::{self, Unique};
 use crate::config::yaml::range::IdRange;
 use crate::config::yaml::read::{Fields, Item};
 use crate::forward::VlanMode;
-use crate::headroom::{HeadroomInput, LEFT_BEHIND, Lapse, SmallPackets};
+use crate::headroom::{HeadroomInput, LEFT_BEHIND, Lapse, SmallPackets, posting_gap};
 use crate::pfc::PfcMode;
 use crate::qos::{MarkMap, Rewrite, StormLimits, Trust};
 use crate::sets::{CLASSES, MAX_PORTS};
@@ -136,7 +136,10 @@ impl Port<'_> {
             cable: self.device.cable,
             mtu: self.mtu,
             poll_gap: common.poll_gap,
-            posted: HeadroomInput::posted(self.rate, common.poll_gap, common.has_congestion_points),
+            posted: {
+                let gap = posting_gap(common.poll_gap, self.device.tx_queues);
+                HeadroomInput::posted(self.rate, gap, common.has_congestion_points)
+            },
             cell: common.cell,
             peer_response: self.device.peer_response.map(|time| self.rate.bytes_in(time)),
             stops_queues: if self.pfc == PfcMode::Queue { self.device.queues } else { 0 },

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use self::side::JointSide;
 use self::told::{Depth, Heard, Told};
 use crate::dataplane::spec::{PortSpec, SwitchSpec};
-use crate::headroom::most_slack;
+use crate::headroom::PACING_SLACK;
 use crate::pfc::PriorityMap;
 use crate::qos::Shaper;
 use crate::qos::joint_pacer::JointPacer;
@@ -69,7 +69,7 @@ impl JointPorts {
         let wires: Vec<_> = spec.ports.iter().map(|_| Arc::new(JointWire::default())).collect();
         let side = |lcore: usize, number: usize| {
             let (port, wire) = (&spec.ports[number], wires[number].clone());
-            let shaper = Shaper::new(port.rate, hz, most_slack(spec.poll_gap));
+            let shaper = Shaper::new(port.rate, hz, PACING_SLACK);
             let pacer = JointPacer::new(wire, &shaper, (port.mtu + HEADERS).into(), spec.lcores.into());
             let side = || JointSide::new(pacer, told.clone(), number, usize::from(port.lcore) == lcore);
             ports.contains(number).then(|| Box::new(side()))

@@ -75,12 +75,10 @@ impl Port {
         self.posted_queues = before | chosen.queues;
     }
 
-    /// Posts frames up to `slack` ticks ahead of the wire from now on.
+    /// Posts frames up to `slack` ticks ahead of the wire from now on. A joint port keeps the largest slack: lcores
+    /// share its wire by the time that they leave unused.
     pub fn set_slack(&mut self, slack: u64) {
         self.shaper.set_slack(slack);
-        if let Some(joint) = &mut self.joint {
-            joint.pacer.set_slack(slack);
-        }
     }
 
     /// The pace of a burst of at most `burst` frames of the queues `ready` at `now`; `None` if no frame may start.
