@@ -58,7 +58,8 @@ impl<P: Packet> Pipeline<P> {
     #[inline]
     pub(crate) fn begin(&mut self, now: Ticks) {
         self.adapt_burst_size(now);
-        if self.moved > 0
+        // A gap counts if frames moved or waited before it.
+        if (self.moved > 0 || !self.egress.waiting.is_empty())
             && let Some(slack) = self.slack.note(now.since(self.now), now)
         {
             self.set_slack(slack);

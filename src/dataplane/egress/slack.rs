@@ -31,7 +31,8 @@ impl PollSlack {
         Self { most, window, ends: Ticks(0), longest: 0, before: 0, slack: most }
     }
 
-    /// Notes that `gap` ticks have passed since the poll before, which moved frames. Returns the slack if it changes.
+    /// Notes that `gap` ticks have passed since the poll before, which moved or left frames. Returns the slack if it
+    /// changes.
     #[inline]
     pub fn note(&mut self, gap: u64, now: Ticks) -> Option<u64> {
         let gap = gap.min(self.most);
