@@ -1,6 +1,6 @@
 //! Paces an lcore on a port by which other lcores send too.
 
-use super::joint_wire::JointWire;
+use super::joint_wire::{JointWire, Taken};
 use super::shaper::{Pace, Shaper};
 use crate::sync::Arc;
 use crate::units::{Bytes, Ticks};
@@ -33,7 +33,8 @@ pub struct JointPacer {
     window: u64,
     /// Most ticks that this lcore leases.
     most_leased: u64,
-    /// Ticks taken from the wire beyond those of sent frames, and the instant at which they are lost.
+    /// Ticks taken from the wire beyond those of sent frames. They end at `lost_at`, and pass whether they are used or
+    /// not: frames posted later would stand before the wire without being counted.
     leased: u64,
     lost_at: Ticks,
     /// Time of the wire that this lcore has earned and not used while others wait too, in parts of 2^16 of a tick.
@@ -56,11 +57,13 @@ impl JointPacer {
         Self::with_lease(wire, shaper, longest, (slack - most_leased * lcores, most_leased))
     }
 
-    /// Bytes on the wire that lcores have posted and the wire has not sent at `now`, rounded up. Leases count too.
+    /// Bytes on the wire that lcores have posted and the wire has not sent at `now`, rounded up. Leases of other lcores
+    /// count too.
     #[inline]
     #[must_use]
     pub fn posted(&self, now: Ticks) -> Bytes {
-        self.shaper.bytes_until(self.wire.free_at(), now)
+        let leased = self.leased.min(self.lost_at.since(now));
+        self.shaper.bytes_until(self.wire.free_at().saturating_sub(leased), now)
     }
 
     fn with_lease(wire: Arc<JointWire>, shaper: &Shaper, longest: u32, (window, most_leased): (u64, u64)) -> Self {
@@ -88,9 +91,7 @@ impl JointPacer {
     #[inline]
     #[must_use]
     pub fn take(&mut self, wanted: u64, share: Option<WireShare>, now: Ticks) -> Option<Pace> {
-        if self.lost_at <= now {
-            self.leased = 0;
-        }
+        self.leased = self.leased.min(self.lost_at.since(now));
         if self.leased == 0 && self.wire.free_at() < now.0 {
             self.fraction = 0;
         }
@@ -120,19 +121,17 @@ impl JointPacer {
     fn take_more(&mut self, missing: u64, may_lease: bool, latest: u64, now: Ticks) -> Option<()> {
         let is_idle = self.wire.free_at() + missing + 2 * self.most_leased < now.0 + self.window;
         let lease = if may_lease && is_idle { self.most_leased } else { 0 };
-        let (taken, last) = self.wire.take(missing + lease, self.longest, now.0, latest)?;
+        let Taken { starting, last, until } = self.wire.take(missing + lease, self.longest, now.0, latest)?;
         // The last tick is one at which a frame may be posted. It is no time for frames before that.
         let unused = u64::from(last > 0);
-        (self.leased, self.last) = (self.leased + taken - unused, last + unused);
-        self.lost_at = Ticks(now.0 + self.window);
+        (self.leased, self.last) = (self.leased + starting - unused, last + unused);
+        self.lost_at = Ticks(until);
         Some(())
     }
 
     /// The last tick of the wire at which a frame may begin, while frames of other lcores wait.
     #[cold]
     fn latest(&mut self, share: WireShare, now: Ticks) -> u64 {
-        // Others may need the leased time.
-        self.wire.settle(-(std::mem::take(&mut self.leased) as i64));
         let ticks = now.since(self.since).min(4 * self.window);
         self.since = now;
         if ticks > 0 {
@@ -159,13 +158,16 @@ impl JointPacer {
         let left = beyond.min(0).unsigned_abs();
         let kept = left.min(self.most_leased.saturating_sub(self.leased));
         self.leased += kept;
-        self.wire.settle(beyond + kept as i64 - std::mem::take(&mut self.last) as i64);
+        let more = beyond + kept as i64 - std::mem::take(&mut self.last) as i64;
+        self.lost_at = Ticks(self.lost_at.0.saturating_add_signed(more));
+        self.wire.settle(more);
     }
 
     /// Gives back the time of `bytes` on the wire, of frames that the device did not take.
     #[cold]
     pub fn give_back(&mut self, bytes: u64) {
         let ticks = ((bytes * self.byte_time) >> 16) as i64;
+        self.lost_at = Ticks(self.lost_at.0.saturating_add_signed(-ticks));
         self.wire.settle(-ticks);
         self.earned = (self.earned + (ticks << 16)).min((self.window as i64) << 16);
     }
@@ -319,6 +321,39 @@ mod tests {
                     shaper.keep(one, now);
                 }
                 pacer.settle(joint);
+            }
+        }
+
+        /// Each lcore counts all that stands before the wire, and beyond that no more than the leases of the others.
+        #[test]
+        fn posted_is_what_the_wire_has_yet_to_send(
+            polls in prop::collection::vec(
+                (0_u64..10_000, 0_usize..3, 1_u64..64, 60_u32..1500, prop::option::of(0_u32..65_537), 0_u64..9), 1..200),
+        ) {
+            let mut pacers = pacers(10_000_000_000, 3);
+            let leases = 2 * pacers[0].most_leased;
+            // The true wire: it sends as long as it has anything.
+            let (mut now, mut free_at) = (HZ, 0.0_f64);
+            for (gap, lcore, most, len, share, unused) in polls {
+                now += gap;
+                free_at = free_at.max(now as f64);
+                // The frames of a queue that may not leave stay behind.
+                let pacer = &mut pacers[lcore];
+                if let Some(mut pace) = pacer.take((most + unused) * Shaper::wire_bytes(len), share.map(WireShare), Ticks(now)) {
+                    let mut sent = 0;
+                    while sent < most && pace.is_free() {
+                        pace.charge(len);
+                        sent += 1;
+                    }
+                    pacer.settle(pace);
+                    free_at += (sent * Shaper::wire_bytes(len) * pacer.byte_time) as f64 / 65_536.0;
+                }
+                let stands = free_at - now as f64;
+                for pacer in &pacers {
+                    let posted = (pacer.posted(Ticks(now)).0 * pacer.byte_time) as f64 / 65_536.0;
+                    prop_assert!(posted + 4.0 > stands, "{posted} ticks of {stands} are counted");
+                    prop_assert!(posted < stands + leases as f64 + 8.0, "{posted} ticks are counted for {stands}");
+                }
             }
         }
 

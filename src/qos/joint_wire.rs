@@ -16,6 +16,17 @@ pub struct JointWire {
     free_at: CachePadded<AtomicU64>,
 }
 
+/// Ticks of a wire that an lcore has taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Taken {
+    /// Ticks in which frames may start.
+    pub starting: u64,
+    /// Ticks for the end of the last frame.
+    pub last: u64,
+    /// The tick at which the wire has sent these, and all that was taken before.
+    pub until: u64,
+}
+
 impl Default for JointWire {
     fn default() -> Self {
         Self { free_at: CachePadded::new(AtomicU64::new(0)) }
@@ -25,19 +36,19 @@ impl Default for JointWire {
 impl JointWire {
     /// Takes up to `wanted` ticks of the wire, of those from `earliest` up to and including `latest`. Time before
     /// `earliest` is lost. If less is left than wanted, it also takes `last` ticks for the end of the last frame, so
-    /// that no other lcore starts a frame meanwhile. Returns the ticks in which frames may start, and the others;
-    /// `None` if no frame may start: the wire is busy beyond `latest`, or others took its time at the same moment.
+    /// that no other lcore starts a frame meanwhile. Returns `None` if no frame may start: the wire is busy beyond
+    /// `latest`, or others took its time at the same moment.
     #[inline]
-    pub fn take(&self, wanted: u64, last: u64, earliest: u64, latest: u64) -> Option<(u64, u64)> {
+    pub fn take(&self, wanted: u64, last: u64, earliest: u64, latest: u64) -> Option<Taken> {
         let mut seen = self.free_at.load(Ordering::Relaxed);
         for _ in 0..ATTEMPTS {
             let start = seen.max(earliest);
             let room = (latest + 1).checked_sub(start).filter(|room| *room > 0)?;
-            let taken = if wanted <= room { (wanted, 0) } else { (room, last) };
-            let free_at = start + taken.0 + taken.1;
+            let (starting, last) = if wanted <= room { (wanted, 0) } else { (room, last) };
+            let until = start + starting + last;
             // Relaxed: the count orders no other memory.
-            match self.free_at.compare_exchange_weak(seen, free_at, Ordering::Relaxed, Ordering::Relaxed) {
-                Ok(_) => return Some(taken),
+            match self.free_at.compare_exchange_weak(seen, until, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => return Some(Taken { starting, last, until }),
                 Err(now) => seen = now,
             }
         }

@@ -81,8 +81,7 @@ impl AbmMeter {
             // Frames that come later find an idle lcore, however long it rests until then.
             self.reset(ports, rule);
         } else if now.since(since) >= self.interval {
-            let elapsed = Nanos((u128::from(now.since(since)) * 1_000_000_000 / u128::from(self.hz)) as u64);
-            self.measure(waiting, (ports, rule), counters, (elapsed, now));
+            self.measure(waiting, (ports, rule), counters, now);
             self.begin(waiting, ports, counters, now);
         }
     }
@@ -106,14 +105,16 @@ impl AbmMeter {
         self.publish(&[Bytes(0); CLASSES], rule);
     }
 
-    /// Measures the queues of the ports `waiting`, at the end of an interval of `elapsed`.
+    /// Measures the queues of the ports `waiting`, at the end of an interval.
     fn measure(
         &mut self,
         waiting: PortSet,
         (ports, rule): (&mut [Port], &mut QueueAdmission),
         counters: &[CachePadded<PortCounters>],
-        (elapsed, now): (Nanos, Ticks),
+        now: Ticks,
     ) {
+        let ticks = self.since.map_or(0, |since| now.since(since));
+        let elapsed = Nanos((u128::from(ticks) * 1_000_000_000 / u128::from(self.hz)) as u64);
         let mut sums = [Bytes(0); CLASSES];
         let (queues, before) = (rule.abm_queues(), self.slowed);
         self.slowed = PortSet::EMPTY;

@@ -29,7 +29,7 @@ mod transmit;
 
 use self::chosen::Chosen;
 use self::slots::Descs;
-use self::stamp::Stamper;
+use self::stamp::{Posting, Stamper};
 use super::buffer::Buffer;
 use super::port::Port;
 use super::spec::SwitchSpec;
@@ -158,7 +158,8 @@ impl<P: Packet> Egress<P> {
             }
         }
         if self.stamper.is_on() {
-            self.stamper.stamp((number, port), (&mut self.posted, &self.charges), chosen.posted, now);
+            let (frames, descs) = (&mut self.posted, &self.charges);
+            self.stamper.stamp(Posting { number, port, frames, descs, ahead: chosen.posted }, now);
         }
         io.tx(number, &mut self.posted);
         let taken = posted - self.posted.len();

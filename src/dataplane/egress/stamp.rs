@@ -47,6 +47,16 @@ pub(super) struct Stamper {
     tick_parts: u64,
 }
 
+/// A burst that a port posts.
+pub(super) struct Posting<'a, P> {
+    pub number: usize,
+    pub port: &'a Port,
+    pub frames: &'a mut Burst<P>,
+    pub descs: &'a Descs,
+    /// Bytes that the wire has to send before the first frame.
+    pub ahead: Bytes,
+}
+
 impl Stamper {
     /// Creates the stamper of `spec` on a clock of `hz` ticks a second.
     pub fn new(spec: &SwitchSpec, hz: u64) -> Self {
@@ -69,17 +79,12 @@ impl Stamper {
         !self.queues.is_empty()
     }
 
-    /// Notes the frames `posted` of port `number`, which have left their queues at `now`. A frame begins to leave when
-    /// those before it have left, so each has its own time. The wire has to send `ahead` before the first. The depth is
-    /// that of a queue from which frames leave one by one: all before the frame, and those of its queue behind it.
+    /// Notes the frames of `burst`, which have left their queues at `now`. A frame begins to leave when those before it
+    /// have left, so each has its own time. The depth is that of a queue from which frames leave one by one: all before
+    /// the frame, and those of its queue behind it.
     #[inline(never)]
-    pub fn stamp<P: Packet>(
-        &mut self,
-        (number, port): (usize, &Port),
-        (posted, descs): (&mut Burst<P>, &Descs),
-        ahead: Bytes,
-        now: Ticks,
-    ) {
+    pub fn stamp<P: Packet>(&mut self, burst: Posting<'_, P>, now: Ticks) {
+        let Posting { number, port, frames, descs, ahead } = burst;
         let notes = &mut self.ports[number];
         let wire = |desc: &FrameDesc| Shaper::wire_bytes(desc.frame_len().into());
         let total: u64 = descs.iter().map(wire).sum();
@@ -88,7 +93,7 @@ impl Stamper {
         let mut behind: [u64; CLASSES] =
             std::array::from_fn(|queue| port.queues[queue].bytes().0 + port.elsewhere(queue).bytes.0);
         let mut before = total;
-        for (packet, desc) in posted.iter_mut().zip(descs).rev() {
+        for (packet, desc) in frames.iter_mut().zip(descs).rev() {
             before -= wire(desc);
             let queue = desc.queue();
             if self.queues.contains(queue)

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use loom::sync::Arc;
 use loom::thread;
 
-use crate::joint_wire::JointWire;
+use crate::joint_wire::{JointWire, Taken};
 use crate::sets::{CLASSES, ClassSet, PortSet};
 use crate::told::{Depth, Heard, Told};
 use crate::units::{Bytes, Cells};
@@ -55,7 +55,7 @@ impl Lcore {
     fn send(&self, wanted: u64, most: u64, beyond: i64) -> u64 {
         let (truth, earliest) = (&self.truth, EARLIEST + self.delay);
         let taken = self.wire.take(wanted, self.last, earliest, earliest + TICKS - 1);
-        let Some((taken, last)) = taken else { return 0 };
+        let Some(Taken { starting: taken, last, .. }) = taken else { return 0 };
         assert!((1..=wanted).contains(&taken), "{taken} ticks taken of {wanted}");
         let is_ending = taken < wanted;
         assert_eq!(last, if is_ending { self.last } else { 0 }, "the ticks of the last frame");
