@@ -339,7 +339,8 @@ mod tests {
                 free_at = free_at.max(now as f64);
                 // The frames of a queue that may not leave stay behind.
                 let pacer = &mut pacers[lcore];
-                if let Some(mut pace) = pacer.take((most + unused) * Shaper::wire_bytes(len), share.map(WireShare), Ticks(now)) {
+                let wanted = (most + unused) * Shaper::wire_bytes(len);
+                if let Some(mut pace) = pacer.take(wanted, share.map(WireShare), Ticks(now)) {
                     let mut sent = 0;
                     while sent < most && pace.is_free() {
                         pace.charge(len);

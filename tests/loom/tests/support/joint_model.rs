@@ -55,7 +55,8 @@ impl Lcore {
     fn send(&self, wanted: u64, most: u64, beyond: i64) -> u64 {
         let (truth, earliest) = (&self.truth, EARLIEST + self.delay);
         let taken = self.wire.take(wanted, self.last, earliest, earliest + TICKS - 1);
-        let Some(Taken { starting: taken, last, .. }) = taken else { return 0 };
+        let Some(Taken { starting: taken, last, until }) = taken else { return 0 };
+        assert!(until >= earliest + taken + last, "it ends before its own ticks");
         assert!((1..=wanted).contains(&taken), "{taken} ticks taken of {wanted}");
         let is_ending = taken < wanted;
         assert_eq!(last, if is_ending { self.last } else { 0 }, "the ticks of the last frame");
