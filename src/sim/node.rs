@@ -250,7 +250,7 @@ impl Node {
         state.received = match &mut self.tape {
             None => pipeline.poll_in(&mut io, &mut self.scratch, at),
             Some(tape) => {
-                let mut io = Recorder::new(&mut io, &mut *tape, || now / PS);
+                let mut io = Recorder::new(&mut io, &mut *tape, || now / PS, at);
                 let received = pipeline.poll_in(&mut io, &mut self.scratch, at);
                 #[cfg(test)]
                 tape.look(pipeline.digest());
@@ -299,7 +299,8 @@ impl Node {
         let moved = match &mut self.tape {
             None => self.fleet[lcore].poll_out(&mut io, at, state.received),
             Some(tape) => {
-                self.fleet[lcore].poll_out(&mut Recorder::new(&mut io, tape, || leaves / PS), at, state.received)
+                let mut io = Recorder::new(&mut io, tape, || leaves / PS, at);
+                self.fleet[lcore].poll_out(&mut io, at, state.received)
             }
         };
         let has_work = has_work || moved > 0;

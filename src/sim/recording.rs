@@ -8,7 +8,7 @@ use crate::dataplane::SwitchSpec;
 use crate::dataplane::telemetry::drops::DropReason;
 use crate::verify::record::{self, Stations, Tape};
 
-/// Maximum number of recorded frames, each of 32 bytes.
+/// Maximum number of recorded frames, each of 40 bytes.
 pub const MOST_RECORDED: usize = 1 << 23;
 
 /// Drop reasons that a trace cannot represent: of frames that were in a queue, or that had no egress for a while.

@@ -2,6 +2,7 @@
 //! simulated switch received and sent must decide the same, poll by poll, with the same counters.
 
 use super::why_not;
+use crate::sim::HZ;
 use crate::sim::outcome::{Ending, Outcome};
 use crate::sim::rng::Rng;
 use crate::sim::run_recorded;
@@ -42,7 +43,7 @@ fn agrees(yaml: &str) -> Agreed {
     let (outcome, recording) = run_recorded(&scenario, 0, &mut |_| {});
     assert_eq!((&outcome.violation, outcome.ending), (&None, Ending::Drained), "{yaml}");
     assert_eq!(recording.untold, []);
-    let agreed = agree(&recording.tape, &recording.spec, &recording.stations);
+    let agreed = agree(&recording.tape, &recording.spec, &recording.stations, HZ);
     let (counts, begun, highest) = counted(&outcome);
     assert_eq!(agreed.counts, counts, "{yaml}");
     assert_eq!(agreed.begun, begun, "{yaml}");
@@ -140,11 +141,11 @@ fn replay_of_the_simulated_default_incast_agrees() {
 fn replay_of_a_tape_with_a_missing_event_disagrees() {
     let scenario = scenario(&random("independent", 1));
     let (_, recording) = run_recorded(&scenario, 0, &mut |_| {});
-    let honest = agree(&recording.tape, &recording.spec, &recording.stations).counts;
+    let honest = agree(&recording.tape, &recording.spec, &recording.stations, HZ).counts;
     let count = recording.tape.happened().len();
     for index in (1..20).map(|part| count * part / 20) {
         let untrue = recording.tape.without(index);
-        let found = std::panic::catch_unwind(|| agree(&untrue, &recording.spec, &recording.stations).counts);
+        let found = std::panic::catch_unwind(|| agree(&untrue, &recording.spec, &recording.stations, HZ).counts);
         let is_noticed = found.is_err() || found.is_ok_and(|counts| counts != honest);
         assert!(is_noticed, "the replay does not detect the missing event {:?}", recording.tape.happened()[index]);
     }

@@ -42,28 +42,28 @@ fn refuse_event(event: &str, expected: &str) {
 #[test]
 fn replay_of_xoff_example_prints_the_expected_decisions() {
     let expected = "\
-time_ns,event,port,class,bytes,egress,ecn,result,reason,cells,reserve,port_reserve,shared,headroom,group,group_reserve,group_port_reserve,group_shared,threshold,xoff_level,group_headroom,group_xoff,port_reserve_used,port_shared,port_xoff_level,port_insurance,port_xoff,pool,pool_used,headroom_pool_used,queue,queue_cells,queue_limit,queue_bytes,marking,dropping,pause
-0,arrive,p1,3,1000,p2,ect0,reserve,,5,5,0,0,0,3,5,0,0,16,,0,false,0,,,,,lossless,0,,3,5,,1000,0.000000,,
-1000,arrive,p1,3,1000,p2,ect0,reserve,,5,5,0,0,0,3,10,0,0,16,,0,false,0,,,,,lossless,0,,3,10,,2000,0.000000,,
-2000,arrive,p1,3,1000,p2,ect0,shared,,5,0,0,5,0,3,10,0,5,16,,0,false,0,,,,,lossless,5,,3,15,,3000,0.033333,,
-3000,arrive,p1,3,1000,p2,ect0,shared,,5,0,0,5,0,3,10,0,10,16,,0,false,0,,,,,lossless,10,,3,20,,4000,0.066666,,
-4000,arrive,p1,3,1000,p2,ect0,shared,,5,0,0,5,0,3,10,0,15,16,,0,false,0,,,,,lossless,15,,3,25,,5000,0.099998,,
-5000,arrive,p1,3,1000,p2,ect0,headroom,,5,0,0,0,5,3,10,0,15,16,,5,true,0,,,,,lossless,15,,3,30,,6000,0.133331,,XOFF p1:3
-6000,arrive,p1,3,1000,p2,ect0,headroom,,5,0,0,0,5,3,10,0,15,16,,10,true,0,,,,,lossless,15,,3,35,,7000,0.166664,,
-7000,arrive,p1,3,1000,p2,ect0,headroom,,5,0,0,0,5,3,10,0,15,16,,15,true,0,,,,,lossless,15,,3,40,,8000,1.000000,,
-8000,arrive,p1,3,1000,p2,ect0,headroom,,5,0,0,0,5,3,10,0,15,16,,20,true,0,,,,,lossless,15,,3,45,,9000,1.000000,,
-9000,arrive,p1,3,1000,p2,ect0,drop,headroom_full,5,0,0,0,0,3,10,0,15,16,,20,true,0,,,,,lossless,15,,3,45,,9000,1.000000,,
-10000,arrive,p1,0,500,p2,ect0,shared,,3,0,0,3,0,0,0,0,3,456,,0,false,0,,,,,lossy,3,,0,3,54,500,,,
-11000,depart,p1,3,1000,p2,ce,released,,5,0,0,0,5,3,10,0,15,16,,15,true,0,,,,,lossless,15,,3,40,,8000,1.000000,,
-12000,depart,p1,3,1000,p2,ce,released,,5,0,0,0,5,3,10,0,15,16,,10,true,0,,,,,lossless,15,,3,35,,7000,1.000000,,
-13000,depart,p1,3,1000,p2,ect0,released,,5,0,0,0,5,3,10,0,15,16,,5,true,0,,,,,lossless,15,,3,30,,6000,0.166664,,
-14000,depart,p1,3,1000,p2,ect0,released,,5,0,0,0,5,3,10,0,15,16,,0,true,0,,,,,lossless,15,,3,25,,5000,0.133331,,
-15000,depart,p1,3,1000,p2,ect0,released,,5,0,0,5,0,3,10,0,10,16,,0,true,0,,,,,lossless,10,,3,20,,4000,0.099998,,
-16000,depart,p1,3,1000,p2,ect0,released,,5,0,0,5,0,3,10,0,5,16,,0,false,0,,,,,lossless,5,,3,15,,3000,0.066666,,XON p1:3
-17000,depart,p1,3,1000,p2,ect0,released,,5,0,0,5,0,3,10,0,0,16,,0,false,0,,,,,lossless,0,,3,10,,2000,0.033333,,
-18000,depart,p1,3,1000,p2,ect0,released,,5,5,0,0,0,3,5,0,0,16,,0,false,0,,,,,lossless,0,,3,5,,1000,0.000000,,
-19000,depart,p1,3,1000,p2,ect0,released,,5,5,0,0,0,3,0,0,0,16,,0,false,0,,,,,lossless,0,,3,0,,0,0.000000,,
-20000,depart,p1,0,500,p2,ect0,released,,3,0,0,3,0,0,0,0,0,456,,0,false,0,,,,,lossy,0,,0,0,57,0,,,
+time_ns,event,port,class,bytes,egress,ecn,result,reason,cells,reserve,port_reserve,shared,headroom,group,group_reserve,group_port_reserve,group_shared,threshold,xoff_level,group_headroom,group_xoff,port_reserve_used,port_shared,port_xoff_level,port_insurance,port_xoff,pool,pool_used,headroom_pool_used,queue,queue_cells,queue_limit,queue_bytes,marking,dropping,pause,posted_bytes
+0,arrive,p1,3,1000,p2,ect0,reserve,,5,5,0,0,0,3,5,0,0,16,,0,false,0,,,,,lossless,0,,3,5,,1000,0.000000,,,0
+1000,arrive,p1,3,1000,p2,ect0,reserve,,5,5,0,0,0,3,10,0,0,16,,0,false,0,,,,,lossless,0,,3,10,,2000,0.000000,,,0
+2000,arrive,p1,3,1000,p2,ect0,shared,,5,0,0,5,0,3,10,0,5,16,,0,false,0,,,,,lossless,5,,3,15,,3000,0.033333,,,0
+3000,arrive,p1,3,1000,p2,ect0,shared,,5,0,0,5,0,3,10,0,10,16,,0,false,0,,,,,lossless,10,,3,20,,4000,0.066666,,,0
+4000,arrive,p1,3,1000,p2,ect0,shared,,5,0,0,5,0,3,10,0,15,16,,0,false,0,,,,,lossless,15,,3,25,,5000,0.099998,,,0
+5000,arrive,p1,3,1000,p2,ect0,headroom,,5,0,0,0,5,3,10,0,15,16,,5,true,0,,,,,lossless,15,,3,30,,6000,0.133331,,XOFF p1:3,0
+6000,arrive,p1,3,1000,p2,ect0,headroom,,5,0,0,0,5,3,10,0,15,16,,10,true,0,,,,,lossless,15,,3,35,,7000,0.166664,,,0
+7000,arrive,p1,3,1000,p2,ect0,headroom,,5,0,0,0,5,3,10,0,15,16,,15,true,0,,,,,lossless,15,,3,40,,8000,1.000000,,,0
+8000,arrive,p1,3,1000,p2,ect0,headroom,,5,0,0,0,5,3,10,0,15,16,,20,true,0,,,,,lossless,15,,3,45,,9000,1.000000,,,0
+9000,arrive,p1,3,1000,p2,ect0,drop,headroom_full,5,0,0,0,0,3,10,0,15,16,,20,true,0,,,,,lossless,15,,3,45,,9000,1.000000,,,0
+10000,arrive,p1,0,500,p2,ect0,shared,,3,0,0,3,0,0,0,0,3,456,,0,false,0,,,,,lossy,3,,0,3,54,500,,,,0
+11000,depart,p1,3,1000,p2,ce,released,,5,0,0,0,5,3,10,0,15,16,,15,true,0,,,,,lossless,15,,3,40,,8000,1.000000,,,0
+12000,depart,p1,3,1000,p2,ce,released,,5,0,0,0,5,3,10,0,15,16,,10,true,0,,,,,lossless,15,,3,35,,7000,1.000000,,,0
+13000,depart,p1,3,1000,p2,ect0,released,,5,0,0,0,5,3,10,0,15,16,,5,true,0,,,,,lossless,15,,3,30,,6000,0.166664,,,0
+14000,depart,p1,3,1000,p2,ect0,released,,5,0,0,0,5,3,10,0,15,16,,0,true,0,,,,,lossless,15,,3,25,,5000,0.133331,,,0
+15000,depart,p1,3,1000,p2,ect0,released,,5,0,0,5,0,3,10,0,10,16,,0,true,0,,,,,lossless,10,,3,20,,4000,0.099998,,,0
+16000,depart,p1,3,1000,p2,ect0,released,,5,0,0,5,0,3,10,0,5,16,,0,false,0,,,,,lossless,5,,3,15,,3000,0.066666,,XON p1:3,0
+17000,depart,p1,3,1000,p2,ect0,released,,5,0,0,5,0,3,10,0,0,16,,0,false,0,,,,,lossless,0,,3,10,,2000,0.033333,,,0
+18000,depart,p1,3,1000,p2,ect0,released,,5,5,0,0,0,3,5,0,0,16,,0,false,0,,,,,lossless,0,,3,5,,1000,0.000000,,,0
+19000,depart,p1,3,1000,p2,ect0,released,,5,5,0,0,0,3,0,0,0,16,,0,false,0,,,,,lossless,0,,3,0,,0,0.000000,,,0
+20000,depart,p1,0,500,p2,ect0,released,,3,0,0,3,0,0,0,0,0,456,,0,false,0,,,,,lossy,0,,0,0,57,0,,,,0
 ";
     assert_eq!(example("replay-xoff", "csv"), expected);
 }

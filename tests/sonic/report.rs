@@ -12,9 +12,16 @@ impl Report {
     /// Runs a case. `variant` is empty for a scenario without variants.
     #[track_caller]
     pub fn of(case: u8, variant: &str) -> Self {
+        Self::of_seed(case, variant, 1)
+    }
+
+    /// Runs a case with the random draws of `seed`.
+    #[track_caller]
+    pub fn of_seed(case: u8, variant: &str, seed: u64) -> Self {
         let file = format!("conf/sonic/case-{case:02}.yaml");
         let mut command = Command::new(env!("CARGO_BIN_EXE_holdfast"));
         command.current_dir(Path::new(env!("CARGO_MANIFEST_DIR"))).args(["sim", &file, "-q", "--format", "json"]);
+        command.args(["--seed", &seed.to_string()]);
         if !variant.is_empty() {
             command.args(["--variant", variant]);
         }

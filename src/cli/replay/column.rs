@@ -84,7 +84,7 @@ const fn text(name: &'static str, title: &'static str, width: usize, shown: Show
     Column { name, title, width, is_left: true, shown }
 }
 
-pub const COLUMNS: [Column; 37] = [
+pub const COLUMNS: [Column; 38] = [
     number("time_ns", "time_ns", 9, Shown::Always),
     text("event", "event", 6, Shown::Always),
     text("port", "port", 0, Shown::Always),
@@ -122,6 +122,7 @@ pub const COLUMNS: [Column; 37] = [
     number("marking", "marking", 8, Shown::Wred),
     number("dropping", "dropping", 8, Shown::LossyWred),
     text("pause", "pause", 1, Shown::Always),
+    number("posted_bytes", "posted", 6, Shown::Never),
 ];
 
 /// The values of a decision, in the order of [`COLUMNS`].
@@ -172,6 +173,7 @@ pub fn values(time: u64, decision: &Decision) -> [Value<'_>; COLUMNS.len()] {
         parts(decision.marking),
         parts(decision.dropping),
         Value::Pauses(&decision.transitions),
+        Value::Number(decision.posted.0),
     ]
 }
 

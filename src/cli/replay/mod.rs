@@ -11,6 +11,7 @@ use std::path::PathBuf;
 
 use holdfast::config;
 use holdfast::dataplane::SwitchSpec;
+use holdfast::units::Ticks;
 use holdfast::verify::replay::Replay;
 
 use self::show::Show;
@@ -110,6 +111,7 @@ fn decide(
     let mut next = trace.next()?;
     show.head(out)?;
     while let Some(event) = next {
+        engine.set_time(Ticks(event.time));
         let (before, decision) = match &event.kind {
             TraceStep::Arrive(frame) => (engine.hpcc_group(frame), engine.arrive(*frame)),
             TraceStep::Depart(departure) => {

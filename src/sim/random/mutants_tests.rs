@@ -97,7 +97,7 @@ hosts:
   - {name: h7, at: s1.p7, length: 5m}
 flows:
   - {from: h6, to: h1, dscp: 40, frame: 1078, ecn: false, start: 10us}
-  - {from: h7, to: h1, dscp: 40, frame: 80, ecn: false, start: 10us}
+  - {from: h7, to: h1, dscp: 40, frame: 64, ecn: false, start: 10us}
 links:
   - {a: s0.u0, b: s1.u0, length: 5m}
 ",

@@ -42,6 +42,8 @@ pub enum What {
     Arrived(Seen),
     /// The driver took a data frame.
     Left(Seen),
+    /// The driver refused a data frame of this many bytes. Its wire time stays charged.
+    Refused(u16),
     /// The driver took a PFC frame.
     Pfc {
         /// Priorities that the frame enables.
@@ -56,10 +58,19 @@ pub enum What {
 pub struct Happened {
     /// Time of the event, on the clock that the recorder was given.
     pub time_ns: u64,
+    /// Beginning of its poll, by the clock of the pipeline.
+    pub poll: Ticks,
     /// Port of the event.
     pub port: u8,
     /// The event.
     pub what: What,
+}
+
+/// The time of an event, as in [`Happened`].
+#[derive(Debug, Clone, Copy)]
+struct Instant {
+    time_ns: u64,
+    poll: Ticks,
 }
 
 /// A record in memory. When it is full, recording stops, so that it is always a complete beginning.
@@ -92,11 +103,12 @@ impl Tape {
         self.is_cut
     }
 
-    fn push(&mut self, time_ns: u64, port: usize, what: Option<What>) {
+    fn push(&mut self, at: Instant, port: usize, what: Option<What>) {
+        let Instant { time_ns, poll } = at;
         let Some(what) = what else { return };
         self.is_cut |= self.happened.len() == self.most;
         if !self.is_cut {
-            self.happened.push(Happened { time_ns, port: port as u8, what });
+            self.happened.push(Happened { time_ns, poll, port: port as u8, what });
         }
     }
 
@@ -127,14 +139,17 @@ pub struct Recorder<I, T, C> {
     pub tape: T,
     /// Clock in nanoseconds, read once per burst.
     pub clock: C,
+    /// Beginning of the present poll.
+    pub poll: Ticks,
     /// Bursts received but not begun yet: the port, and the events to record.
     taken: VecDeque<(usize, ArrayVec<Option<What>, BURST>)>,
 }
 
 impl<I, T, C> Recorder<I, T, C> {
-    /// Creates a recorder that records the events at `io` on `tape`, with times from `clock`.
-    pub fn new(io: I, tape: T, clock: C) -> Self {
-        Self { io, tape, clock, taken: VecDeque::new() }
+    /// Creates a recorder that records the events at `io` on `tape`, with times from `clock`, in a poll that began at
+    /// `poll`.
+    pub fn new(io: I, tape: T, clock: C, poll: Ticks) -> Self {
+        Self { io, tape, clock, poll, taken: VecDeque::new() }
     }
 }
 
@@ -169,8 +184,8 @@ impl<I: Ports, T: BorrowMut<Tape>, C: FnMut() -> u64> Ports for Recorder<I, T, C
         self.io.begin(port);
         let Some((taken, arrived)) = self.taken.pop_front() else { return };
         debug_assert_eq!(taken, port, "bursts are processed in the order in which they were taken");
-        let (now, tape) = ((self.clock)(), self.tape.borrow_mut());
-        arrived.into_iter().for_each(|what| tape.push(now, port, what));
+        let (time_ns, poll, tape) = ((self.clock)(), self.poll, self.tape.borrow_mut());
+        arrived.into_iter().for_each(|what| tape.push(Instant { time_ns, poll }, port, what));
     }
 
     fn backlog(&mut self, port: usize, queues: ClassSet) -> Option<usize> {
@@ -187,12 +202,16 @@ impl<I: Ports, T: BorrowMut<Tape>, C: FnMut() -> u64> Ports for Recorder<I, T, C
             packets.iter().map(|packet| pfc_sent(packet).or_else(|| seen(packet).map(What::Left))).collect();
         self.io.tx(port, packets);
         let taken = what.len() - packets.len();
-        if taken == 0 {
+        if what.is_empty() {
             return;
         }
-        let (now, tape) = ((self.clock)(), self.tape.borrow_mut());
-        for what in what.into_iter().take(taken) {
-            tape.push(now, port, what);
+        let (time_ns, poll, tape) = ((self.clock)(), self.poll, self.tape.borrow_mut());
+        for (index, what) in what.into_iter().enumerate() {
+            let what = match what {
+                Some(What::Left(seen)) if index >= taken => Some(What::Refused(seen.bytes)),
+                what => what.filter(|_| index < taken),
+            };
+            tape.push(Instant { time_ns, poll }, port, what);
         }
     }
 

@@ -115,7 +115,7 @@ fn really(yaml: &str) -> Agreed {
             thread::yield_now();
         }
     });
-    let mut io = Recorder::new(ends, Tape::new(4_000_000), clock);
+    let mut io = Recorder::new(ends, Tape::new(4_000_000), clock, Ticks(0));
     let (mut moved_at, mut scratch) = (Instant::now(), Scratch::default());
     let mut is_sending = true;
     while is_sending || pipeline.held_frames() > 0 || moved_at.elapsed() < QUIET {
@@ -124,6 +124,7 @@ fn really(yaml: &str) -> Agreed {
             stop.store(!is_sending, Ordering::Relaxed);
         }
         let now = Ticks(clock());
+        io.poll = now;
         let received = pipeline.poll_in(&mut io, &mut scratch, now);
         if received > 0 {
             io.tape.look(pipeline.digest());
@@ -135,7 +136,7 @@ fn really(yaml: &str) -> Agreed {
     }
     over.store(true, Ordering::Relaxed);
     world.join().unwrap();
-    let agreed = agree(&io.tape, &switch, &stations);
+    let agreed = agree(&io.tape, &switch, &stations, HZ);
     assert_eq!(agreed.counts, counted(&counters));
     let backlogs: u64 = counters.ports.iter().map(|port| port.backlog_xoffs.get()).sum();
     assert_eq!(backlogs, 0, "XOFF by a backlog, which a replay does not model");

@@ -8,6 +8,7 @@ use crate::dataplane::spec::SwitchSpec;
 use crate::forward::VlanTable;
 use crate::qos::{Rewrite, RoceMap, Trust};
 use crate::sets::{ClassSet, PortSet};
+use crate::units::Ticks;
 use crate::verify::replay::{Ecn, Frame};
 use crate::wire::{MacAddr, ecn};
 
@@ -45,6 +46,13 @@ pub enum Step {
     Depart(Frame),
     /// A PFC frame leaves. A replay must have reached this state by then.
     Pfc(SentPfc),
+    /// The driver refuses a frame, whose wire time stays charged.
+    Refused {
+        /// Egress port.
+        port: usize,
+        /// Bytes without the frame check sequence.
+        bytes: u16,
+    },
 }
 
 /// A step with its time.
@@ -52,6 +60,8 @@ pub enum Step {
 pub struct Traced {
     /// Time of the step, on the recorder's clock.
     pub time_ns: u64,
+    /// Beginning of its poll, by the clock of the pipeline.
+    pub poll: Ticks,
     /// Index of the recorded event that the step belongs to, from zero.
     pub index: usize,
     /// The step.
@@ -100,7 +110,7 @@ impl Tape {
         };
         self.happened().iter().enumerate().flat_map(move |(index, happened)| {
             let steps = reader.steps(happened);
-            steps.into_iter().map(move |step| Traced { time_ns: happened.time_ns, index, step })
+            steps.into_iter().map(move |step| Traced { time_ns: happened.time_ns, poll: happened.poll, index, step })
         })
     }
 }
@@ -129,6 +139,7 @@ impl Reader<'_> {
                 let (class, ecn) = (self.class(came, &seen), codepoint(&seen));
                 vec![Step::Depart(Frame { port: came, class, bytes: seen.bytes, egress: port, ecn })]
             }
+            What::Refused(bytes) => vec![Step::Refused { port, bytes }],
             What::Pfc { named, stopped } => vec![Step::Pfc(SentPfc { port, named, stopped })],
         }
     }
@@ -194,7 +205,7 @@ pub fn write_csv(out: &mut impl Write, tape: &Tape, spec: &SwitchSpec, stations:
             // A departing frame with CE may have arrived with another codepoint. A replay checks departures by the
             // codepoint at arrival.
             Step::Depart(frame) => ("depart", frame, if frame.ecn == Ecn::Ce { "" } else { frame.ecn.label() }),
-            Step::Pfc(_) => continue,
+            Step::Pfc(_) | Step::Refused { .. } => continue,
         };
         let Frame { port, class, bytes, egress, .. } = frame;
         let (port, egress) = (&spec.ports[port].name, &spec.ports[egress].name);

@@ -12,7 +12,9 @@ use crate::dataplane::spec::SwitchSpec;
 use crate::dataplane::telemetry::counters::Counters;
 use crate::dataplane::telemetry::drops::DropReason;
 use crate::mmu::{GroupState, Lease, Pools, PortLedger};
+use crate::qos::shaper::{MIN_FRAME, WIRE_OVERHEAD};
 use crate::sets::{CLASSES, ClassSet};
+use crate::units::{Bytes, Ticks};
 use crate::verify::record::{SentPfc, Stations, Step, Tape};
 
 /// Counts by name. Zero counts are absent.
@@ -58,16 +60,17 @@ impl Agreed {
     }
 }
 
-/// Replays all of `tape`.
+/// Replays all of `tape`, recorded on a clock of `hz` ticks per second.
 ///
 /// # Panics
 /// At the first difference.
-pub(crate) fn agree(tape: &Tape, spec: &SwitchSpec, stations: &Stations) -> Agreed {
+pub(crate) fn agree(tape: &Tape, spec: &SwitchSpec, stations: &Stations, hz: u64) -> Agreed {
     assert!(!tape.is_cut(), "the tape is complete");
     let mut bench = Bench {
-        replay: Replay::new(spec),
+        replay: Replay::with_clock(spec, hz),
         recorded: vec![ClassSet::EMPTY; spec.ports.len()],
         is_sending: false,
+        left: vec![(Ticks(0), 0); spec.ports.len()],
         agreed: Agreed::default(),
     };
     let mut looks = tape.looks.iter().peekable();
@@ -75,10 +78,12 @@ pub(crate) fn agree(tape: &Tape, spec: &SwitchSpec, stations: &Stations) -> Agre
         while let Some((_, digest)) = looks.next_if(|(at, _)| *at <= traced.index) {
             bench.look(*digest, traced.index);
         }
+        bench.replay.set_time(traced.poll);
         match traced.step {
             Step::Arrive(frame) => bench.arrive(frame),
             Step::Depart(frame) => bench.depart(frame, traced.index),
             Step::Pfc(sent) => bench.announced(sent, traced.index),
+            Step::Refused { port, bytes } => bench.replay.charge(port, bytes.into()),
         }
     }
     looks.for_each(|(at, digest)| bench.look(*digest, *at));
@@ -92,6 +97,8 @@ struct Bench {
     /// Whether frames have left since the last arrival. The ledgers of the pipeline collect their releases at the next
     /// poll.
     is_sending: bool,
+    /// The last poll in which frames left each port, and their number.
+    left: Vec<(Ticks, u64)>,
     agreed: Agreed,
 }
 
@@ -138,7 +145,10 @@ impl Bench {
         if let Some(marking) = decision.marking {
             assert!(marking == 0 || marking >= CERTAIN, "a random mark, which a replay cannot reproduce");
         }
-        assert_eq!(decision.frame.ecn, left.ecn, "mark of event {index}");
+        if decision.frame.ecn != left.ecn {
+            self.assert_judged_within_burst(&decision, next.ecn, index);
+        }
+        self.count_at_wire(left.egress);
         let (egress, queue) = (left.egress, decision.queue);
         add(&mut self.agreed.counts, egress, queue, "sent frames", 1);
         add(&mut self.agreed.counts, egress, queue, "sent bytes", left.bytes.into());
@@ -147,6 +157,25 @@ impl Bench {
         self.agreed.note("marked", marked);
         self.agreed.note("departed", 1);
         self.note_pauses(&decision);
+    }
+
+    /// Asserts that a mark depends on the frames of the present poll that the pipeline counts without their overhead on
+    /// the wire: those of the frame's own burst. Of the poll's bursts a replay does not know the ends.
+    fn assert_judged_within_burst(&self, decision: &Decision, ecn: Ecn, index: usize) {
+        let (poll, frames) = self.left[decision.frame.egress];
+        let frames = if poll == self.replay.now { frames } else { 0 };
+        let highest = decision.at_queue.bytes + Bytes(decision.frame.bytes.into()) + decision.posted;
+        // A byte for the rounding of each sum.
+        let lowest = highest.saturating_sub(Bytes(frames * u64::from(WIRE_OVERHEAD) + 2));
+        let [lower, upper] =
+            [lowest, highest + Bytes(2)].map(|depth| self.replay.marking(ecn, decision.queue, depth).unwrap_or(0));
+        assert!(lower == 0 && upper >= CERTAIN, "mark of event {index}: {decision:?}, {frames} frames before");
+    }
+
+    /// Counts a frame of the present poll that has left by `egress`.
+    fn count_at_wire(&mut self, egress: usize) {
+        let (poll, frames) = self.left[egress];
+        self.left[egress] = (self.replay.now, if poll == self.replay.now { frames + 1 } else { 1 });
     }
 
     fn note_pauses(&mut self, decision: &Decision) {
@@ -158,6 +187,7 @@ impl Bench {
     fn announced(&mut self, sent: SentPfc, index: usize) {
         self.is_sending = false;
         let SentPfc { port, named, stopped } = sent;
+        self.replay.charge(port, MIN_FRAME);
         assert_eq!(self.replay.ports[port].announced() & named, stopped, "PFC frame of event {index}");
         for class in 0..CLASSES {
             let is = |groups: ClassSet| u64::from(groups.contains(class));

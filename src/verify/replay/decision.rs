@@ -187,6 +187,8 @@ pub struct Decision {
     pub headroom_pool_used: Option<Cells>,
     /// Cells and bytes in the queue.
     pub at_queue: QueueUse,
+    /// Bytes that the wire of the egress port had yet to send. They are part of the depth for WRED.
+    pub posted: Bytes,
     /// Probability, in parts of 2^32, that WRED marks the frame, if it can. For an arrival it uses the depth after it.
     /// For a departure it uses the depth including the departing frame, like the pipeline.
     pub marking: Option<u64>,

@@ -160,8 +160,9 @@ pub(super) fn bytes(frame: &Frame) -> Vec<u8> {
 
 /// Runs one trace through both and adds the situations that it reached to `reached`.
 fn compare(spec: &SwitchSpec, events: &[Event], reached: &RefCell<BTreeSet<String>>) -> Result<(), TestCaseError> {
-    let (mut replay, mut bed) = (Replay::new(spec), Bed::new(spec));
+    let (mut replay, mut bed) = (Replay::with_clock(spec, HZ), Bed::new(spec));
     for (index, event) in events.iter().enumerate() {
+        replay.set_time(Ticks(bed.now + POLL));
         let (decision, seen) = match *event {
             Event::Arrive(frame) => (replay.arrive(frame), bed.arrive(&frame)),
             Event::Depart(egress, class) => {

@@ -48,7 +48,7 @@ impl Replay {
             rules.push(HpccRule::XonOwnDeparture);
         }
         if decision.outcome == EventResult::Released {
-            let depth = decision.at_queue.bytes;
+            let depth = decision.at_queue.bytes + decision.posted;
             let marking = self.admission.wred(decision.queue).map(|wred| wred.probability(depth));
             let differs = decision.marking.is_some_and(|own| Some(own) != marking);
             rules.extend(differs.then_some(HpccRule::EcnAfterDeparture));

@@ -4,7 +4,7 @@ use super::super::decision::Ecn;
 use super::super::tests::switch;
 use super::*;
 use crate::mmu::{Admission, ExactPool, HpccRules, Lease, Pools, PortLedger, SharedPool, Threshold};
-use crate::units::Alpha;
+use crate::units::{Alpha, Ticks};
 
 /// Class 3 in the switch of the replay's tests: cells of 100 B, 4 of reserve, 6 of headroom, offset 4, a pool of 40.
 const RESERVE: u32 = 4;
@@ -81,6 +81,7 @@ fn mark_depends_there_on_the_depth_without_the_departing_frame() {
     let (decision, rules) = depart(&mut replay).unwrap();
     assert!(decision.marking.is_some_and(|marking| marking > 0));
     assert_eq!(rules, [HpccRule::EcnAfterDeparture]);
+    replay.set_time(Ticks(1_000_000));
     let (decision, rules) = depart(&mut replay).unwrap();
     assert_eq!((decision.marking, rules), (Some(0), vec![]));
 }

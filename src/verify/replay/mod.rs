@@ -18,10 +18,10 @@ use crate::mmu::{
     Admission, ExactPool, HeadroomPolicy, Lease, LimitPart, LossyPool, Pools, PortLedger, QueueAdmission, QueueDepth,
     QueueRefusal, QueueRequest, QueueReserves, QueueVerdict, SharedPool,
 };
-use crate::qos::ClassMap;
 use crate::qos::wred::CERTAIN;
+use crate::qos::{ClassMap, Shaper};
 use crate::sets::{CLASSES, ClassSet};
-use crate::units::{Bytes, CellSize, Cells};
+use crate::units::{Bytes, CellSize, Cells, Nanos, Ticks};
 
 pub use self::decision::{
     Decision, DynamicLimits, Ecn, EventResult, Frame, Limits, PortUse, QueueUse, Split, Transition,
@@ -41,14 +41,17 @@ struct PortState {
     queues: [Queue; CLASSES],
     /// Groups for which the port sends PFC.
     generated: ClassSet,
+    /// Clock of the port's wire.
+    wire: Shaper,
 }
 
 impl PortState {
-    fn new(spec: &PortSpec) -> Self {
+    fn new(spec: &PortSpec, hz: u64) -> Self {
         Self {
             ledger: PortLedger::new(&spec.buffer),
             queues: Default::default(),
             generated: spec.pfc.generated(spec.lossless_groups()),
+            wire: Shaper::new(spec.rate, hz, Nanos(0)),
         }
     }
 
@@ -74,7 +77,7 @@ struct Judged {
     dropping: Option<u64>,
 }
 
-/// A switch without packets, links and time, with the decisions of one lcore.
+/// A switch without packets and links, with the decisions of one lcore. Wires send at the rates of their ports.
 #[derive(Debug)]
 pub struct Replay {
     ports: Vec<PortState>,
@@ -87,14 +90,24 @@ pub struct Replay {
     reserves: QueueReserves,
     slab: Slab<Waiting>,
     arrivals: u64,
+    /// Time of the present event.
+    now: Ticks,
 }
 
+/// Ticks per second of a trace's clock: nanoseconds.
+const TRACE_HZ: u64 = 1_000_000_000;
+
 impl Replay {
-    /// Creates an empty switch with `spec`.
+    /// Creates an empty switch with `spec`, whose clock counts nanoseconds.
     #[must_use]
     pub fn new(spec: &SwitchSpec) -> Self {
+        Self::with_clock(spec, TRACE_HZ)
+    }
+
+    /// Creates an empty switch with `spec` on a clock of `hz` ticks per second.
+    pub(crate) fn with_clock(spec: &SwitchSpec, hz: u64) -> Self {
         Self {
-            ports: spec.ports.iter().map(PortState::new).collect(),
+            ports: spec.ports.iter().map(|port| PortState::new(port, hz)).collect(),
             classes: spec.classes.clone(),
             admission: QueueAdmission::new(spec.queues.map(|queue| queue.admission())),
             cell: CellSize::new(spec.buffer.cell),
@@ -107,7 +120,25 @@ impl Replay {
             reserves: reserves(spec),
             slab: Slab::new(spec.buffer.total.0 as usize, spec.ports.len() * CLASSES),
             arrivals: 0,
+            now: Ticks(0),
         }
+    }
+
+    /// Sets the time of the next events.
+    pub fn set_time(&mut self, now: Ticks) {
+        self.now = now;
+    }
+
+    /// Charges the wire of `egress` with a frame of `len` bytes that is not in the trace.
+    #[cfg(test)]
+    fn charge(&mut self, egress: usize, len: u32) {
+        self.ports[egress].wire.charge(len, self.now);
+    }
+
+    /// Bytes that the wire of `egress` has yet to send, rounded up.
+    #[must_use]
+    pub fn posted(&self, egress: usize) -> Bytes {
+        self.ports[egress].wire.posted(self.now)
     }
 
     /// Decides on an arriving frame. WRED acts only with a probability of one, so that the same trace always has the
@@ -139,9 +170,9 @@ impl Replay {
             _ => Split::between(&before.into(), &self.ports[frame.port].ledger.group(way.group).into()),
         };
         self.judge_paused(&mut transitions);
-        let depth = self.ports[frame.egress].queues[way.queue].bytes();
-        let marking = self.marking(frame.ecn, way.queue, depth);
-        Decision { went, limits, marking, ..self.decision(frame, way, outcome, judged, transitions) }
+        let (depth, posted) = (self.ports[frame.egress].queues[way.queue].bytes(), self.posted(frame.egress));
+        let marking = self.marking(frame.ecn, way.queue, depth + posted);
+        Decision { went, limits, marking, posted, ..self.decision(frame, way, outcome, judged, transitions) }
     }
 
     fn way(&self, frame: &Frame) -> Way {
@@ -196,7 +227,11 @@ impl Replay {
 
     fn judge_at_queue(&self, frame: &Frame, way: Way, judged: &mut Judged) -> Result<(), DropReason> {
         let (rule, queue) = (&self.admission, &self.ports[frame.egress].queues[way.queue]);
-        let depth = QueueDepth { cells: queue.cells(), bytes: queue.bytes(), drain: LimitPart::ONE };
+        let depth = QueueDepth {
+            cells: queue.cells(),
+            bytes: queue.bytes() + self.posted(frame.egress),
+            drain: LimitPart::ONE,
+        };
         let droppable = frame.ecn == Ecn::NotEct;
         let request = QueueRequest { cells: way.cells, must_accept: false, droppable };
         if depth.cells + way.cells > rule.profile(way.queue).reserve {
@@ -260,11 +295,13 @@ impl Replay {
     pub fn depart(&mut self, egress: usize, class: Option<u8>) -> Option<Decision> {
         let queue = self.next_queue(egress, class)?;
         let state = &mut self.ports[egress].queues[queue];
-        let (depth, depth_cells) = (state.bytes(), state.cells());
+        let (bytes, depth_cells) = (state.bytes(), state.cells());
         let (waiting, desc) = state.pop(&mut self.slab)?;
         self.reserves.update(egress, queue, depth_cells, depth_cells - desc.cells());
         let mut frame = left(&waiting, &desc, egress);
-        let marking = self.marking(frame.ecn, queue, depth);
+        let posted = self.posted(egress);
+        let marking = self.marking(frame.ecn, queue, bytes + posted);
+        self.ports[egress].wire.charge(frame.bytes.into(), self.now);
         if marking.is_some_and(|marking| marking >= CERTAIN) {
             frame.ecn = Ecn::Ce;
         }
@@ -276,7 +313,7 @@ impl Replay {
         let mut transitions = Vec::new();
         self.judge_paused(&mut transitions);
         let decision = self.decision(frame, way, EventResult::Released, Judged::default(), transitions);
-        Some(Decision { went, marking, ..decision })
+        Some(Decision { went, marking, posted, ..decision })
     }
 
     /// Judges every paused group, even without releases of its own: the threshold changes with other groups.
@@ -326,6 +363,7 @@ impl Replay {
                     .threshold
                     .or_else(|| self.admission.explain(way.queue, LimitPart::ONE, self.lossy_pool()).limit),
             },
+            posted: Bytes(0),
             marking: None,
             dropping: judged.dropping,
             transitions,

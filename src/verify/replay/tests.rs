@@ -5,7 +5,7 @@ use crate::forward::{FdbSpec, LagsSpec};
 use crate::mmu::{BufferPlan, GroupProfile, HeadroomPolicy, QueueLimit, Threshold};
 use crate::qos::{QueueDiscipline, WredProfile};
 use crate::sets::{CLASSES, ClassSet};
-use crate::units::{Alpha, BitRate, Nanos};
+use crate::units::{Alpha, BitRate, Nanos, Ticks};
 use crate::wire::MacAddr;
 
 /// Cells of 100 B. Class 3 is lossless: 4 cells of reserve, the threshold `lossless`, 6 of headroom; the lossless pool
@@ -177,6 +177,25 @@ fn marking_follows_the_depth() {
     let mut arrive = || switch.arrive(frame(0, 3, 200)).marking.map(|parts| parts >> 24);
     // Parts of 2^8: 0 up to 200 B, then half of (depth - 200) / 512, and 256 from 712 B on.
     assert_eq!([arrive(), arrive(), arrive(), arrive()], [Some(0), Some(50), Some(100), Some(256)]);
-    let mut depart = || switch.depart(2, None).and_then(|decision| decision.marking).map(|parts| parts >> 24);
-    assert_eq!([depart(), depart(), depart(), depart()], [Some(256), Some(100), Some(50), Some(0)]);
+    let mut depart = |time_ns| {
+        switch.set_time(Ticks(time_ns));
+        switch.depart(2, None).and_then(|decision| decision.marking).map(|parts| parts >> 24)
+    };
+    let millis = [1, 2, 3, 4].map(|millis| depart(millis * 1_000_000));
+    assert_eq!(millis, [Some(256), Some(100), Some(50), Some(0)]);
+}
+
+#[test]
+fn posted_frames_count_as_depth_until_the_wire_has_sent_them() {
+    let mut switch = switch(Threshold::Static(Cells(8)));
+    (0..3).for_each(|_| drop(switch.arrive(frame(0, 3, 200))));
+    let mut depart = |time_ns| {
+        switch.set_time(Ticks(time_ns));
+        let decision = switch.depart(2, None).unwrap();
+        (decision.posted.0, decision.marking.map(|parts| parts >> 24))
+    };
+    // A frame of 200 B takes 224 B of the wire.
+    assert_eq!(depart(0), (0, Some(100)));
+    assert_eq!(depart(0), (224, Some(106)), "624 B");
+    assert_eq!(depart(1_000_000_000), (0, Some(0)), "200 B");
 }
