@@ -82,7 +82,7 @@ fn rules_of_hpcc_are_named_and_documented() {
     let rules =
         ["xoff-at-threshold", "xon-own-departure", "xon-empty-share", "shared-beside-headroom", "reserve-refused"];
     let (_, csv, _) = replay(&[&args[..], &["--format", "csv"]].concat(), b"");
-    assert!(csv.lines().next().is_some_and(|head| head.ends_with(",pause,hpcc")), "{csv}");
+    assert!(csv.lines().next().is_some_and(|head| head.ends_with(",posted_bytes,hpcc")), "{csv}");
     for rule in rules {
         assert!(docs.contains(&format!("\n| `{rule}` |")), "{rule}");
         assert!(csv.contains(&format!(",{rule}\n")), "{rule}: {csv}");

@@ -108,9 +108,11 @@ impl<'a> Show<'a> {
         let values = values(time, decision);
         self.line.clear();
         for (index, value) in values.iter().enumerate() {
+            if self.format == Format::Table && self.widths[index].is_none() {
+                continue;
+            }
             self.cell.clear();
             match self.format {
-                Format::Table if self.widths[index].is_none() => {}
                 Format::Table => {
                     self.text(value);
                     self.pad(index);

@@ -337,7 +337,8 @@ proptest! {
             together.io.inject(arrival.port, &arrival.frame());
             alone.receive(arrival.port, &arrival.frame());
         }
-        together.run(10_000);
+        // A burst of long frames takes 100 us of a wire.
+        together.run(100_000);
         prop_assert_eq!(sent_by_class(&mut together), sent_by_class(&mut alone));
         prop_assert_eq!(together.all_drops(), alone.all_drops());
         // Each family is looked up by itself, so copies of one burst are ordered by family.
@@ -378,7 +379,8 @@ fn one_unusual_packet_of_a_burst_is_found_at_each_place() {
             together.io.inject(port, &frame);
             alone.receive(port, &frame);
         }
-        together.run(10_000);
+        // A burst of long frames takes 100 us of a wire.
+        together.run(100_000);
         let drops = together.all_drops();
         assert_eq!(drops.iter().map(|drop| drop.2).sum::<u64>(), 1, "{name} at {place}: {drops:?}");
         assert_eq!(drops, alone.all_drops(), "{name} at {place}");
