@@ -38,13 +38,14 @@ fn wred_marks_configured_share_of_ect_frames_and_no_not_ect_frame() {
     bed.finish();
 }
 
-/// kmin = kmax = 10 frames of 208 bytes, and the queue holds 20. The depth at dequeue includes the leaving frame. It
+/// kmin = kmax = 10.5 frames of 208 bytes, and the queue holds 20. The depth at dequeue includes the leaving frame. It
 /// exceeds 10 frames for the first 10 of them.
 #[test]
 fn released_queue_of_twice_kmax_is_marked_in_its_first_half_only() {
     let ports = [("a", "speed: 1G"), ("out", "speed: 10M")];
+    // More than ten frames, even with the few bytes that a frame is posted ahead.
     let rest =
-        format!("buffer: {{size: 6MiB}}\nclasses: {{3: {{{ROOMY}, ecn: {{kmin: 2080B, kmax: 2080B, pmax: 100%}}}}}}\n");
+        format!("buffer: {{size: 6MiB}}\nclasses: {{3: {{{ROOMY}, ecn: {{kmin: 2180B, kmax: 2180B, pmax: 100%}}}}}}\n");
     let Some(mut bed) = Bed::start(&ports, &rest) else { return };
     let capture = Capture::start(bed.host("out"), "udp");
     let frames = [Frame::of(3).ect(), Frame::of(3).ect().ipv6(), Frame::of(3)];
