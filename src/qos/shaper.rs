@@ -77,8 +77,10 @@ impl Shaper {
     /// Bytes that the wire carries from `now` until `free_at`, rounded up; at most 4 GB.
     #[inline]
     pub(super) fn bytes_until(&self, free_at: u64, now: Ticks) -> Bytes {
-        let ticks = free_at.saturating_sub(now.0);
-        Bytes((ticks.saturating_mul(self.tick_bytes) >> 32) + u64::from(ticks > 0))
+        if free_at <= now.0 {
+            return Bytes(0);
+        }
+        Bytes(((free_at - now.0).saturating_mul(self.tick_bytes) >> 32) + 1)
     }
 
     /// Gives back the time of `bytes` on the wire that were charged and not sent.

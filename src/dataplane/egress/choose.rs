@@ -226,10 +226,13 @@ fn all_fit(
             return None;
         }
     }
-    let depth = |queue: usize| posted + bytes + port.elsewhere(queue).bytes;
-    let may_mark = |queue: usize| rule.wred(queue).is_some_and(|wred| wred.probability(depth(queue)) > 0);
-    if (ready & rule.wred_queues()).iter().any(may_mark) {
-        return None;
+    let is_short = posted + bytes <= rule.unmarked() && port.waiting_elsewhere().is_empty();
+    if !is_short {
+        let depth = |queue: usize| posted + bytes + port.elsewhere(queue).bytes;
+        let may_mark = |queue: usize| rule.wred(queue).is_some_and(|wred| wred.probability(depth(queue)) > 0);
+        if (ready & rule.wred_queues()).iter().any(may_mark) {
+            return None;
+        }
     }
     // Without a last frame: the wire must be free for each of them to its end.
     pace.after_run(frames, bytes, 0)

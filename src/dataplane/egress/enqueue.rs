@@ -23,7 +23,6 @@ use crate::io::{Burst, Packet};
 use crate::mmu::{LossyPool, QueueAdmission, QueueDepth};
 use crate::mutant::{self, Mutant};
 use crate::sets::{BURST, ClassSet, PortSet};
-use crate::units::Bytes;
 
 /// Frames that queues refused, each with the reason and the state of its queue at that moment.
 pub(crate) type Refused<P> = ArrayVec<(HandoffFrame<P>, DropReason, RefusingQueue), BURST>;
@@ -224,13 +223,12 @@ impl<P: Packet> Egress<P> {
             _ => cells,
         };
         let elsewhere = state.elsewhere(handed.desc.queue());
-        // Limits divide memory, so they count the cells that are held. WRED counts what waits for the wire.
-        let needs_draw = rule.needs_wred_draw(handed.desc.queue(), handed.request().droppable);
-        let posted = if needs_draw { state.posted(self.now) } else { Bytes(0) };
         let drain = state.drains[handed.desc.queue()];
-        let depth =
-            QueueDepth { cells: cells + elsewhere.cells, bytes: queue.bytes() + elsewhere.bytes + posted, drain };
-        rule.admit(handed.desc.queue(), handed.request(), depth, pool, || self.rng.roll()).map_err(DropReason::from)
+        let depth = QueueDepth { cells: cells + elsewhere.cells, bytes: queue.bytes() + elsewhere.bytes, drain };
+        // Limits divide memory, so they count the cells that are held. WRED counts what waits for the wire.
+        let posted = || state.posted(self.now);
+        let draw = || self.rng.roll();
+        rule.admit(handed.desc.queue(), handed.request(), depth, pool, posted, draw).map_err(DropReason::from)
     }
 
     /// Appends a frame to its queue, with or without a reserve.

@@ -119,8 +119,9 @@ pub struct QueueExplanation {
 #[derive(Debug, Clone)]
 pub struct QueueAdmission {
     profiles: [QueueProfile; CLASSES],
-    /// Queues with WRED.
+    /// Queues with WRED, and the greatest depth at which none of them marks.
     wred_queues: ClassSet,
+    unmarked: Bytes,
     /// With ABM, `1/n` for each queue.
     shares: [LimitPart; CLASSES],
 }
@@ -130,7 +131,9 @@ impl QueueAdmission {
     #[must_use]
     pub fn new(profiles: [QueueProfile; CLASSES]) -> Self {
         let wred_queues = (0..CLASSES).filter(|&queue| profiles[queue].wred.is_some()).collect();
-        Self { profiles, wred_queues, shares: [LimitPart::ONE; CLASSES] }
+        let kmins = profiles.iter().filter_map(|profile| profile.wred.as_ref()).map(|wred| wred.kmin);
+        let unmarked = kmins.min().unwrap_or(Bytes(u64::MAX));
+        Self { profiles, wred_queues, unmarked, shares: [LimitPart::ONE; CLASSES] }
     }
 
     /// Replaces the profiles. The measurements of ABM stay.
@@ -182,10 +185,30 @@ impl QueueAdmission {
         self.wred_queues
     }
 
+    /// The greatest depth at which no queue marks or drops by WRED.
+    #[inline]
+    #[must_use]
+    pub fn unmarked(&self) -> Bytes {
+        self.unmarked
+    }
+
     /// Decides on a frame for `queue`.
     #[inline]
     #[must_use]
     pub fn judge(&self, queue: usize, frame: QueueRequest, depth: QueueDepth, pool: LossyPool) -> QueueVerdict {
+        self.decide(queue, frame, depth, pool, || Bytes(0))
+    }
+
+    /// Decides as [`QueueAdmission::judge`] does. WRED adds the bytes that `posted` returns to the depth.
+    #[inline]
+    fn decide(
+        &self,
+        queue: usize,
+        frame: QueueRequest,
+        depth: QueueDepth,
+        pool: LossyPool,
+        posted: impl FnOnce() -> Bytes,
+    ) -> QueueVerdict {
         if frame.must_accept {
             return QueueVerdict::Accept;
         }
@@ -200,12 +223,13 @@ impl QueueAdmission {
             return QueueVerdict::OverLimit;
         }
         match &profile.wred {
-            Some(wred) if frame.droppable => QueueVerdict::Draw(wred.probability(depth.bytes)),
+            Some(wred) if frame.droppable => QueueVerdict::Draw(wred.probability(depth.bytes + posted())),
             _ => QueueVerdict::Accept,
         }
     }
 
-    /// Decides on a frame for `queue`. Calls `draw` for a uniformly random number if the probability of WRED is between
+    /// Decides on a frame for `queue`. WRED adds `posted`, the bytes before the queue on the wire, to its depth. Calls
+    /// `draw` for a uniformly random number if the probability of WRED is between
     /// zero and one.
     ///
     /// # Errors
@@ -217,9 +241,10 @@ impl QueueAdmission {
         frame: QueueRequest,
         depth: QueueDepth,
         pool: LossyPool,
+        posted: impl FnOnce() -> Bytes,
         draw: impl FnOnce() -> u32,
     ) -> Result<(), QueueRefusal> {
-        match self.judge(queue, frame, depth, pool) {
+        match self.decide(queue, frame, depth, pool, posted) {
             QueueVerdict::Accept | QueueVerdict::Draw(0) => Ok(()),
             QueueVerdict::OverLimit => Err(QueueRefusal::OverLimit),
             QueueVerdict::Draw(probability) if probability == CERTAIN || u64::from(draw()) < probability => {

@@ -124,7 +124,7 @@ proptest! {
             if !frame.must_accept {
                 pool.free -= frame.cells;
             }
-            let taken = rule.admit(3, frame, depth, pool, || panic!("no draw is needed"));
+            let taken = rule.admit(3, frame, depth, pool, || Bytes(0), || panic!("no draw is needed"));
             prop_assert_eq!(taken, Ok(()));
             depth.cells += frame.cells;
         }
