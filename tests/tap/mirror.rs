@@ -124,8 +124,10 @@ fn copies_of_drops_marks_and_samples_reach_port_file_and_collector() {
     });
     // Each copied event is in the file, with its reason and the state of its queue.
     let both = |name: &str| ["dropped", "marked"].map(|event| lab.metric(name, ("event", event))).iter().sum::<u64>();
+    // The exporter of a busy machine may be late, so that copies find its queue full.
+    let lost = || lab.metric("holdfast_mirror_lost_total", ("session", "events"));
     wait_for("all copies in the file", PATIENCE, || {
-        (lab.events(&["frame.number"]).len() as u64 == both("holdfast_mirror_copies_total")).then_some(())
+        (lab.events(&["frame.number"]).len() as u64 + lost() == both("holdfast_mirror_copies_total")).then_some(())
     });
     let events = lab.events(&["frame.comment", "ip.dsfield.ecn", "frame.len", "frame.interface_name"]);
     let of = |word: &str| events.iter().filter(|event| event[0].contains(word)).collect::<Vec<_>>();
@@ -133,7 +135,7 @@ fn copies_of_drops_marks_and_samples_reach_port_file_and_collector() {
     let counts = (drops.len(), marks.len(), dropped(), marked());
     assert!((1..=counts.2).contains(&counts.0) && (1..=counts.3).contains(&counts.1), "{counts:?}");
     // A poll copies few bytes. Each session counts an event that is beyond them.
-    let policed = both("holdfast_mirror_policed_total") as usize;
+    let policed = both("holdfast_mirror_policed_total") as usize + lost() as usize;
     assert_eq!(events.len(), drops.len() + marks.len(), "{:?}", events.first());
     assert!(events.len() + policed >= counts.2 + counts.3, "{counts:?}, {policed} policed");
     assert!(drops.iter().all(|event| event[0].starts_with("holdfast tor1") && event[0].contains("priority group 0: ")));

@@ -191,9 +191,13 @@ fn draw_decides_by_the_probability_at_the_depth() {
     let depth = QueueDepth { cells: Cells(2), bytes: Bytes(500), drain: LimitPart::ONE };
     let pool = LossyPool { free: Cells(10), reserved: Cells(0) };
     let half = wred.probability(Bytes(500)) as u32;
-    assert_eq!(rule.admit(0, frame, depth, pool, || half - 1), Err(QueueRefusal::Wred));
-    assert_eq!(rule.admit(0, frame, depth, pool, || half), Ok(()));
-    assert_eq!(rule.admit(0, QueueRequest { droppable: false, ..frame }, depth, pool, || 0), Ok(()));
+    assert_eq!(rule.admit(0, frame, depth, pool, || Bytes(0), || half - 1), Err(QueueRefusal::Wred));
+    assert_eq!(rule.admit(0, frame, depth, pool, || Bytes(0), || half), Ok(()));
+    let short = QueueDepth { bytes: Bytes(300), ..depth };
+    assert_eq!(rule.admit(0, frame, short, pool, || Bytes(0), || half - 1), Ok(()));
+    assert_eq!(rule.admit(0, frame, short, pool, || Bytes(200), || half - 1), Err(QueueRefusal::Wred), "posted bytes");
+    let undroppable = QueueRequest { droppable: false, ..frame };
+    assert_eq!(rule.admit(0, undroppable, depth, pool, || Bytes(0), || 0), Ok(()));
 }
 
 #[test]
