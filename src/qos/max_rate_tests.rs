@@ -86,6 +86,20 @@ fn new_rate_keeps_the_debt_and_removed_maximum_ends_it() {
 }
 
 #[test]
+fn new_burst_moves_no_debt() {
+    // Another burst of 125 kB at 1 Mb/s would take a second.
+    let mut slow = shapers(1_000_000, 125_000);
+    assert_eq!(send(&mut slow, 1226, 1000, HZ), 101 * 1250);
+    slow.set(&only(3, 10_000_000_000, 20_000), HZ);
+    assert_eq!([9_000_000, 11_000_000].map(|later| send(&mut slow, 1226, 1, HZ + later)), [0, 1250]);
+    // Nor does a longer slack grant a burst that was used up.
+    let mut fast = shapers(10_000_000_000, 20_000);
+    assert_eq!(send(&mut fast, 1226, 1000, HZ), 17 * 1250);
+    fast.set(&only(3, 10_000_000, 20_000), HZ);
+    assert_eq!(send(&mut fast, 1226, 1000, HZ + 10_000), 1250);
+}
+
+#[test]
 fn frames_that_the_device_refused_are_given_back() {
     let mut shapers = shapers(1_000_000_000, 100);
     // The burst of 100 bytes is used up by the first frame.

@@ -52,8 +52,10 @@ impl Shaper {
         Self { slack: slack.min(MOST_SLACK.into()) as u64, ..shaper }
     }
 
-    /// Takes rate and slack of `other`. Frames that were charged before stay charged by the rate before.
+    /// Takes rate and slack of `other`. Frames that were charged before stay charged by the rate before, and the next
+    /// one may start when it might have.
     pub(super) fn set_rate(&mut self, other: &Self) {
+        self.free_at = (self.free_at + other.slack).saturating_sub(self.slack);
         (self.byte_time, self.tick_bytes, self.slack) = (other.byte_time, other.tick_bytes, other.slack);
     }
 

@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use holdfast::headroom::PACING_SLACK;
+use holdfast::headroom::most_slack;
 use holdfast::sim::headroom::{Link, Peer, Proof, Term, links, prove as prove_link, terms};
 use holdfast::stats::table::Align::{Left, Right};
 use holdfast::stats::table::Table;
@@ -88,12 +88,13 @@ fn check(link: &Link) -> Result<(), Failure> {
         && !matches!(link.peer, Peer::Takes(Nanos(200_001..)));
     if right && link.pause_may_lapse() {
         return Err(Failure::usage(format!(
-            "at {} a pause is refreshed after {} ns, too late for a poll gap of {}, {PACING_SLACK} of posted data and \
+            "at {} a pause is refreshed after {} ns, too late for a poll gap of {}, {} of posted data and \
              this response: it expires before, and no headroom is sufficient; write a shorter `--poll-gap` or a \
              smaller `--response`",
             link.rate,
             link.half_life_ps() / 1000,
-            link.poll_gap
+            link.poll_gap,
+            most_slack(link.poll_gap)
         )));
     }
     if right {
