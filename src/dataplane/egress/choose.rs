@@ -38,7 +38,7 @@ impl<P: Packet> Egress<P> {
         }
         chosen.begin(port.posted(now));
         let Some(mut pace) = port.pace(ready, self.burst, now) else { return };
-        if let Some(after) = all_fit(port, ready, rule, (pace, self.burst), chosen.posted) {
+        if let Some(after) = all_fit(port, ready, rule, pace, self.burst, chosen.posted) {
             self.serve_all((number, port), reserves, ready, chosen);
             port.keep_pace(after, true, now);
             return;
@@ -205,13 +205,15 @@ impl<P: Packet> Egress<P> {
 }
 
 /// The pace after all frames of the queues `ready`, if they can leave at once: they fit a burst of `burst` frames, and
-/// the wire is free for all of them. No queue needs a look at each frame, and the device took all of the burst before.
+/// the wire is free for all of them. The wire has to send `posted` bytes before. No queue needs a look at each frame,
+/// and the device took all of the burst before.
 #[inline]
 fn all_fit(
     port: &Port,
     ready: ClassSet,
     rule: &QueueAdmission,
-    (pace, burst): (Pace, usize),
+    pace: Pace,
+    burst: usize,
     posted: Bytes,
 ) -> Option<Pace> {
     // A device that takes a part would leave the same queues behind each time.
@@ -227,12 +229,10 @@ fn all_fit(
         }
     }
     let is_short = posted + bytes <= rule.unmarked() && port.waiting_elsewhere().is_empty();
-    if !is_short {
-        let depth = |queue: usize| posted + bytes + port.elsewhere(queue).bytes;
-        let may_mark = |queue: usize| rule.wred(queue).is_some_and(|wred| wred.probability(depth(queue)) > 0);
-        if (ready & rule.wred_queues()).iter().any(may_mark) {
-            return None;
-        }
+    let depth = |queue: usize| posted + bytes + port.elsewhere(queue).bytes;
+    let may_mark = |queue: usize| rule.wred(queue).is_some_and(|wred| wred.probability(depth(queue)) > 0);
+    if !is_short && (ready & rule.wred_queues()).iter().any(may_mark) {
+        return None;
     }
     // Without a last frame: the wire must be free for each of them to its end.
     pace.after_run(frames, bytes, 0)

@@ -229,8 +229,7 @@ impl QueueAdmission {
     }
 
     /// Decides on a frame for `queue`. WRED adds `posted`, the bytes before the queue on the wire, to its depth. Calls
-    /// `draw` for a uniformly random number if the probability of WRED is between
-    /// zero and one.
+    /// `draw` for a uniformly random number if the probability of WRED is between zero and one.
     ///
     /// # Errors
     /// The reason for which the queue refuses the frame.

@@ -160,7 +160,7 @@ impl Bench {
     }
 
     /// Asserts that a mark depends on the frames of the present poll that the pipeline counts without their overhead on
-    /// the wire: those of the frame's own burst. Of the poll's bursts a replay does not know the ends.
+    /// the wire: those of the frame's own burst. A replay does not know where the bursts of a poll end.
     fn assert_judged_within_burst(&self, decision: &Decision, ecn: Ecn, index: usize) {
         let (poll, frames) = self.left[decision.frame.egress];
         let frames = if poll == self.replay.now { frames } else { 0 };
