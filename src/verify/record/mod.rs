@@ -73,15 +73,24 @@ struct Instant {
     poll: Ticks,
 }
 
+/// A look of a test: the length of the record, the digest of the pipeline's state, and the poll that has received.
+#[cfg(test)]
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TapeLook {
+    pub at: usize,
+    pub digest: u64,
+    pub poll: Ticks,
+}
+
 /// A record in memory. When it is full, recording stops, so that it is always a complete beginning.
 #[derive(Debug, Default)]
 pub struct Tape {
     happened: Vec<Happened>,
     most: usize,
     is_cut: bool,
-    /// For each look of a test: the length of the record, and the digest of the pipeline's state.
+    /// The looks of a test.
     #[cfg(test)]
-    pub(crate) looks: Vec<(usize, u64)>,
+    pub(crate) looks: Vec<TapeLook>,
 }
 
 impl Tape {
@@ -117,15 +126,16 @@ impl Tape {
     pub(crate) fn without(&self, index: usize) -> Self {
         let others = self.happened.iter().enumerate().filter(|(number, _)| *number != index);
         let happened = others.map(|(_, happened)| *happened).collect();
-        let looks = self.looks.iter().map(|&(at, digest)| (at - usize::from(at > index), digest)).collect();
+        let earlier = |look: &TapeLook| TapeLook { at: look.at - usize::from(look.at > index), ..*look };
+        let looks = self.looks.iter().map(earlier).collect();
         Self { happened, most: self.most, is_cut: self.is_cut, looks }
     }
 
-    /// Adds the digest of the pipeline's state after all recorded events.
+    /// Adds the digest of the pipeline's state after all recorded events and the arrivals of `poll`.
     #[cfg(test)]
-    pub(crate) fn look(&mut self, digest: u64) {
+    pub(crate) fn look(&mut self, digest: u64, poll: Ticks) {
         if !self.is_cut {
-            self.looks.push((self.happened.len(), digest));
+            self.looks.push(TapeLook { at: self.happened.len(), digest, poll });
         }
     }
 }

@@ -127,7 +127,7 @@ fn really(yaml: &str) -> Agreed {
         io.poll = now;
         let received = pipeline.poll_in(&mut io, &mut scratch, now);
         if received > 0 {
-            io.tape.look(pipeline.digest());
+            io.tape.look(pipeline.digest(), now);
         }
         if pipeline.poll_out(&mut io, now, received) > 0 {
             moved_at = Instant::now();

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 
-use super::{CERTAIN, Decision, Ecn, EventResult, Frame, Replay};
+use super::{CERTAIN, Decision, Ecn, EventResult, Frame, Replay, Transition};
 use crate::dataplane::egress::queue::Queue;
 use crate::dataplane::pipeline::Pipeline;
 use crate::dataplane::spec::SwitchSpec;
@@ -15,7 +15,7 @@ use crate::mmu::{GroupState, Lease, Pools, PortLedger};
 use crate::qos::shaper::{MIN_FRAME, WIRE_OVERHEAD};
 use crate::sets::{CLASSES, ClassSet};
 use crate::units::{Bytes, Ticks};
-use crate::verify::record::{SentPfc, Stations, Step, Tape};
+use crate::verify::record::{SentPfc, Stations, Step, Tape, TapeLook};
 
 /// Counts by name. Zero counts are absent.
 pub(crate) type Counts = BTreeMap<String, u64>;
@@ -70,15 +70,16 @@ pub(crate) fn agree(tape: &Tape, spec: &SwitchSpec, stations: &Stations, hz: u64
         replay: Replay::with_clock(spec, hz),
         recorded: vec![ClassSet::EMPTY; spec.ports.len()],
         is_sending: false,
+        leaving: Vec::new(),
         left: vec![(Ticks(0), 0); spec.ports.len()],
         agreed: Agreed::default(),
     };
     let mut looks = tape.looks.iter().peekable();
     for traced in tape.steps(spec, stations) {
-        while let Some((_, digest)) = looks.next_if(|(at, _)| *at <= traced.index) {
-            bench.look(*digest, traced.index);
+        while let Some(look) = looks.next_if(|look| look.at <= traced.index) {
+            bench.look(*look, traced.index);
         }
-        bench.replay.set_time(traced.poll);
+        bench.begin_poll(traced.poll);
         match traced.step {
             Step::Arrive(frame) => bench.arrive(frame),
             Step::Depart(frame) => bench.depart(frame, traced.index),
@@ -86,7 +87,7 @@ pub(crate) fn agree(tape: &Tape, spec: &SwitchSpec, stations: &Stations, hz: u64
             Step::Refused { port, bytes } => bench.replay.charge(port, bytes.into()),
         }
     }
-    looks.for_each(|(at, digest)| bench.look(*digest, *at));
+    looks.for_each(|look| bench.look(*look, look.at));
     bench.end()
 }
 
@@ -97,14 +98,26 @@ struct Bench {
     /// Whether frames have left since the last arrival. The ledgers of the pipeline collect their releases at the next
     /// poll.
     is_sending: bool,
+    /// Frames that have left in this poll. The ledgers get their cells at the next one.
+    leaving: Vec<Frame>,
     /// The last poll in which frames left each port, and their number.
     left: Vec<(Ticks, u64)>,
     agreed: Agreed,
 }
 
 impl Bench {
-    fn look(&mut self, digest: u64, index: usize) {
-        assert_eq!(self.replay.digest(), digest, "counts after event {index}: {:?}", self.replay);
+    /// Begins `poll`, unless it has begun: the ledgers collect what has left before.
+    fn begin_poll(&mut self, poll: Ticks) {
+        if poll != self.replay.now {
+            let transitions = self.replay.release(&std::mem::take(&mut self.leaving));
+            self.note_pauses(&transitions);
+            self.replay.set_time(poll);
+        }
+    }
+
+    fn look(&mut self, look: TapeLook, index: usize) {
+        self.begin_poll(look.poll);
+        assert_eq!(self.replay.digest(), look.digest, "counts after event {index}: {:?}", self.replay);
         self.agreed.looks += 1;
     }
 
@@ -130,7 +143,7 @@ impl Bench {
             EventResult::Released => unreachable!("it arrives"),
         };
         self.agreed.note(label, 1);
-        self.note_pauses(&decision);
+        self.note_pauses(&decision.transitions);
     }
 
     fn depart(&mut self, left: Frame, index: usize) {
@@ -141,7 +154,9 @@ impl Bench {
         }
         let next = self.replay.next(left.egress, Some(left.class)).expect("the departing frame was admitted");
         assert_eq!(Frame { ecn: left.ecn, ..next }, left, "event {index}");
-        let decision = self.replay.depart(left.egress, Some(left.class)).expect("the departing frame was admitted");
+        let decision =
+            self.replay.depart_later(left.egress, Some(left.class)).expect("the departing frame was admitted");
+        self.leaving.push(decision.frame);
         if let Some(marking) = decision.marking {
             assert!(marking == 0 || marking >= CERTAIN, "a random mark, which a replay cannot reproduce");
         }
@@ -156,7 +171,6 @@ impl Bench {
         add(&mut self.agreed.counts, egress, queue, "marked", marked);
         self.agreed.note("marked", marked);
         self.agreed.note("departed", 1);
-        self.note_pauses(&decision);
     }
 
     /// Asserts that a mark depends on the frames of the present poll that the pipeline counts without their overhead on
@@ -178,8 +192,8 @@ impl Bench {
         self.left[egress] = (self.replay.now, if poll == self.replay.now { frames + 1 } else { 1 });
     }
 
-    fn note_pauses(&mut self, decision: &Decision) {
-        for change in &decision.transitions {
+    fn note_pauses(&mut self, transitions: &[Transition]) {
+        for change in transitions {
             self.agreed.note(if change.xoff { "XOFF" } else { "XON" }, 1);
         }
     }
@@ -199,6 +213,7 @@ impl Bench {
     }
 
     fn end(mut self) -> Agreed {
+        self.begin_poll(Ticks(u64::MAX));
         assert_eq!(self.replay.slab.held(), 0, "all that was admitted has left");
         assert!(
             self.recorded.iter().all(|recorded| recorded.is_empty()),

@@ -97,6 +97,13 @@ pub struct Replay {
 /// Ticks per second of a trace's clock: nanoseconds.
 const TRACE_HZ: u64 = 1_000_000_000;
 
+/// A frame that has been sent.
+struct Sent {
+    frame: Frame,
+    marking: Option<u64>,
+    posted: Bytes,
+}
+
 impl Replay {
     /// Creates an empty switch with `spec`, whose clock counts nanoseconds.
     #[must_use]
@@ -293,6 +300,25 @@ impl Replay {
     /// # Panics
     /// If the switch does not have the port or the class.
     pub fn depart(&mut self, egress: usize, class: Option<u8>) -> Option<Decision> {
+        let Sent { frame, marking, posted } = self.send(egress, class)?;
+        let way = self.way(&frame);
+        let before = self.ports[frame.port].ledger.group(way.group);
+        let transitions = self.release(std::slice::from_ref(&frame));
+        let went = Split::between(&self.ports[frame.port].ledger.group(way.group).into(), &before.into());
+        let decision = self.decision(frame, way, EventResult::Released, Judged::default(), transitions);
+        Some(Decision { went, marking, posted, ..decision })
+    }
+
+    /// Sends the frame that [`Replay::next`] returns, for [`Replay::release`] later.
+    #[cfg(test)]
+    fn depart_later(&mut self, egress: usize, class: Option<u8>) -> Option<Decision> {
+        let Sent { frame, marking, posted } = self.send(egress, class)?;
+        let decision = self.decision(frame, self.way(&frame), EventResult::Released, Judged::default(), Vec::new());
+        Some(Decision { marking, posted, ..decision })
+    }
+
+    /// Sends the frame that [`Replay::next`] returns, and keeps its cells. Returns `None` if no frame waits.
+    fn send(&mut self, egress: usize, class: Option<u8>) -> Option<Sent> {
         let queue = self.next_queue(egress, class)?;
         let state = &mut self.ports[egress].queues[queue];
         let (bytes, depth_cells) = (state.bytes(), state.cells());
@@ -305,15 +331,18 @@ impl Replay {
         if marking.is_some_and(|marking| marking >= CERTAIN) {
             frame.ecn = Ecn::Ce;
         }
-        let way = self.way(&frame);
-        let ledger = &mut self.ports[frame.port].ledger;
-        let before = ledger.group(way.group);
-        ledger.release(way.group, way.cells, &mut self.pools);
-        let went = Split::between(&ledger.group(way.group).into(), &before.into());
+        Some(Sent { frame, marking, posted })
+    }
+
+    /// Releases the cells of `frames`, and judges the paused groups. Returns what changed.
+    fn release(&mut self, frames: &[Frame]) -> Vec<Transition> {
+        for frame in frames {
+            let way = self.way(frame);
+            self.ports[frame.port].ledger.release(way.group, way.cells, &mut self.pools);
+        }
         let mut transitions = Vec::new();
         self.judge_paused(&mut transitions);
-        let decision = self.decision(frame, way, EventResult::Released, Judged::default(), transitions);
-        Some(Decision { went, marking, posted, ..decision })
+        transitions
     }
 
     /// Judges every paused group, even without releases of its own: the threshold changes with other groups.
