@@ -321,6 +321,7 @@ fn port_spec(
         fdb_limit: port.fdb_limit.unwrap_or(u32::MAX),
         buffer,
         backlog_mark,
+        ring_frames: Some(port.device.rx_descriptors),
         rx_queues: port.device.queues,
         tx_queues: port.device.tx_queues,
         lcore: port.lcore,

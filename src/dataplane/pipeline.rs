@@ -22,8 +22,10 @@ use crate::dataplane::handoff::own_probes::OwnProbes;
 use crate::dataplane::ingress::burst_size::BurstSize;
 use crate::dataplane::ingress::forwarder::Forwarder;
 use crate::dataplane::ingress::lags::Lags;
+use crate::dataplane::ingress::poll_budget::PollBudget;
 use crate::dataplane::ingress::punt::Punter;
 use crate::dataplane::ingress::rewrite::Rewriter;
+use crate::dataplane::ingress::round_start::RoundStart;
 use crate::dataplane::ingress::route::Router;
 use crate::dataplane::ingress::shed::Shedder;
 use crate::dataplane::mirror::lcore::Mirror;
@@ -80,6 +82,8 @@ pub struct Pipeline<P> {
     pub(crate) alert: PortSet,
     /// Drops lossy frames when the lcore has more frames than time.
     pub(crate) shedder: Shedder,
+    /// The state of the poll when it last sent frames between rounds.
+    pub(crate) round_start: RoundStart,
     pub(crate) telemetry: Telemetry,
     /// Instant of the present poll.
     pub(crate) now: Ticks,
@@ -134,8 +138,10 @@ impl<P: Packet> Pipeline<P> {
                 let (lags, router) = (Lags::new(spec), Router::new(spec));
                 let mut ports: Box<[Port]> = sides.into_iter().enumerate().map(port).collect();
                 buffer.emulate(&mut ports);
+                let least_frames = own.iter().map(|port| ports[port].most_frames()).min().unwrap_or(0);
+                let half_gap = telemetry.clock.half_gap();
                 Self {
-                    burst_size: BurstSize::new((own.len(), lcores > 1), spec.poll_gap, telemetry.clock.half_gap()),
+                    burst_size: BurstSize::new((own.len(), lcores > 1), spec.poll_gap, half_gap),
                     lcore,
                     own,
                     sends: own | joint.ports,
@@ -160,7 +166,8 @@ impl<P: Packet> Pipeline<P> {
                     mesh,
                     pauses: PauseState::default(),
                     alert: PortSet::ALL,
-                    shedder: Shedder::default(),
+                    shedder: Shedder::new(PollBudget::new(spec.poll_gap, half_gap), least_frames, hz),
+                    round_start: RoundStart::default(),
                     telemetry,
                     now: Ticks(0),
                     moved: 0,

@@ -10,7 +10,7 @@ use super::frame::meta::Meta;
 use super::ingress::forwarder::{CachePrefetcher, DatabasePrefetcher, Egresses, IngressContext};
 use super::ingress::parse::{Arrived, ParseContext, parse_burst};
 use super::ingress::punt::RouteContext;
-use super::ingress::rounds::{PollRound, TakenBurst};
+use super::ingress::rounds::{PollFrames, PollRound, TakenBurst};
 use super::ingress::scratch::Scratch;
 use super::ingress::shed::MOST_ROUNDS;
 use super::pipeline::Pipeline;
@@ -32,8 +32,8 @@ impl<P: Packet> Pipeline<P> {
         self.poll_out(io, now, received)
     }
 
-    /// The first half of a poll: maintenance, then ingress. Returns the number of frames received. In the simulator,
-    /// other lcores poll between the halves, so that the data they publish is as old as it can be.
+    /// The first half of a poll: maintenance, then ingress. Returns the frames received, and sent between rounds. Other
+    /// lcores of the simulator poll between the halves, so that the data they publish is as old as it can be.
     #[inline]
     pub(crate) fn poll_in<I: Ports<Pkt = P>>(&mut self, io: &mut I, scratch: &mut Scratch<P>, now: Ticks) -> usize {
         self.begin(now);
@@ -57,10 +57,12 @@ impl<P: Packet> Pipeline<P> {
     /// Begins a poll.
     #[inline]
     pub(crate) fn begin(&mut self, now: Ticks) {
-        self.adapt_burst_size(now);
+        let interval = now.since(self.now);
+        self.adapt_burst_size(interval);
+        self.shedder.begin(interval);
         // A gap counts if frames moved or waited before it.
         if (self.moved > 0 || !self.egress.waiting.is_empty())
-            && let Some(slack) = self.slack.note(now.since(self.now), now)
+            && let Some(slack) = self.slack.note(interval, now)
         {
             self.set_slack(slack);
         }
@@ -81,15 +83,11 @@ impl<P: Packet> Pipeline<P> {
         abm.poll(egress.waiting, (ports, queue_rule), &telemetry.counters.ports, now);
     }
 
-    /// Adapts the size of bursts to the poll before, which ends `now`.
+    /// Adapts the size of bursts to the poll before, which began `interval` ticks ago.
     #[inline]
-    fn adapt_burst_size(&mut self, now: Ticks) {
-        if self.shedder.is_on() {
-            // Shed frames take less time than others.
-            self.burst_size.reset();
-        } else {
-            self.burst_size.adapt(self.moved, now.since(self.now));
-        }
+    fn adapt_burst_size(&mut self, interval: u64) {
+        // Shed frames take less time than others.
+        self.burst_size.adapt(self.moved - self.shedder.shed_frames(), interval);
         self.egress.burst = self.burst_size.frames();
     }
 
@@ -101,11 +99,12 @@ impl<P: Packet> Pipeline<P> {
     fn receive_all<I: Ports<Pkt = P>>(&mut self, io: &mut I, scratch: &mut Scratch<P>, now: Ticks) -> usize {
         let Scratch { bursts: [burst, ahead], metas } = scratch;
         let (mut burst, mut ahead) = (burst, ahead);
-        self.shedder.begin(self.own);
-        let mut round = PollRound { left: self.visited(io), is_first: true, ..PollRound::default() };
-        let (mut taken, mut moved, mut rounds) = (self.take(io, &mut round, burst, now), 0, 1);
+        self.begin_shedding(io);
+        let visited = self.visited(io);
+        let mut round = PollRound { is_first: true, ..self.round_of(visited) };
+        let (mut taken, mut moved, mut rounds, mut sent) = (self.take(io, &mut round, burst, now), 0, 1, 0);
         while let Some(TakenBurst { port, is_full, mut is_last }) = taken {
-            let mut next = self.take(io, &mut round, ahead, now);
+            let mut next = self.take_in_time(io, &mut round, ahead, PollFrames { moved, pending: burst.len() }, now);
             let received = burst.len();
             let is_drained = !is_full;
             if received > 0 {
@@ -127,20 +126,25 @@ impl<P: Packet> Pipeline<P> {
                 self.judge_backlog(io, port, is_drained, now);
             }
             // No burst is received ahead across rounds, so that the round is complete when its time is measured.
-            if next.is_none() && !round.more.is_empty() {
-                if rounds == MOST_ROUNDS || !self.has_time(io, rounds, now) {
-                    self.cut_short(io, round.more, now);
+            let unvisited = round.unvisited();
+            if next.is_none() && !(round.more | unvisited).is_empty() {
+                let further = if unvisited.is_empty() && (rounds < MOST_ROUNDS || self.shedder.is_timed()) {
+                    self.next_round(io, &round, moved, now)
+                } else {
+                    None
+                };
+                let Some((further, frames)) = further else {
+                    self.cut_short(io, &round, now);
                     break;
-                }
-                round = PollRound { left: round.again, ..PollRound::default() };
-                rounds += 1;
+                };
+                (round, rounds, sent) = (further, rounds + 1, sent + frames);
                 next = self.take(io, &mut round, ahead, now);
             }
             std::mem::swap(&mut burst, &mut ahead);
             taken = next;
         }
-        self.end_shedding(io, now);
-        moved
+        self.shedder.end(moved);
+        moved + sent
     }
 
     /// Processes a burst of `port` from the receive ring to its queues or drops.
@@ -357,10 +361,10 @@ impl<P: Packet> Pipeline<P> {
         routed.egresses()
     }
 
-    /// The second half of the poll that has `received` frames: egress, then publication. Returns the number of all
+    /// The second half of the poll that has moved `before` frames: egress, then publication. Returns the number of all
     /// frames moved.
     #[inline]
-    pub(crate) fn poll_out<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks, received: usize) -> usize {
+    pub(crate) fn poll_out<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks, before: usize) -> usize {
         let accepted = self.accept_handoffs(io) + self.accept_injected(io);
         // Watchdogs that are due. Then, for each port with frames, run_discards and `Egress::transmit`: schedule, mark,
         // tx, release, put_back.
@@ -375,7 +379,7 @@ impl<P: Packet> Pipeline<P> {
         if !self.links.stuck.is_empty() {
             self.look_at_stuck(io, now);
         }
-        let moved = received + accepted + sent;
+        let moved = before + accepted + sent;
         self.moved = moved;
         self.tell_joint();
         self.finish_poll(io, now, moved);

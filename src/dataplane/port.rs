@@ -4,7 +4,7 @@ use super::spec::SwitchSpec;
 use crate::dataplane::egress::joint::side::JointSide;
 use crate::dataplane::egress::queue::Queue;
 use crate::dataplane::egress::stuck::Progress;
-use crate::dataplane::ingress::backlog::Backlog;
+use crate::dataplane::ingress::backlog::{Backlog, Rings};
 use crate::dataplane::ingress::port_classifier::PortClassifier;
 use crate::dataplane::ingress::rx_queues::RxQueues;
 use crate::dataplane::telemetry::counters::Counters;
@@ -69,8 +69,8 @@ pub(crate) struct Port {
     pub progress: Progress,
     /// Whether the device took all frames of the last burst.
     pub takes_all: bool,
-    /// Bursts that a poll may receive; it also sends at least as many if there are frames. They cover all frames that
-    /// can arrive in the longest poll gap of the headroom formula.
+    /// Bursts that a poll may receive if time does not bound it; it also sends at least as many if there are frames.
+    /// They cover all frames that can arrive in the longest poll gap of the headroom formula.
     pub bursts: u32,
     /// Frames of full bursts received in this poll, minus those that were shed.
     pub taken: u32,
@@ -103,7 +103,10 @@ impl Port {
             admitted: [0; CLASSES],
             released: [0; CLASSES],
             holding: ClassSet::EMPTY,
-            backlog: Backlog::new(spec.backlog_mark.filter(|_| spec.pfc.sends_frames() && !lossless.is_empty())),
+            backlog: Backlog::new(
+                spec.backlog_mark.filter(|_| spec.pfc.sends_frames() && !lossless.is_empty()),
+                Rings { count: spec.rx_queues.into(), frames: spec.ring_frames },
+            ),
             rx_queues: RxQueues::new(spec.rx_queues.into(), spec.pfc == PfcMode::Queue, lossless, hz),
             queues: Default::default(),
             waiting: ClassSet::EMPTY,

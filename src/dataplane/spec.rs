@@ -55,6 +55,8 @@ pub struct PortSpec {
     /// Number of frames left in the receive ring after a poll at which the lossless groups turn XOFF, because the core
     /// cannot keep up. `None`: never.
     pub backlog_mark: Option<u32>,
+    /// Frames that a receive ring holds; `None`: unknown.
+    pub ring_frames: Option<u16>,
     /// Receive queues, one to eight.
     pub rx_queues: u8,
     /// Transmit queues of the device that lcores may use. With one for each lcore, every lcore sends by the port.
@@ -87,6 +89,7 @@ impl PortSpec {
             stuck_after: None,
             buffer: PortProfile::independent(groups),
             backlog_mark: None,
+            ring_frames: None,
             rx_queues: 1,
             tx_queues: 1,
             lcore: 0,

@@ -130,7 +130,7 @@ pub struct Hurry {
 pub struct Lcore {
     /// Beginning of the current poll.
     pub began_ps: u64,
-    /// Frames received in the first half of the current poll.
+    /// Frames that the first half of the current poll received, and sent between rounds.
     received: usize,
     /// Time that frames have taken since the poll began, in picoseconds.
     worked_for_ps: u64,
@@ -253,7 +253,7 @@ impl Node {
                 let mut io = Recorder::new(&mut io, &mut *tape, || now / PS, at);
                 let received = pipeline.poll_in(&mut io, &mut self.scratch, at);
                 #[cfg(test)]
-                tape.look(pipeline.digest());
+                tape.look(pipeline.digest(), at);
                 received
             }
         };

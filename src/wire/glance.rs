@@ -39,14 +39,14 @@ pub struct Glance {
     pub purpose: Purpose,
 }
 
-/// Returns the DSCP of the most common frames: untagged IPv4 to a unicast address. For all others it returns `None`,
-/// and [`glance`] must read the frame.
+/// Returns the byte of DSCP and ECN of the most common frames: untagged IPv4 to a unicast address. For all others it
+/// returns `None`, and [`glance`] must read the frame.
 #[inline]
 #[must_use]
 pub fn glance_usual(frame: &[u8]) -> Option<u8> {
     let first: &[u8; ETHERNET_LEN + 2] = frame.first_chunk()?;
-    let is_usual = (first[12..14] == ETHERTYPE_IPV4.to_be_bytes()) & (first[0] & 1 == 0);
-    is_usual.then_some(first[15] >> 2)
+    let is_usual = first[12..14] == ETHERTYPE_IPV4.to_be_bytes() && first[0] & 1 == 0;
+    is_usual.then_some(first[15])
 }
 
 /// Reads the marks and the purpose of `frame`, which starts with the destination address. Missing bytes read as zero.
@@ -152,7 +152,7 @@ mod tests {
         ];
         for (name, frame, dscp, pcp, purpose) in cases {
             assert_eq!(glance(&frame), Glance { dscp, pcp, purpose }, "{name}");
-            assert_eq!(glance_usual(&frame), dscp.filter(|_| name == "IPv4"), "{name}");
+            assert_eq!(glance_usual(&frame).map(|byte| byte >> 2), dscp.filter(|_| name == "IPv4"), "{name}");
         }
     }
 
@@ -190,8 +190,8 @@ mod tests {
             frame[l3 + 6..l3 + 10].copy_from_slice(&[0, 0, 64, 99]);
             if let Ok(headers) = parse(&frame) {
                 let seen = glance(&frame);
-                if let Some(dscp) = glance_usual(&frame) {
-                    prop_assert_eq!(seen, Glance { dscp: Some(dscp), pcp: None, purpose: Purpose::Data });
+                if let Some(byte) = glance_usual(&frame) {
+                    prop_assert_eq!(seen, Glance { dscp: Some(byte >> 2), pcp: None, purpose: Purpose::Data });
                 }
                 prop_assert_eq!((seen.dscp, seen.pcp), (headers.dscp(), headers.pcp()));
                 let is_control = headers.ethertype == mac_control::ETHERTYPE && headers.tags == 0 && to_peer;

@@ -1,6 +1,8 @@
 //! Simulated networks.
 
 mod found;
+mod isolation;
+mod max_load;
 mod pacing;
 mod random;
 mod reliable;

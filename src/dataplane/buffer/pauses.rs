@@ -3,7 +3,7 @@
 use crate::dataplane::port::Port;
 use crate::dataplane::telemetry::counters::PortCounters;
 use crate::mutant::{self, Mutant};
-use crate::sets::{ClassSet, PortSet};
+use crate::sets::{CLASSES, ClassSet, PortSet};
 use crate::units::Ticks;
 
 /// The ports whose peers are paused, and the time of the next look at received pauses.
@@ -43,7 +43,9 @@ impl PauseState {
             counters.backlog_highest_frames.raise(left as u64);
         }
         let before = port.backlog.is_on();
-        port.backlog.judge(left, enough, now);
+        let lossless = |class: &usize| port.classifier.of_class(*class).class_bits.lossy_queue().is_empty();
+        let received = (0..CLASSES).filter(lossless).map(|class| counters.rx_frames[class].get()).sum();
+        port.backlog.judge(left, enough, received, now);
         let is_changed = port.backlog.is_on() != before;
         if is_changed {
             counters.backlog_xoffs.add(u64::from(!before));

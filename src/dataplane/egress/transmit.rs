@@ -25,6 +25,16 @@ impl<P: Packet> Pipeline<P> {
         if self.pauses.watch_at <= now {
             self.watch_all(now);
         }
+        if self.egress.waiting.is_empty() {
+            return 0;
+        }
+        let (moved, more) = self.transmit_once(io, now);
+        if more.is_empty() { moved } else { moved + self.transmit_more(io, more, now) }
+    }
+
+    /// Discards and sends at each port with frames. Returns the frames sent, and the ports that may have more.
+    #[inline]
+    pub(crate) fn transmit_once<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks) -> (usize, PortSet) {
         let (mut moved, mut more) = (0, PortSet::EMPTY);
         for port in (self.egress.waiting - self.egress.closed).iter() {
             if !self.ports[port].discarding.is_empty() {
@@ -38,10 +48,7 @@ impl<P: Packet> Pipeline<P> {
             moved += sent.frames;
             more |= PortSet::only_if(sent.has_more, port);
         }
-        if !more.is_empty() {
-            moved += self.transmit_more(io, more, now);
-        }
-        moved
+        (moved, more)
     }
 
     /// Runs the watchdogs of the ports whose checks are due.
@@ -70,8 +77,12 @@ impl<P: Packet> Pipeline<P> {
             if sent < self.egress.burst {
                 return Sent { frames, has_more: false };
             }
-            // Each lcore has time for the ports that it owns, and joint ports may be far more.
-            if !self.own.contains(port) && self.is_late(io, now) {
+            // Each lcore has time for the ports that it owns, unless it is overloaded: each of them then sends a burst
+            // after this. Joint ports may be far more.
+            let is_late = self.shedder.is_on() || !self.pauses.backlogged.is_empty();
+            let is_overloaded = is_late && self.shedder.is_timed();
+            let most = if is_overloaded { self.telemetry.clock.half_gap() } else { self.latest() };
+            if (is_overloaded || !self.own.contains(port)) && self.has_used(io, most, now) {
                 break;
             }
         }
@@ -85,11 +96,9 @@ impl<P: Packet> Pipeline<P> {
         self.telemetry.clock.half_gap() * 3 / 2
     }
 
-    /// Whether the poll that began at `now` has used three quarters of the poll gap. Without a poll gap or a clock it
-    /// never has.
-    fn is_late<I: Ports<Pkt = P>>(&self, io: &mut I, now: Ticks) -> bool {
-        let latest = self.latest();
-        latest > 0 && io.time().is_some_and(|time| time.since(now) > latest)
+    /// Whether the poll that began at `now` has used `most` ticks. Without a poll gap or a clock it never has.
+    fn has_used<I: Ports<Pkt = P>>(&self, io: &mut I, most: u64, now: Ticks) -> bool {
+        most > 0 && io.time().is_some_and(|time| time.since(now) > most)
     }
 
     /// Sends further bursts of the ports that have `more`, in rounds. The burst limit assumes MTU-sized frames, so a

@@ -6,10 +6,15 @@ use crate::units::Ticks;
 /// Polls in a row that must leave frames behind to count as a backlog, on a device that cannot report how many. A
 /// single such poll may only have met a burst.
 const FULL_POLLS: u8 = 4;
-/// Polls in a row after which a backlog that does not shrink is stalled. The first is for devices that report the
-/// frames left. The second is for all others: in that time, one burst a poll drains a ring of 1,024 frames.
-const STALLED_POLLS: u8 = 4;
-const STALLED_UNSEEN_POLLS: u8 = 32;
+/// XOFFs in a row after each of which lossless frames still came. The next one ends only when a poll has drained the
+/// ring and brought no lossless frame: a peer that ignores XOFF would otherwise be told at every other poll.
+const IGNORED_XOFFS: u8 = 8;
+/// Polls in a row that bring lossless frames during one XOFF, after which the peer counts as one that ignores it, if
+/// they brought more than its rings held. An obedient one needs few until it stops.
+const DEAF_POLLS: u8 = 64;
+/// Polls in a row without a frame left, after which an XOFF ends even if lossless frames come: other classes of the
+/// port must not wait for a class whose sender ignores it.
+const DRAINED_POLLS: u8 = 64;
 
 /// The backlog state of one port: whether its receive ring holds more than the core can process.
 #[derive(Debug, Clone)]
@@ -19,18 +24,64 @@ pub(crate) struct Backlog {
     is_on: bool,
     /// Polls in a row that left an unknown number of frames.
     full_polls: u8,
-    /// The fewest frames left since the backlog began; `None`: the device cannot report them.
-    lowest: Option<usize>,
-    /// Polls in a row, while the backlog is on, after which no fewer frames were left.
-    stalled_polls: u8,
+    /// The receive rings.
+    rings: Rings,
+    /// Frames that the last poll has left; `None`: unknown.
+    left: Option<usize>,
+    /// XOFFs in a row at whose end lossless frames still came, and the lossless frames ever received, by now and when
+    /// XOFF began.
+    ignored: u8,
+    received: u64,
+    received_before: u64,
+    /// The last poll that was judged, and whether it has brought lossless frames.
+    judged: Ticks,
+    has_lossless: bool,
+    /// Polls in a row that brought lossless frames during this XOFF, and that left no frame.
+    deaf_polls: u8,
+    drained_polls: u8,
     /// Instant at which the present backlog began, and the total duration of the earlier ones.
     since: Ticks,
     held_ticks: u64,
 }
 
+/// Number of the receive rings of a port, and frames that each holds, if that is known.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Rings {
+    pub count: usize,
+    pub frames: Option<u16>,
+}
+
+impl Rings {
+    /// Frames of which `count` rings are about to overflow.
+    fn full(self, count: usize) -> usize {
+        self.frames.map_or(usize::MAX, |frames| usize::from(frames) * count / 4 * 3)
+    }
+
+    /// Frames that all rings hold.
+    fn all(self) -> u64 {
+        u64::from(self.frames.unwrap_or(0)) * self.count as u64
+    }
+}
+
 impl Backlog {
-    pub fn new(mark: Option<u32>) -> Self {
-        Self { mark, is_on: false, full_polls: 0, lowest: None, stalled_polls: 0, since: Ticks(0), held_ticks: 0 }
+    /// A backlog that is on from `mark` frames in the receive `rings`.
+    pub fn new(mark: Option<u32>, rings: Rings) -> Self {
+        Self {
+            mark,
+            is_on: false,
+            full_polls: 0,
+            rings,
+            left: Some(0),
+            ignored: 0,
+            received: 0,
+            received_before: 0,
+            judged: Ticks(u64::MAX),
+            has_lossless: false,
+            deaf_polls: 0,
+            drained_polls: 0,
+            since: Ticks(0),
+            held_ticks: 0,
+        }
     }
 
     /// Whether senders must stop: from the moment the mark is reached until the ring is drained.
@@ -45,45 +96,61 @@ impl Backlog {
         self.is_on || self.full_polls != 0
     }
 
-    /// Whether the core does not catch up: the backlog is on and did not shrink for some polls in a row. The backlog
-    /// after a stall of the core shrinks at almost every poll.
-    #[inline]
-    pub fn is_stalled(&self) -> bool {
-        self.stalled_polls >= if self.lowest.is_some() { STALLED_POLLS } else { STALLED_UNSEEN_POLLS }
+    /// Whether senders must stop, and the last poll has left frames.
+    pub fn is_late(&self) -> bool {
+        self.is_on && self.left != Some(0)
+    }
+
+    /// Frames that the last poll has left; `None`: unknown.
+    pub fn left(&self) -> Option<usize> {
+        self.left
+    }
+
+    /// Whether the peer goes on to send lossless frames although it has XOFF.
+    pub fn is_deaf(&self) -> bool {
+        self.deaf_polls == DEAF_POLLS && self.received - self.received_before > self.rings.all()
+    }
+
+    /// Whether the `rings` receive rings that count are about to overflow. They may then lose PFC frames of the peer.
+    pub fn is_full(&self, rings: usize) -> bool {
+        self.is_late() && self.left.is_some_and(|left| left >= self.rings.full(rings))
     }
 
     /// Evaluates a poll that took all frames that it could or was allowed to, and left `left` frames; `None`: an
-    /// unknown number above zero. `most` frames are a backlog even if the mark is higher.
-    pub fn judge(&mut self, left: Option<usize>, most: u32, now: Ticks) {
+    /// unknown number above zero. `most` frames are a backlog even if the mark is higher. `received` are the lossless
+    /// frames that the port has ever received.
+    pub fn judge(&mut self, left: Option<usize>, most: u32, received: u64, now: Ticks) {
         let Some(mark) = self.mark else { return };
+        // A poll may judge a port again after a further round.
+        let is_again = now == self.judged;
+        let still_comes = self.received != received || is_again && self.has_lossless;
         let was_on = self.is_on;
+        (self.received, self.left, self.judged, self.has_lossless) = (received, left, now, still_comes);
+        if !is_again || left != Some(0) {
+            self.drained_polls =
+                if was_on && left == Some(0) { (self.drained_polls + 1).min(DRAINED_POLLS) } else { 0 };
+        }
         match left {
-            Some(0) => (self.is_on, self.full_polls) = (false, 0),
+            Some(0) => {
+                let is_ignored = self.ignored == IGNORED_XOFFS && still_comes;
+                self.is_on &= is_ignored && self.drained_polls < DRAINED_POLLS;
+                self.full_polls = 0;
+            }
             Some(left) => self.is_on |= left >= mark.min(most) as usize,
             None => {
                 self.full_polls = (self.full_polls + 1).min(FULL_POLLS);
                 self.is_on |= self.full_polls == FULL_POLLS;
             }
         }
-        match (was_on, self.is_on) {
-            (false, true) => {
-                (self.since, self.lowest, self.stalled_polls) = (now, left, 0);
-            }
-            (true, false) => {
-                self.held_ticks += now.since(self.since);
-                self.stalled_polls = 0;
-            }
-            (true, true) => self.follow(left),
-            (false, false) => {}
+        if !is_again || !still_comes {
+            self.deaf_polls = if was_on && still_comes { (self.deaf_polls + 1).min(DEAF_POLLS) } else { 0 };
         }
-    }
-
-    /// Counts polls in a row that did not reduce the backlog below its lowest level.
-    fn follow(&mut self, left: Option<usize>) {
-        if left.is_some() && left < self.lowest {
-            (self.lowest, self.stalled_polls) = (left, 0);
-        } else {
-            self.stalled_polls = self.stalled_polls.saturating_add(1);
+        if self.is_on && !was_on {
+            (self.since, self.received_before) = (now, received);
+        }
+        if was_on && !self.is_on {
+            self.ignored = if still_comes && self.ignored < IGNORED_XOFFS { self.ignored + 1 } else { 0 };
+            self.held_ticks += now.since(self.since);
         }
     }
 
@@ -97,89 +164,109 @@ impl Backlog {
 mod tests {
     use super::*;
 
+    fn ring(frames: Option<u16>) -> Rings {
+        Rings { count: 1, frames }
+    }
+
     #[test]
     fn backlog_is_on_from_its_mark_until_the_ring_is_empty() {
-        let mut backlog = Backlog::new(Some(32));
+        let mut backlog = Backlog::new(Some(32), ring(Some(1024)));
         for (left, on) in [(31, false), (32, true), (31, true), (1, true), (0, false), (31, false)] {
-            backlog.judge(Some(left), u32::MAX, Ticks(0));
+            backlog.judge(Some(left), u32::MAX, 0, Ticks(0));
             assert_eq!(backlog.is_on(), on, "{left} left");
         }
     }
 
     #[test]
     fn cut_short_poll_counts_any_leftover_as_backlog() {
-        let mut backlog = Backlog::new(Some(32));
+        let mut backlog = Backlog::new(Some(32), ring(Some(1024)));
         for (left, on) in [(0, false), (1, true), (0, false)] {
-            backlog.judge(Some(left), 1, Ticks(0));
+            backlog.judge(Some(left), 1, 0, Ticks(0));
             assert_eq!(backlog.is_on(), on, "{left} left");
         }
-        let mut without = Backlog::new(None);
-        without.judge(Some(1), 1, Ticks(0));
+        let mut without = Backlog::new(None, ring(None));
+        without.judge(Some(1), 1, 0, Ticks(0));
         assert!(!without.is_on());
     }
 
     #[test]
     fn backlog_without_ring_count_is_on_after_consecutive_polls() {
-        let mut backlog = Backlog::new(Some(32));
+        let mut backlog = Backlog::new(Some(32), ring(Some(1024)));
         for _ in 0..3 {
-            backlog.judge(None, u32::MAX, Ticks(0));
+            backlog.judge(None, u32::MAX, 0, Ticks(0));
         }
         assert!(!backlog.is_on());
-        backlog.judge(Some(0), u32::MAX, Ticks(0));
+        backlog.judge(Some(0), u32::MAX, 0, Ticks(0));
         for poll in 1..=4 {
-            backlog.judge(None, u32::MAX, Ticks(0));
+            backlog.judge(None, u32::MAX, 0, Ticks(0));
             assert_eq!(backlog.is_on(), poll == 4);
         }
-        backlog.judge(Some(0), u32::MAX, Ticks(0));
+        backlog.judge(Some(0), u32::MAX, 0, Ticks(0));
         assert!(!backlog.is_on());
     }
 
     #[test]
     fn time_is_counted_from_xoff_to_the_drained_ring() {
-        let mut backlog = Backlog::new(Some(32));
+        let mut backlog = Backlog::new(Some(32), ring(Some(1024)));
         for (now, left, held) in [(10, 40, 0), (15, 1, 5), (20, 0, 10), (30, 0, 10), (40, 33, 10)] {
-            backlog.judge(Some(left), u32::MAX, Ticks(now));
+            backlog.judge(Some(left), u32::MAX, 0, Ticks(now));
             assert_eq!(backlog.held_ticks(Ticks(now)), held, "at {now}");
         }
         assert_eq!(backlog.held_ticks(Ticks(50)), 20);
     }
 
     #[test]
-    fn backlog_that_shrinks_is_not_stalled() {
-        let mut backlog = Backlog::new(Some(32));
-        // A stall left 1,000 frames. Each poll takes a burst while a few frames arrive, so the backlog stays level for
-        // up to three polls in a row.
-        for left in (100..1000).rev().step_by(9).flat_map(|left| [left + 5, left + 9, left + 7, left]) {
-            backlog.judge(Some(left), u32::MAX, Ticks(0));
-            assert!(backlog.is_on() && !backlog.is_stalled(), "{left}");
+    fn ring_is_full_from_three_quarters_of_its_frames() {
+        let mut backlog = Backlog::new(Some(32), ring(Some(1024)));
+        for (left, is_full) in [(Some(767), false), (Some(768), true), (None, false), (Some(0), false)] {
+            backlog.judge(left, u32::MAX, 0, Ticks(0));
+            assert_eq!((backlog.is_late(), backlog.is_full(1)), (left != Some(0), is_full), "{left:?}");
         }
     }
 
     #[test]
-    fn backlog_that_stays_is_stalled_until_it_shrinks() {
-        let mut backlog = Backlog::new(Some(32));
-        let steps = [(900, false), (900, false), (905, false), (901, false), (900, true), (950, true), (899, false)];
-        for (left, stalled) in steps {
-            backlog.judge(Some(left), u32::MAX, Ticks(0));
-            assert_eq!(backlog.is_stalled(), stalled, "{left}");
-        }
-    }
-
-    #[test]
-    fn backlog_without_ring_count_is_stalled_after_a_ring_of_polls() {
-        let mut backlog = Backlog::new(Some(32));
-        for poll in 1..=40 {
-            backlog.judge(None, u32::MAX, Ticks(0));
-            assert_eq!(backlog.is_stalled(), poll >= 4 + 32, "{poll}");
-        }
-        backlog.judge(Some(0), u32::MAX, Ticks(0));
-        assert!(!backlog.is_stalled());
+    fn several_rings_hold_as_many_frames_more() {
+        let mut backlog = Backlog::new(Some(32), Rings { count: 8, frames: Some(1024) });
+        backlog.judge(Some(768), u32::MAX, 0, Ticks(0));
+        assert_eq!([1, 2, 8].map(|rings| backlog.is_full(rings)), [true, false, false]);
     }
 
     #[test]
     fn backlog_without_a_mark_is_never_on() {
-        let mut backlog = Backlog::new(None);
-        backlog.judge(Some(100_000), u32::MAX, Ticks(0));
+        let mut backlog = Backlog::new(None, ring(None));
+        backlog.judge(Some(100_000), u32::MAX, 0, Ticks(0));
         assert!(!backlog.is_on());
+    }
+
+    /// A peer that goes on to send lossless frames has nine XOFFs, of which the last one lasts.
+    #[test]
+    fn peer_that_ignores_xoff_is_not_told_at_every_poll() {
+        for (is_obedient, xoffs) in [(true, 500..=500), (false, 100..=130)] {
+            let (mut backlog, mut received, mut begun) = (Backlog::new(Some(32), ring(None)), 0, 0);
+            for poll in 0..1000 {
+                let was_on = backlog.is_on();
+                // An obedient peer sends only while it has no XOFF.
+                received += if is_obedient && was_on { 0 } else { 100 };
+                let left = if was_on { 0 } else { 100 };
+                backlog.judge(Some(left), u32::MAX, received, Ticks(poll));
+                begun += u32::from(backlog.is_on() && !was_on);
+            }
+            assert!(xoffs.contains(&begun), "{begun} of {xoffs:?}");
+        }
+    }
+
+    #[test]
+    fn peer_that_sends_more_than_its_ring_holds_after_xoff_is_deaf() {
+        for (frames, deaf_after) in [(None, 64), (Some(1024), 341)] {
+            let mut backlog = Backlog::new(Some(32), ring(frames));
+            for poll in 0..=deaf_after {
+                assert!(!backlog.is_deaf(), "{poll}");
+                // Several rounds of a poll count once.
+                (0..3).for_each(|round| backlog.judge(Some(100), u32::MAX, 3 * poll + round + 1, Ticks(poll)));
+            }
+            assert!(backlog.is_deaf());
+            backlog.judge(Some(100), u32::MAX, 3 * deaf_after + 3, Ticks(deaf_after + 1));
+            assert!(!backlog.is_deaf(), "it has stopped");
+        }
     }
 }

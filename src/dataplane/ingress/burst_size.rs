@@ -25,15 +25,7 @@ impl BurstSize {
     pub fn new((ports, crosses): (usize, bool), poll_gap: Nanos, half_gap: u64) -> Self {
         let most_ticks = (poll_gap >= SHORTEST_GAP).then_some(half_gap);
         let full_poll = (ports * BURST) as u64 * if crosses { 3 } else { 2 };
-        let mut size = Self { frames: BURST, full_poll, most_ticks };
-        size.reset();
-        size
-    }
-
-    /// Returns to the first size.
-    #[inline]
-    pub fn reset(&mut self) {
-        self.frames = if self.most_ticks.is_some() { LEAST_BURST } else { BURST };
+        Self { frames: if most_ticks.is_some() { LEAST_BURST } else { BURST }, full_poll, most_ticks }
     }
 
     /// Frames of a full burst.

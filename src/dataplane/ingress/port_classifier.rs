@@ -61,6 +61,8 @@ pub(crate) struct PortClassifier {
     /// Entries by mark; the last is for frames without a mark.
     by_mark: [Classification; NO_MARK as usize + 1],
     by_class: [Classification; CLASSES],
+    /// Classes of lossy groups.
+    lossy: ClassSet,
     /// Entries by the byte of DSCP and ECN, with all that depends on it and the ingress port: of untagged IPv4, then of
     /// each [`PlainKind`].
     by_traffic_class: Box<[[Classification; 256]; 1 + PlainKind::COUNT]>,
@@ -103,7 +105,8 @@ impl PortClassifier {
         let mixes_groups = by_class.iter().any(|class| mixes(class.desc));
         let (trust, roce) = (spec.trust, spec.marks.roce);
         let has_roce = roce != RoceMap::default();
-        Self { trust, untrusted, by_mark, by_class, by_traffic_class, roce, has_roce, mixes_groups }
+        let lossy = (0..CLASSES).filter(|&class| !by_class[class].class_bits.lossy_queue().is_empty()).collect();
+        Self { trust, untrusted, by_mark, by_class, lossy, by_traffic_class, roce, has_roce, mixes_groups }
     }
 
     fn classification(spec: &PortSpec, classes: &ClassMap, class: u8) -> Classification {
@@ -146,6 +149,12 @@ impl PortClassifier {
     pub fn of_ip(&self, dscp: u8, is_tagged: bool, pcp: u8) -> Classification {
         let mark = if (self.trust == Trust::Pcp) & is_tagged { pcp } else { dscp | self.untrusted };
         self.by_mark[usize::from(mark & NO_MARK)]
+    }
+
+    /// The classes of lossy groups.
+    #[inline]
+    pub fn lossy(&self) -> ClassSet {
+        self.lossy
     }
 
     /// Whether some RoCEv2 packets have a class whatever their marks.

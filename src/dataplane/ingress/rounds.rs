@@ -1,8 +1,10 @@
 //! The ingress half of a poll: it receives one burst of each port in turn, in rounds, while there are more frames and
 //! time.
 
+use super::round_start::RoundStart;
 use super::rx_queues::Conditions;
-use super::shed::{PollLoad, Shed, Shedder};
+use super::shed::{Lateness, PortBacklog, Shedder};
+use super::shed_frames::Shed;
 use crate::dataplane::pipeline::Pipeline;
 use crate::dataplane::port::Port;
 use crate::dataplane::telemetry::drops::DropReason;
@@ -25,14 +27,30 @@ pub(crate) struct TakenBurst {
 /// The ports still to be polled: each once in a round, even those with few frames in the last round.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct PollRound {
-    /// Ports that are still to be polled in this round.
+    /// Ports that are still to be polled in this round, and those after them.
     pub left: PortSet,
+    pub later: PortSet,
     /// Whether it is the first round of the poll.
     pub is_first: bool,
     /// Ports that may be polled in a further round: their frames of full bursts are below the limit.
     pub again: PortSet,
     /// Ports among these whose burst was full, so that more frames may wait.
     pub more: PortSet,
+}
+
+/// Frames of a poll: processed, and received but not yet processed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PollFrames {
+    pub moved: usize,
+    pub pending: usize,
+}
+
+impl PollRound {
+    /// Ports that the round has not polled.
+    #[inline]
+    pub fn unvisited(&self) -> PortSet {
+        self.left | self.later
+    }
 }
 
 impl Port {
@@ -49,7 +67,7 @@ impl Port {
     ) {
         let is_late = shedder.is_on();
         if round.is_first {
-            self.rx_queues.begin_poll(if is_late { shedder.most_passed() } else { usize::MAX });
+            self.rx_queues.begin_poll(if is_late { shedder.most_passed(port) } else { usize::MAX });
         }
         let conditions = Conditions { xoff: self.pfc.xoff(), is_late };
         self.rx_queues.receive(io, port, now, conditions, burst);
@@ -73,8 +91,7 @@ impl<P: Packet> Pipeline<P> {
         let shed = self.shed(io, port, burst);
         let state = &mut self.ports[port];
         state.taken = state.taken.saturating_sub(if is_full { shed as u32 } else { 0 });
-        self.shedder.take(state.taken, state.most_frames());
-        let may_more = state.may_take_more();
+        let may_more = state.may_take_more() || self.shedder.is_timed();
         round.again |= PortSet::only_if(may_more, port);
         round.more |= PortSet::only_if(is_full && may_more, port);
         !may_more
@@ -84,6 +101,16 @@ impl<P: Packet> Pipeline<P> {
     #[inline]
     pub(crate) fn visited<I: Ports<Pkt = P>>(&self, io: &I) -> PortSet {
         if I::KNOWS_FILLED && !self.shedder.is_on() { self.own & (self.alert | io.filled()) } else { self.own }
+    }
+
+    /// A round of `ports`.
+    #[inline]
+    pub(crate) fn round_of(&mut self, ports: PortSet) -> PollRound {
+        if !self.shedder.turns_rounds() {
+            return PollRound { left: ports, ..PollRound::default() };
+        }
+        let left = self.shedder.first_ports(ports);
+        PollRound { left, later: ports - left, ..PollRound::default() }
     }
 
     /// Ends the alert of `port`, which had no frames, if a poll has nothing else to do there.
@@ -106,15 +133,21 @@ impl<P: Packet> Pipeline<P> {
         now: Ticks,
     ) -> Option<TakenBurst> {
         loop {
-            let port = round.left.pop_lowest()?;
+            let port = match round.left.pop_lowest() {
+                Some(port) => port,
+                None if round.later.is_empty() => return None,
+                None => {
+                    round.left = std::mem::take(&mut round.later);
+                    continue;
+                }
+            };
             let state = &mut self.ports[port];
             if round.is_first {
                 state.taken = 0;
                 if state.pfc.start_pauses(now) {
-                    self.tell_pauses(port);
+                    self.joint.tell_pauses(self.lcore, port, &state.pfc);
                 }
             }
-            let state = &mut self.ports[port];
             let full = if state.rx_queues.is_managed() {
                 state.receive_queues(io, port, burst, (round, &mut self.shedder), now);
                 LEAST_BURST
@@ -124,7 +157,6 @@ impl<P: Packet> Pipeline<P> {
                 most
             };
             if burst.is_empty() && state.pfc.due(now).is_none() && !state.backlog.is_watching() {
-                debug_assert!(state.may_take_more(), "an empty burst counts nothing towards the limit");
                 round.again.insert(port);
                 if I::KNOWS_FILLED {
                     self.calm(port, round, now);
@@ -134,33 +166,109 @@ impl<P: Packet> Pipeline<P> {
             let is_full = burst.len() >= full;
             // A burst that drained the ring does not count towards the port's limit.
             state.taken += if is_full { full as u32 } else { 0 };
-            let may_more = state.may_take_more();
+            let may_more = state.may_take_more() || self.shedder.is_timed();
             round.again |= PortSet::only_if(may_more, port);
             round.more |= PortSet::only_if(is_full && may_more, port);
             return Some(TakenBurst { port, is_full, is_last: is_full && !may_more });
         }
     }
 
-    /// Whether a poll that began at `now` and has had `rounds` rounds has time for another of equal length. Receiving
-    /// may take half of the poll gap in the headroom formula, because sending takes as long. Without this bound, a core
-    /// that is too slow for its links would poll the later, the more it received.
+    /// Whether a poll that began at `now` and has had `frames` has time for another burst. The headroom formula assumes
+    /// a poll gap, so the poll must have sent all within three quarters of it. Without this bound, a core that is too
+    /// slow for its links would poll the later, the more it received.
     #[inline(never)]
-    pub(crate) fn has_time<I: Ports<Pkt = P>>(&self, io: &mut I, rounds: u64, now: Ticks) -> bool {
+    pub(crate) fn has_time<I: Ports<Pkt = P>>(&self, io: &mut I, frames: PollFrames, now: Ticks) -> bool {
+        let PollFrames { moved, pending } = frames;
         let Some(time) = io.time() else { return true };
-        // With one more round at the same pace, `rounds + 1` rounds must fit.
-        time.since(now) * (rounds + 1) <= self.telemetry.clock.half_gap() * rounds
+        let (elapsed, half_gap) = (time.since(now), self.telemetry.clock.half_gap());
+        let began = self.round_start.if_began_at(now);
+        let frames = moved - began.moved;
+        if self.shedder.is_on() && self.shedder.is_timed() {
+            let unsent = frames - (self.shedder.shed_frames() - began.shed);
+            // Further bursts are received too. As many of their frames cannot be shed as until now.
+            let further = (pending + 2 * self.burst_size.frames()) * self.shedder.other_frames() / moved.max(1);
+            return elapsed + self.shedder.owed_ticks(unsent + further) <= half_gap + half_gap / 2;
+        }
+        // With one more burst at the same pace, all frames must be received and sent. Those of earlier rounds are sent,
+        // and frames that had waited in queues too. Others take twice the time in which they were received.
+        let handled = began.moved.max(began.moved.midpoint(began.sent));
+        let (ticks, of) = if began.moved > 0 { (began.ticks, handled) } else { (2 * elapsed, frames + pending) };
+        let (all, most) = (moved + pending + self.burst_size.frames(), half_gap + half_gap / 2);
+        ticks * all as u64 <= most * of as u64 && elapsed <= half_gap + half_gap / 2
     }
 
-    /// Ends a poll that has no time for another round although `ports` have more frames. Any frame left is a backlog,
-    /// because the headroom formula assumes a poll that receives all that it may.
+    /// Receives the next burst of the round, unless the poll, which has processed `moved` frames and received `pending`
+    /// further ones, has no time for it. Ports that it does not visit then remain in `round`.
+    #[inline]
+    pub(crate) fn take_in_time<I: Ports<Pkt = P>>(
+        &mut self,
+        io: &mut I,
+        round: &mut PollRound,
+        burst: &mut Burst<P>,
+        frames: PollFrames,
+        now: Ticks,
+    ) -> Option<TakenBurst> {
+        let PollFrames { moved, pending } = frames;
+        let is_measured = moved > 0 && moved + pending >= LEAST_BURST;
+        if is_measured && self.shedder.is_timed() && !self.has_time(io, frames, now) {
+            return None;
+        }
+        self.take(io, round, burst, now)
+    }
+
+    /// Begins a further round of a poll that began at `now` and has received `moved` frames: sends these first, while
+    /// they are in the cache. Returns the round and the frames sent; `None`: there is no time for it.
+    #[inline(never)]
+    pub(crate) fn next_round<I: Ports<Pkt = P>>(
+        &mut self,
+        io: &mut I,
+        round: &PollRound,
+        moved: usize,
+        now: Ticks,
+    ) -> Option<(PollRound, usize)> {
+        if !self.shedder.is_timed() {
+            return Some((self.round_of(round.again), 0));
+        }
+        if !self.has_time(io, PollFrames { moved, pending: 0 }, now) {
+            return None;
+        }
+        if self.congestion.is_some() {
+            // Congestion points bound their messages by poll.
+            return Some((self.round_of(round.again), 0));
+        }
+        let sent = self.transmit_once(io, now).0;
+        let ticks = io.time().map_or(0, |time| time.since(now));
+        let all_sent = self.round_start.if_began_at(now).sent + sent;
+        let shed = self.shedder.shed_frames();
+        self.round_start = RoundStart { poll: now, ticks, moved, shed, sent: all_sent };
+        Some((self.round_of(round.again), sent))
+    }
+
+    /// Ends a poll that has no time for the rest of `round` or for another one. Any frame left is a backlog, because
+    /// the headroom formula assumes a poll that receives all that it may. Ports that it did not visit still send their
+    /// due PFC frames, and the next poll begins with them.
     #[cold]
-    pub(crate) fn cut_short<I: Ports<Pkt = P>>(&mut self, io: &mut I, ports: PortSet, now: Ticks) {
-        for port in ports.iter() {
-            if self.ports[port].rx_queues.keeps_frames() {
-                continue;
+    pub(crate) fn cut_short<I: Ports<Pkt = P>>(&mut self, io: &mut I, round: &PollRound, now: Ticks) {
+        let unvisited = round.unvisited();
+        self.shedder.cut(if round.left.is_empty() { round.later } else { round.left });
+        for port in (round.more | unvisited).iter() {
+            if round.is_first && unvisited.contains(port) {
+                self.skip(port, now);
             }
-            let left = self.left(io, port);
-            self.judge_left(io, port, left, 1, now);
+            if !self.ports[port].rx_queues.keeps_frames() {
+                let left = self.left(io, port);
+                self.judge_left(io, port, left, 1, now);
+            }
+            self.send_pfc(io, port, now);
+        }
+    }
+
+    /// Begins the poll of `port`, from which this poll receives nothing.
+    fn skip(&mut self, port: usize, now: Ticks) {
+        let state = &mut self.ports[port];
+        state.rx_queues.skip_poll();
+        if state.pfc.start_pauses(now) {
+            self.tell_pauses(port);
         }
     }
 
@@ -227,29 +335,16 @@ impl<P: Packet> Pipeline<P> {
         }
     }
 
-    /// Adapts the shedder to the poll that began at `now` and has received.
+    /// Decides whether the poll that has begun sheds, and how many lossy frames it forwards then.
     #[inline]
-    pub(crate) fn end_shedding<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks) {
-        if self.shedder.is_on() {
-            self.adapt_shedding(io, now);
-        } else if !self.pauses.backlogged.is_empty() {
-            self.shed_if_stalled();
-        }
-    }
-
-    /// Adapts the allowance of lossy frames. A poll is slow if receiving took more than three quarters of its time.
-    #[inline(never)]
-    fn adapt_shedding<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks) {
-        let latest = self.telemetry.clock.half_gap() - self.telemetry.clock.half_gap() / 4;
-        let is_slow = io.time().is_some_and(|time| time.since(now) > latest);
-        self.shedder.adapt(PollLoad { is_late: !self.pauses.backlogged.is_empty(), is_slow });
-    }
-
-    /// Begins to shed if the backlog of some port does not shrink.
-    #[cold]
-    fn shed_if_stalled(&mut self) {
-        if self.pauses.backlogged.iter().any(|port| self.ports[port].backlog.is_stalled()) {
-            self.shedder.start();
+    pub(crate) fn begin_shedding<I: Ports<Pkt = P>>(&mut self, io: &mut I) {
+        if self.shedder.must_plan() || !self.pauses.backlogged.is_empty() {
+            let backlog = |port: usize| {
+                let Port { backlog, rx_queues, .. } = &self.ports[port];
+                PortBacklog { port, backlog, rings: rx_queues.backlogged().len() }
+            };
+            let lateness = Lateness::from_backlogs(self.pauses.backlogged.iter().map(backlog));
+            self.shedder.plan(self.own, io.time().is_some(), lateness, self.now);
         }
     }
 }

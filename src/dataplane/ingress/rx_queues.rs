@@ -130,6 +130,11 @@ impl RxQueues {
         self.others_left = if self.is_complete { most } else { usize::MAX };
     }
 
+    /// Records that a poll receives nothing from the queues, so that frames in them are left.
+    pub fn skip_poll(&mut self) {
+        self.is_drained = false;
+    }
+
     /// Whether queues without lossless groups have brought all frames that they may in this poll.
     pub fn is_cut(&self) -> bool {
         // Vector drivers give none if they are asked for fewer than eight.

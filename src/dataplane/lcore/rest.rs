@@ -24,7 +24,7 @@ impl<P: Packet> Pipeline<P> {
         let is_empty =
             self.egress.slab.held() == 0 && self.pauses.xoff.is_empty() && self.telemetry.running_pauses.is_empty();
         is_empty
-            // It ends after a number of polls.
+            // It ends some milliseconds after the overload.
             && !self.shedder.is_on()
             && !self.guests_send()
             && (self.own & self.alert).iter().all(|port| self.ports[port].is_at_rest((self.links.up - self.links.stuck).contains(port), now))

@@ -5,7 +5,7 @@ use super::lcore::MirrorEvent;
 use super::spec::{CopyCause, MirrorSpec};
 use crate::dataplane::frame::meta::{Forwarding, Meta};
 use crate::dataplane::handoff::exception::ExceptionPort;
-use crate::dataplane::ingress::shed::class_of;
+use crate::dataplane::ingress::shed_frames::class_of;
 use crate::dataplane::mirror::CopyFrame;
 use crate::dataplane::pipeline::Pipeline;
 use crate::dataplane::telemetry::drops::DropReason;

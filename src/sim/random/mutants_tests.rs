@@ -72,7 +72,7 @@ fn mutant_never_sheds_is_found() {
 #[test]
 fn mutant_sheds_only_where_held_is_found() {
     let flooded = read(
-        "duration: 59us
+        "duration: 900us
 drain: 3513687ns
 switches:
   - name: s0

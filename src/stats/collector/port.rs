@@ -346,7 +346,7 @@ fn standing(families: &mut Families, switch_view: &SwitchView) {
 
 /// Frames that polls leave in receive rings because the core cannot keep up.
 pub(super) fn backlog(families: &mut Families, switch_view: &SwitchView, snapshot: &Snapshot, ever: &Snapshot) {
-    let help = "Backlog in the receive ring, in frames, from which the port's lossless groups go XOFF.";
+    let help = "Backlog in the receive ring, in frames, from which the port's lossless groups go XOFF. A poll without time for all frames needs only one.";
     let family = families.gauge("holdfast_backlog_mark_frames", help);
     for port in &switch_view.spec.ports {
         if let Some(mark) = port.backlog_mark {

@@ -38,16 +38,16 @@ struct Passed {
 }
 
 impl Auditor {
-    /// Checks that an lcore sheds enough while the backlog of one of its ports pauses lossless classes and does not
-    /// shrink. Its ports then pass at most the least allowance of lossy frames per poll, or fewer lossy frames than
-    /// frames that cannot be shed. The rule is judged after each poll of the lcore: a flood at any of its ports takes
-    /// time from all.
+    /// Checks that an lcore whose patience is spent sheds enough while the backlog of one of its ports pauses lossless
+    /// classes and does not shrink. Its ports then pass at most the least allowance of lossy frames per poll, or fewer
+    /// lossy frames than frames that cannot be shed. The rule is judged after each poll of the lcore: a flood at any of
+    /// its ports takes time from all.
     pub(crate) fn check_starved<P: Packet>(&mut self, fleet: &[Pipeline<P>]) -> Check {
         for part in fleet {
             if !self.lcores[part.lcore].has_polled {
                 continue;
             }
-            let mut overdue = None;
+            let (mut overdue, is_patient) = (None, part.shedder.is_patient(part.now));
             for port in (part.pauses.backlogged | self.held & part.own).iter() {
                 if !part.pauses.backlogged.contains(port) {
                     self.ports[port].held = HeldByBacklog::default();
@@ -57,7 +57,7 @@ impl Auditor {
                 self.held.insert(port);
                 let left = part.telemetry.counters.ports[port].backlog_frames.get();
                 let held = &mut self.ports[port].held;
-                if held.lowest.is_none_or(|lowest| left < lowest) {
+                if is_patient || held.lowest.is_none_or(|lowest| left < lowest) {
                     *held = HeldByBacklog { polls: 0, lowest: Some(left) };
                 }
                 held.polls += 1;

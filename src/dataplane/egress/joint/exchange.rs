@@ -1,10 +1,12 @@
 //! The exchange of an lcore with the others about joint ports, at each poll.
 
+use super::JointPorts;
 use super::told::{Depth, Told};
 use crate::dataplane::pipeline::Pipeline;
 use crate::dataplane::port::Port;
 use crate::dataplane::telemetry::drops::DropReason;
 use crate::mutant::{self, Mutant};
+use crate::pfc::PortPfc;
 use crate::sets::{CLASSES, ClassSet, PortSet};
 
 impl<P> Pipeline<P> {
@@ -86,13 +88,19 @@ impl<P> Pipeline<P> {
     }
 
     /// Tells the other lcores the pauses and the storms of own port `port`, if it is a joint one.
-    #[cold]
     pub(crate) fn tell_pauses(&self, port: usize) {
-        if self.joint.ports.contains(port) {
-            let (pfc, told) = (&self.ports[port].pfc, &self.joint.told);
+        self.joint.tell_pauses(self.lcore, port, &self.ports[port].pfc);
+    }
+}
+
+impl JointPorts {
+    /// Tells the other lcores the pauses and the storms of port `number` of `lcore`, if it is a joint one.
+    #[cold]
+    pub(crate) fn tell_pauses(&self, lcore: usize, number: usize, pfc: &PortPfc) {
+        if self.ports.contains(number) {
             // Frames of a storm leave by discard only. An lcore that has not heard of it must not send them.
-            told.tell_dropping(self.lcore, port, pfc.dropping());
-            told.tell_stopped(port, pfc.stopped_for_others() | pfc.dropping());
+            self.told.tell_dropping(lcore, number, pfc.dropping());
+            self.told.tell_stopped(number, pfc.stopped_for_others() | pfc.dropping());
         }
     }
 }
