@@ -134,7 +134,7 @@ impl<P: Packet> Pipeline<P> {
                     None
                 };
                 let Some((further, frames)) = further else {
-                    self.cut_short(io, &round, now);
+                    self.cut_short(io, &round, port, now);
                     break;
                 };
                 (round, rounds, sent) = (further, rounds + 1, sent + frames);

@@ -372,3 +372,19 @@ fn small_first_burst_does_not_make_the_core_seem_slow() {
     bed.io.time = Some((NOW, Nanos(1_000)));
     assert_eq!(bed.works(), [0, 1, 2, 1, 2]);
 }
+
+/// A round of an incast brings more small frames than the bursts of its egress port, which count MTU-sized ones.
+#[test]
+fn frames_of_an_incast_leave_before_the_next_round() {
+    let mut bed = Bed::new(12, |spec| {
+        spec.ports.iter_mut().for_each(|port| port.rate = BitRate(25_000_000_000));
+    });
+    (2..12).for_each(|port| bed.inject(port, 2, &frame(port, 0, 0, 60)));
+    (bed.io.time, bed.io.sending) = (Some((NOW, Nanos(500))), Nanos(100));
+    // Pacing allows 373 frames, and the bursts are seven.
+    let steps = bed.poll();
+    let is_work = |step: &Step| matches!(step, Step::Works(_));
+    let second_round = (0..steps.len()).filter(|&at| is_work(&steps[at])).nth(10).expect("a second round");
+    let sent = |step: &Step| if let Step::Sends(0, frames) = step { *frames } else { 0 };
+    assert_eq!(steps[..second_round].iter().map(sent).sum::<usize>(), 10 * LEAST_BURST);
+}

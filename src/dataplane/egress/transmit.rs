@@ -81,8 +81,7 @@ impl<P: Packet> Pipeline<P> {
             // after this. Joint ports may be far more.
             let is_late = self.shedder.is_on() || !self.pauses.backlogged.is_empty();
             let is_overloaded = is_late && self.shedder.is_timed();
-            let most = if is_overloaded { self.telemetry.clock.half_gap() } else { self.latest() };
-            if (is_overloaded || !self.own.contains(port)) && self.has_used(io, most, now) {
+            if (is_overloaded || !self.own.contains(port)) && self.has_used(io, self.latest(), now) {
                 break;
             }
         }
@@ -117,6 +116,25 @@ impl<P: Packet> Pipeline<P> {
             }
             rounds += 1;
             time = io.time().unwrap_or(time);
+        }
+        moved
+    }
+
+    /// Sends a burst of each port that has `more` in turn, until `most` frames are sent or none has more.
+    pub(crate) fn transmit_further<I: Ports<Pkt = P>>(
+        &mut self,
+        io: &mut I,
+        mut more: PortSet,
+        most: usize,
+        now: Ticks,
+    ) -> usize {
+        let mut moved = 0;
+        while moved < most && !more.is_empty() {
+            for port in more.iter() {
+                let sent = self.transmit(io, port, now);
+                moved += sent;
+                more -= PortSet::only_if(sent < self.egress.burst, port);
+            }
         }
         moved
     }

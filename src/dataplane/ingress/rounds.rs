@@ -236,7 +236,12 @@ impl<P: Packet> Pipeline<P> {
             // Congestion points bound their messages by poll.
             return Some((self.round_of(round.again), 0));
         }
-        let sent = self.transmit_once(io, now).0;
+        let (mut sent, more) = self.transmit_once(io, now);
+        let received = moved - self.round_start.if_began_at(now).moved;
+        if sent < received && !more.is_empty() {
+            // The bursts of a port count MTU-sized frames, and small ones may be far more.
+            sent += self.transmit_further(io, more, received - sent, now);
+        }
         let ticks = io.time().map_or(0, |time| time.since(now));
         let all_sent = self.round_start.if_began_at(now).sent + sent;
         let shed = self.shedder.shed_frames();
@@ -246,21 +251,23 @@ impl<P: Packet> Pipeline<P> {
 
     /// Ends a poll that has no time for the rest of `round` or for another one. Any frame left is a backlog, because
     /// the headroom formula assumes a poll that receives all that it may. Ports that it did not visit still send their
-    /// due PFC frames, and the next poll begins with them.
+    /// due PFC frames, and the next poll begins behind the port `last`, which it visited last.
     #[cold]
-    pub(crate) fn cut_short<I: Ports<Pkt = P>>(&mut self, io: &mut I, round: &PollRound, now: Ticks) {
-        let unvisited = round.unvisited();
-        self.shedder.cut(if round.left.is_empty() { round.later } else { round.left });
+    pub(crate) fn cut_short<I: Ports<Pkt = P>>(&mut self, io: &mut I, round: &PollRound, last: usize, now: Ticks) {
+        let (unvisited, mut is_skipping) = (round.unvisited(), false);
         for port in (round.more | unvisited).iter() {
             if round.is_first && unvisited.contains(port) {
                 self.skip(port, now);
             }
+            let left = self.left(io, port);
+            is_skipping |= unvisited.contains(port) && left != Some(0);
             if !self.ports[port].rx_queues.keeps_frames() {
-                let left = self.left(io, port);
                 self.judge_left(io, port, left, 1, now);
             }
             self.send_pfc(io, port, now);
         }
+        // Whether empty ports are visited too makes no difference.
+        self.shedder.cut(is_skipping.then_some(last + 1));
     }
 
     /// Begins the poll of `port`, from which this poll receives nothing.

@@ -429,10 +429,10 @@ impl Shedder {
         self.budget.owed_ticks(frames as u32)
     }
 
-    /// Ends a poll within a round, or after one if `unvisited` is empty. The next poll begins with the lowest port of
-    /// `unvisited`, so that it takes all ports in turn however few a poll reaches.
-    pub fn cut(&mut self, unvisited: PortSet) {
-        self.next = unvisited.lowest();
+    /// Ends a poll within a round, or after one if `next` is `None`. The next poll begins with that port or the one
+    /// behind it, so that polls take all ports in turn however few they reach.
+    pub fn cut(&mut self, next: Option<usize>) {
+        self.next = next;
     }
 
     /// Ports of `all` with which a round begins: those from the one with which the last poll ended. Polls that shed end
