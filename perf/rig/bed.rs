@@ -181,7 +181,8 @@ impl<K: Parcel, O: Observer> Setup<K, O> {
     /// # Panics
     /// If a cell or a buffer is missing: a switch that leaks is not worth measuring.
     pub fn tear_down(mut self, bed: &Bed) -> O {
-        self.pipeline.shutdown(&mut self.io, dpdk::now());
+        let now = Ticks(self.io.watch.look());
+        self.pipeline.shutdown(&mut self.io, now);
         assert_eq!((self.pipeline.held_cells(), self.pipeline.held_frames()), (0, 0), "an idle switch holds nothing");
         let (idle, observer) = self.io.into_parts();
         let mut burst: Burst<Mbuf> = Burst::new();

@@ -73,6 +73,12 @@ impl Histogram {
         points
     }
 
+    /// Non-empty buckets: the end, at most the maximum, and the count.
+    pub fn buckets(&self) -> impl Iterator<Item = (u64, u64)> {
+        let counts = self.counts.iter().enumerate().filter(|(_, count)| **count > 0);
+        counts.map(|(index, &count)| (end(index).min(self.highest), count))
+    }
+
     /// Adds the counts of `other`.
     pub fn add(&mut self, other: &Self) {
         self.counts.iter_mut().zip(&other.counts).for_each(|(count, more)| *count += more);

@@ -35,4 +35,4 @@ pub use output::{Section, micros, write_json, write_plot};
 pub use plot::{Curve, distributions};
 pub use reaction::{Reaction, Times};
 pub use shadow::{Cause, Shadow};
-pub use watch::{Watch, control};
+pub use watch::{Machine, Watch};

@@ -4,7 +4,8 @@
 //! `cargo bench --bench load -- [--quick] [--json] [--markdown] [--plots] [--small-pages]`. Definitions:
 //! docs/performance-reaction.md.
 
-#[path = "rig/mod.rs"]
+mod neighbours;
+#[path = "../rig/mod.rs"]
 mod rig;
 
 use std::time::Duration;
@@ -12,9 +13,10 @@ use std::time::Duration;
 use holdfast::dpdk::Mbuf;
 use holdfast::sim::plot::bars;
 use holdfast::units::{BitRate, Ticks};
+use neighbours::{Neighbours, neighbours};
 use rig::{
-    Args, Arrival, Bed, BedSpec, Curve, Flow, LinkSpec, Observer, POLL_GAP_NS, Parcel, Probe, Samples, Section, Setup,
-    Stamped, Watch, calibrate, distributions, micros, rate_of, write_json, write_plot,
+    Args, Bed, BedSpec, Flow, LinkSpec, POLL_GAP_NS, Section, Setup, calibrate, distributions, micros, rate_of,
+    write_json, write_plot,
 };
 use serde_json::{Value, json};
 
@@ -31,7 +33,6 @@ const ROUND: Duration = Duration::from_millis(500);
 const WINDOW_NS: u64 = 10_000_000;
 /// Time until queues have filled.
 const SETTLE: Duration = Duration::from_millis(200);
-const PROBING: Duration = Duration::from_secs(10);
 
 /// The traffic of the three senders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -268,127 +269,6 @@ impl Incast {
     }
 }
 
-/// Probes of the sender [`PROBER`]: class, egress port, name. They are flows 1 and up; flow 0 is the common load.
-const PROBES: [(u8, usize, &str); 3] = [
-    (0, SINK, "weighted class, same port"),
-    (6, SINK, "strict class, same port"),
-    (0, 2, "weighted class, other port"),
-];
-/// The port at which the probes arrive.
-const PROBER: usize = 1;
-/// Mean time between two frames of each probe, in nanoseconds.
-const PROBE_PERIOD_NS: u64 = 20_000;
-
-/// Latency of probes, from the time at which they could be received until they were handed out.
-#[derive(Default)]
-struct Latency {
-    probes: [Samples; PROBES.len()],
-    measuring: bool,
-}
-
-impl Observer for Latency {
-    #[inline]
-    fn sent(&mut self, _: usize, arrival: Arrival, _: Flow, [now, _]: [u64; 2], watch: &Watch) {
-        if arrival.flow() > 0 && self.measuring {
-            let is_undisturbed = watch.undisturbed_since(arrival.at());
-            self.probes[arrival.flow() - 1].record(now.saturating_sub(arrival.at()), is_undisturbed);
-        }
-    }
-}
-
-/// Sends probes while three senders fill `load` percent of their links, all to the same port.
-fn probe(bed: &Bed, args: Args, frame_len: usize, rate: BitRate, load: u64) -> Latency {
-    let link = |port: usize| {
-        let spec = LinkSpec { load, ..LinkSpec::new(rate, frame_len) };
-        let hot = Flow::new(HOT, SINK);
-        match port {
-            SINK => spec,
-            PROBER => {
-                let flows = std::iter::once(hot).chain(PROBES.map(|(class, to, _)| Flow::new(class, to))).collect();
-                let probes = (1..=PROBES.len() as u8).map(|flow| Probe { flow, period_ns: PROBE_PERIOD_NS }).collect();
-                LinkSpec { flows, pattern: vec![0], probes, ..spec }
-            }
-            _ => spec.sending(&[hot]),
-        }
-    };
-    let spec = BedSpec { ports: PORTS, rate, paced: true, one_burst: false, pfc: true, backlog: true };
-    let links = (0..PORTS).map(link).collect();
-    let mut setup = bed.set_up::<Stamped, Latency>(spec, links, THEFT_NS, |_| Latency::default());
-    poll_for(bed, &mut setup, args.time(SETTLE));
-    setup.io.observer.measuring = true;
-    poll_for(bed, &mut setup, args.time(PROBING));
-    setup.io.observer.measuring = false;
-    let lost = setup.lossless_drops() + setup.io.missed();
-    if lost > 0 {
-        eprintln!("{frame_len} B, probes: {lost} frames lost: polls were later than headroom was told");
-    }
-    setup.tear_down(bed)
-}
-
-fn poll_for<K: Parcel, O: Observer>(bed: &Bed, setup: &mut Setup<K, O>, time: Duration) {
-    let start = setup.io.watch.look();
-    let mut now = start;
-    while now - start < bed.ticks(time.as_nanos() as u64) {
-        setup.pipeline.poll(&mut setup.io, &mut setup.scratch, Ticks(now));
-        now = setup.io.watch.look();
-    }
-}
-
-/// Latency of probes without and with congestion.
-struct Neighbours {
-    name: String,
-    quiet: Latency,
-    congested: Latency,
-}
-
-/// Measures probes on links with a fifth of the core's capacity each, so that the core limits neither run.
-fn neighbours(bed: &Bed, args: Args, frame_len: usize, core_pps: f64) -> Neighbours {
-    let rate = rate_of(frame_len, core_pps / 5.0);
-    let [quiet, congested] = [30, 100].map(|load| probe(bed, args, frame_len, rate, load));
-    Neighbours { name: format!("{frame_len} B at {:.2} Gb/s", rate.0 as f64 / 1e9), quiet, congested }
-}
-
-impl Neighbours {
-    fn rows(&self, hz: u64) -> impl Iterator<Item = Vec<String>> + '_ {
-        let both = [("no", &self.quiet), ("yes", &self.congested)];
-        (0..PROBES.len()).flat_map(move |probe| {
-            both.map(|(congested, latency)| {
-                let samples = &latency.probes[probe];
-                let share = samples.undisturbed.count() as f64 / samples.all.count().max(1) as f64;
-                let head = [
-                    self.name.clone(),
-                    PROBES[probe].2.to_owned(),
-                    congested.to_owned(),
-                    samples.all.count().to_string(),
-                ];
-                let cells = head.into_iter().chain(samples.all.micros(hz)).chain([format!("{:.2} %", share * 100.0)]);
-                cells.chain(samples.undisturbed.micros(hz)).collect()
-            })
-        })
-    }
-
-    fn panel(&self) -> (String, Vec<Curve<'_>>) {
-        let curves = PROBES.iter().enumerate().flat_map(|(probe, (_, _, name))| {
-            let [congested, quiet] = [&self.congested, &self.quiet].map(|latency| &latency.probes[probe].undisturbed);
-            [
-                Curve { name: (*name).to_owned(), values: congested, dashed: false },
-                Curve { name: "uncongested".to_owned(), values: quiet, dashed: true },
-            ]
-        });
-        (self.name.clone(), curves.collect())
-    }
-
-    fn json(&self, hz: u64) -> Value {
-        let probes = |latency: &Latency| -> serde_json::Map<String, Value> {
-            let samples = latency.probes.iter().zip(PROBES);
-            let json =
-                |samples: &Samples| json!({"all": samples.all.json(hz), "undisturbed": samples.undisturbed.json(hz)});
-            samples.map(|(samples, probe)| (probe.2.to_owned(), json(samples))).collect()
-        };
-        json!({"case": self.name, "uncongested": probes(&self.quiet), "congested": probes(&self.congested)})
-    }
-}
-
 fn draw(hz: u64, incasts: &[Incast], neighbours: &[Neighbours]) {
     let labels: Vec<String> = incasts.iter().map(|incast| format!("{} B", incast.frame_len)).collect();
     let series = PATTERNS.iter().enumerate().map(|(index, (_, name))| {
@@ -448,6 +328,11 @@ fn main() {
     ];
     let mut section = Section::new("Latency (us)", &columns);
     neighbours.iter().flat_map(|neighbours| neighbours.rows(bed.hz)).for_each(|row| section.row(row));
+    section.print(args);
+    let columns =
+        ["links", "probe", "p99", "machine alone", "beside an incast: p99", "machine alone", "ratio of the rest"];
+    let mut section = Section::new("Latency, all samples, and the machine (us)", &columns);
+    neighbours.iter().flat_map(|neighbours| neighbours.rest(bed.hz)).for_each(|row| section.row(row));
     section.print(args);
 
     if args.json {

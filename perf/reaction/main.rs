@@ -5,20 +5,20 @@
 //! `cargo bench --bench reaction -- [--quick] [--json] [--markdown] [--plots] [--small-pages]`. Definitions:
 //! docs/performance-reaction.md.
 
-#[path = "rig/mod.rs"]
+#[path = "../rig/mod.rs"]
 mod rig;
+mod tables;
 
 use std::time::Duration;
 
 use holdfast::dataplane::SwitchSpec;
-use holdfast::dpdk;
-use holdfast::headroom::{HeadroomInput, LEFT_BEHIND, SmallPackets, headroom};
+use holdfast::headroom::{HeadroomInput, LEFT_BEHIND, SmallPackets};
 use holdfast::units::{BitRate, Bytes, Length, Nanos, Ticks};
 use rig::{
-    Args, Bed, BedSpec, Curve, Flow, Histogram, LinkSpec, POLL_GAP_NS, Reaction, Samples, Section, Setup, Shadow,
-    Stamped, Storm, Watch, calibrate, control, distributions, micros, rate_of, write_json, write_plot,
+    Args, Bed, BedSpec, Flow, LinkSpec, Machine, POLL_GAP_NS, Reaction, Samples, Setup, Shadow, Stamped, Storm, Watch,
+    calibrate, micros, rate_of, write_json, write_plot,
 };
-use serde_json::{Value, json};
+use tables::{picture, table_of_looks, table_of_machine, table_of_runs, table_of_samples, table_of_terms, to_json};
 
 /// The lossless class that all other ports send to the first port.
 const HOT: u8 = 3;
@@ -31,7 +31,9 @@ const RUN: Duration = Duration::from_secs(8);
 const SETTLE: Duration = Duration::from_millis(200);
 /// Time of a trial that shows whether a load is too high. Queues fill meanwhile.
 const TRIAL: Duration = Duration::from_millis(500);
-const CONTROL: Duration = Duration::from_millis(500);
+/// After each slice of a run, the core only reads the clock for a sixteenth of that time.
+const SLICE: Duration = Duration::from_millis(50);
+const MACHINE_PART: u64 = 16;
 
 /// The cases: number of ports, bytes per frame, and load relative to the core's capacity.
 const CASES: [Case; 5] = [
@@ -103,8 +105,8 @@ struct Outcome {
     missed: u64,
     surprises: u64,
     run: Watch,
-    control: Watch,
-    control_seconds: f64,
+    /// The machine alone, in slices of the same run.
+    machine: Machine,
     reaction: Reaction,
 }
 
@@ -112,12 +114,12 @@ fn run(bed: &Bed, args: Args, case: Case) -> Outcome {
     let Case { ports, frame_len, .. } = case;
     let core_pps = calibrate(bed, ports, frame_len, args.rounds(7), 100_000_000);
     let share = share(bed, args, case, core_pps);
-    let idle = control(THEFT_NS, bed.hz, bed.ticks(args.time(CONTROL).as_nanos() as u64));
     let (mut setup, rate) = set_up(bed, case, core_pps * share);
     poll_for(bed, &mut setup, args.time(SETTLE));
     setup.io.observer.measuring = true;
     let (before, polls_before) = (setup.io.sent_frames(), setup.io.observer.polls);
-    let (seconds, moved, idle_share) = poll_for(bed, &mut setup, args.time(RUN));
+    let mut machine = Machine::new(THEFT_NS, bed.hz);
+    let Polled { ticks, moved, idle } = poll_in_slices(bed, &mut setup, args.time(RUN), &mut machine);
     let forwarded = setup.io.sent_frames() - before;
     let cells = setup.counters.ports.iter().map(|port| port.group_headroom_highest_cells[usize::from(HOT)].get());
     let headroom_highest = Bytes(cells.max().unwrap_or(0) * setup.spec.buffer.cell.0);
@@ -134,10 +136,10 @@ fn run(bed: &Bed, args: Args, case: Case) -> Outcome {
         frame_len,
         rate,
         hz: bed.hz,
-        seconds,
+        seconds: ticks as f64 / bed.hz as f64,
         core_pps,
         forwarded,
-        idle_share,
+        idle_share: idle as f64 / ticks as f64,
         frames_per_poll: moved as f64 / (reaction.polls - polls_before) as f64,
         ring_highest,
         headroom_highest,
@@ -146,8 +148,7 @@ fn run(bed: &Bed, args: Args, case: Case) -> Outcome {
         missed,
         surprises,
         run: watch,
-        control: idle,
-        control_seconds: args.time(CONTROL).as_secs_f64(),
+        machine,
         reaction,
     }
 }
@@ -177,17 +178,36 @@ fn set_up(bed: &Bed, case: Case, pps: f64) -> (Setup<Stamped, Reaction>, BitRate
     (bed.set_up(spec, links(case, rate), THEFT_NS, observer), rate)
 }
 
-/// Polls for `time`. Returns the seconds, the frames moved, and the share of the time in polls that moved none.
-fn poll_for(bed: &Bed, setup: &mut Setup<Stamped, Reaction>, time: Duration) -> (f64, u64, f64) {
+/// Polls for `time` in all, and lets `machine` observe the core after each slice.
+fn poll_in_slices(bed: &Bed, setup: &mut Setup<Stamped, Reaction>, time: Duration, machine: &mut Machine) -> Polled {
+    let slices = (time.as_nanos() / SLICE.as_nanos()).max(1);
+    let mut sums = Polled { ticks: 0, moved: 0, idle: 0 };
+    for _ in 0..slices {
+        let Polled { ticks, moved, idle } = poll_for(bed, setup, SLICE);
+        sums = Polled { ticks: sums.ticks + ticks, moved: sums.moved + moved, idle: sums.idle + idle };
+        machine.observe(bed.ticks(SLICE.as_nanos() as u64) / MACHINE_PART, &mut setup.io.watch);
+    }
+    sums
+}
+
+/// Sums of polls.
+struct Polled {
+    ticks: u64,
+    moved: u64,
+    /// Ticks of polls that moved nothing.
+    idle: u64,
+}
+
+/// Polls for `time`.
+fn poll_for(bed: &Bed, setup: &mut Setup<Stamped, Reaction>, time: Duration) -> Polled {
     let ticks = bed.ticks(time.as_nanos() as u64);
-    let start = dpdk::now().0;
+    let start = setup.io.watch.look();
     let (mut moved, mut idle, mut was_idle, mut last) = (0, 0, false, start);
     loop {
         let now = setup.io.watch.look();
         idle += if was_idle { now - last } else { 0 };
         if now - start >= ticks {
-            let ticks = (now - start) as f64;
-            return (ticks / bed.hz as f64, moved, idle as f64 / ticks);
+            return Polled { ticks: now - start, moved, idle };
         }
         setup.io.observer.begin_poll(now, &setup.io.watch);
         let frames = setup.pipeline.poll(&mut setup.io, &mut setup.scratch, Ticks(now));
@@ -222,6 +242,16 @@ impl Outcome {
             ("first port, beyond the poll's", &times.beyond[0]),
             ("last port, beyond the poll's", &times.beyond[last]),
         ]
+    }
+
+    /// Seconds for which the machine alone was observed.
+    fn machine_seconds(&self) -> f64 {
+        self.machine.ticks as f64 / self.hz as f64
+    }
+
+    /// Ticks by which the machine alone delays one of 1,000 jobs as long as the median from a threshold to its XOFF.
+    fn machine_delay(&self) -> u64 {
+        self.machine.delay(0.999, self.reaction.times.xoff.all.quantile(0.5))
     }
 
     /// The input with which a configuration would compute the headroom of such a port.
@@ -259,195 +289,6 @@ impl Outcome {
     }
 }
 
-fn percent(share: f64) -> String {
-    format!("{:.2} %", share * 100.0)
-}
-
-/// Thefts per second, and their share of the time.
-fn thefts(watch: &Watch, seconds: f64, hz: u64) -> [String; 2] {
-    [format!("{:.0}", watch.thefts as f64 / seconds), percent(watch.stolen as f64 / hz as f64 / seconds)]
-}
-
-fn table_of_runs(outcomes: &[Outcome]) -> Section {
-    let columns = [
-        "case",
-        "port",
-        "core can",
-        "forwarded",
-        "idle",
-        "frames a poll",
-        "XOFF/s",
-        "ring, highest",
-        "lossless drops",
-        "lossy drops",
-        "thefts/s",
-        "stolen",
-        "control: thefts/s",
-        "stolen",
-    ];
-    let mut section =
-        Section::new("What was run (frames a second; idle: of the time, in polls that moved nothing)", &columns);
-    for outcome in outcomes {
-        let millions = |pps: f64| format!("{:.2} M", pps / 1e6);
-        let cells = [
-            outcome.name.clone(),
-            format!("{:.2} Gb/s", outcome.rate.0 as f64 / 1e9),
-            millions(outcome.core_pps),
-            millions(outcome.forwarded as f64 / outcome.seconds),
-            percent(outcome.idle_share),
-            format!("{:.1}", outcome.frames_per_poll),
-            format!("{:.0}", outcome.reaction.times.xoffs as f64 / outcome.seconds),
-            outcome.ring_highest.to_string(),
-            outcome.lossless_drops.to_string(),
-            outcome.lossy_drops.to_string(),
-        ];
-        let run = thefts(&outcome.run, outcome.seconds, outcome.hz);
-        let control = thefts(&outcome.control, outcome.control_seconds, outcome.hz);
-        section.row(cells.into_iter().chain(run).chain(control));
-    }
-    section
-}
-
-fn table_of_samples<'a>(
-    title: &str,
-    outcomes: &'a [Outcome],
-    rows: impl Fn(&'a Outcome) -> Vec<(&'static str, &'a Samples)>,
-) -> Section {
-    let columns =
-        ["case", "what", "samples", "p50", "p99", "p99.9", "max", "undisturbed", "p50", "p99", "p99.9", "max"];
-    let mut section = Section::new(format!("{title} (us)"), &columns);
-    for outcome in outcomes {
-        for (what, samples) in rows(outcome).into_iter().filter(|row| row.1.all.count() > 0) {
-            let cells = [outcome.name.clone(), what.to_owned(), samples.all.count().to_string()];
-            let share = samples.undisturbed.count() as f64 / samples.all.count() as f64;
-            let cells = cells.into_iter().chain(samples.all.micros(outcome.hz)).chain([percent(share)]);
-            section.row(cells.chain(samples.undisturbed.micros(outcome.hz)));
-        }
-    }
-    section
-}
-
-/// How often two readings of the clock were further apart than a number of microseconds. If a run and a core that only
-/// reads the clock agree, the switch is not the cause.
-fn table_of_looks(outcomes: &[Outcome]) -> Section {
-    let mut section = Section::new(
-        "Looks at the clock further apart than this, a second",
-        &["case", "1 us", "2 us", "3 us", "5 us", "10 us", "20 us", "50 us", "100 us"],
-    );
-    for outcome in outcomes {
-        let rows = [(&outcome.run, outcome.seconds, ""), (&outcome.control, outcome.control_seconds, ", control")];
-        for (watch, seconds, what) in rows {
-            let above = |us: u64| format!("{:.1}", watch.gaps.above(us * outcome.hz / 1_000_000) as f64 / seconds);
-            let name = format!("{}{what}", outcome.name);
-            section.row(std::iter::once(name).chain([1, 2, 3, 5, 10, 20, 50, 100].map(above)));
-        }
-    }
-    section
-}
-
-/// Measured times beside the terms of headroom that depend on this switch, in microseconds.
-fn table_of_terms(outcomes: &[Outcome]) -> Section {
-    let columns = [
-        "case",
-        "poll gap: has",
-        "XOFF sent, p99.9",
-        "max",
-        "longest visit gap less thefts",
-        "transmit ring: has",
-        "ahead of PFC, p99.9",
-        "max",
-        "both: have",
-        "unseen and ahead, p99.9",
-        "max",
-        "eta",
-        "headroom used",
-    ];
-    let mut section = Section::new("Measured, undisturbed, beside the terms of headroom (us; bytes)", &columns);
-    for outcome in outcomes {
-        let input = outcome.headroom_input();
-        let us = |ticks: u64| micros(ticks as f64 * 1e9 / outcome.hz as f64);
-        let times = &outcome.reaction.times;
-        let xoff = times.xoff.undisturbed.micros(outcome.hz);
-        section.row([
-            outcome.name.clone(),
-            micros(input.poll_gap.0 as f64),
-            xoff[2].clone(),
-            xoff[3].clone(),
-            us(times.longest_net),
-            micros(input.posted.0 as f64 * 8e9 / outcome.rate.0 as f64),
-            us(times.ahead.quantile(0.999)),
-            us(times.ahead.highest()),
-            micros(input.poll_gap.0 as f64 + input.posted.0 as f64 * 8e9 / outcome.rate.0 as f64),
-            us(times.unheard.undisturbed.quantile(0.999)),
-            us(times.unheard.undisturbed.highest()),
-            headroom(&input).total.to_string(),
-            outcome.headroom_highest.to_string(),
-        ]);
-    }
-    section
-}
-
-fn to_json(outcomes: &[Outcome]) -> Value {
-    let samples =
-        |samples: &Samples, hz| json!({"all": samples.all.json(hz), "undisturbed": samples.undisturbed.json(hz)});
-    let case = |outcome: &Outcome| {
-        let hz = outcome.hz;
-        let named = |rows: Vec<(&'static str, &Samples)>| -> serde_json::Map<String, Value> {
-            rows.into_iter().map(|(name, row)| (name.to_owned(), samples(row, hz))).collect()
-        };
-        json!({
-            "case": outcome.name,
-            "ports": outcome.ports,
-            "frame_bytes": outcome.frame_len,
-            "port_bits_per_second": outcome.rate.0,
-            "core_frames_per_second": outcome.core_pps,
-            "forwarded_frames_per_second": outcome.forwarded as f64 / outcome.seconds,
-            "idle_share": outcome.idle_share,
-            "xoffs_per_second": outcome.reaction.times.xoffs as f64 / outcome.seconds,
-            "lossless_drops": outcome.lossless_drops,
-            "lossy_drops": outcome.lossy_drops,
-            "ring_highest_frames": outcome.ring_highest,
-            "headroom_highest_bytes": outcome.headroom_highest.0,
-            "thefts": outcome.run.thefts,
-            "stolen_share": outcome.run.stolen as f64 / hz as f64 / outcome.seconds,
-            "control_thefts": outcome.control.thefts,
-            "control_stolen_share": outcome.control.stolen as f64 / hz as f64 / outcome.control_seconds,
-            "looks_apart": outcome.run.gaps.json(hz),
-            "reaction": named(outcome.reactions().to_vec()),
-            "gaps": named(outcome.gaps().to_vec()),
-            "data_ahead_of_pfc": outcome.reaction.times.ahead.json(hz),
-            "unseen_and_ahead_of_pfc": samples(&outcome.reaction.times.unheard, hz),
-        })
-    };
-    json!({"theft_ns": THEFT_NS, "cases": outcomes.iter().map(case).collect::<Vec<_>>()})
-}
-
-/// Draws a panel for each case: undisturbed samples as solid lines, all samples dashed.
-fn picture(outcomes: &[Outcome]) -> String {
-    fn curves<'a>(rows: &[(&'static str, &'a Samples)]) -> Vec<Curve<'a>> {
-        let pair = |(name, samples): &(&'static str, &'a Samples)| {
-            let curve = |name: String, values: &'a Histogram, dashed| Curve { name, values, dashed };
-            [curve((*name).to_owned(), &samples.undisturbed, false), curve("all".to_owned(), &samples.all, true)]
-        };
-        rows.iter().flat_map(pair).collect()
-    }
-    let panels: Vec<_> = outcomes
-        .iter()
-        .map(|outcome| {
-            let times = &outcome.reaction.times;
-            let rows = [
-                ("XOFF sent", &times.xoff),
-                ("XOFF received to last frame", &times.stop),
-                ("XON sent", &times.xon),
-                ("poll gap", &times.gaps),
-            ];
-            (outcome.name.clone(), curves(&rows))
-        })
-        .collect();
-    let subtitle = "solid: nobody took the core away meanwhile; dashed: all; one core, switch and peers";
-    distributions("Reaction of a saturated switch", subtitle, outcomes[0].hz, &panels)
-}
-
 fn main() {
     let args = Args::parse();
     let bed = Bed::new(args.small_pages);
@@ -456,6 +297,7 @@ fn main() {
     table_of_samples("Reactions", &outcomes, |outcome| outcome.reactions().to_vec()).print(args);
     table_of_samples("Gaps", &outcomes, |outcome| outcome.gaps().to_vec()).print(args);
     table_of_terms(&outcomes).print(args);
+    table_of_machine(&outcomes).print(args);
     table_of_looks(&outcomes).print(args);
     if args.json {
         write_json("reaction", &to_json(&outcomes));
