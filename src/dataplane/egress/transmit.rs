@@ -79,9 +79,9 @@ impl<P: Packet> Pipeline<P> {
             }
             // Each lcore has time for the ports that it owns, unless it is overloaded: each of them then sends a burst
             // after this. Joint ports may be far more.
-            let is_late = self.shedder.is_on() || !self.pauses.backlogged.is_empty();
-            let is_overloaded = is_late && self.shedder.is_timed();
-            if (is_overloaded || !self.own.contains(port)) && self.has_used(io, self.latest(), now) {
+            let has_backlog = self.shedder.is_on() || !self.pauses.backlogged.is_empty();
+            let is_overloaded = has_backlog && self.shedder.is_timed();
+            if (is_overloaded || !self.own.contains(port)) && self.is_late(io, now) {
                 break;
             }
         }
@@ -91,13 +91,15 @@ impl<P: Packet> Pipeline<P> {
     /// Ticks after the beginning of a poll until which it may send: three quarters of the gap, since receiving may have
     /// taken half.
     #[inline]
-    fn latest(&self) -> u64 {
+    pub(crate) fn latest(&self) -> u64 {
         self.telemetry.clock.half_gap() * 3 / 2
     }
 
-    /// Whether the poll that began at `now` has used `most` ticks. Without a poll gap or a clock it never has.
-    fn has_used<I: Ports<Pkt = P>>(&self, io: &mut I, most: u64, now: Ticks) -> bool {
-        most > 0 && io.time().is_some_and(|time| time.since(now) > most)
+    /// Whether the poll that began at `now` has used three quarters of the poll gap. Without a poll gap or a clock it
+    /// never has.
+    fn is_late<I: Ports<Pkt = P>>(&self, io: &mut I, now: Ticks) -> bool {
+        let latest = self.latest();
+        latest > 0 && io.time().is_some_and(|time| time.since(now) > latest)
     }
 
     /// Sends further bursts of the ports that have `more`, in rounds. The burst limit assumes MTU-sized frames, so a
@@ -109,11 +111,7 @@ impl<P: Packet> Pipeline<P> {
         let (mut moved, mut rounds, mut time) = (0, 0, start);
         let latest = self.latest();
         while !more.is_empty() && time.since(now) * rounds.max(1) + time.since(start) <= latest * rounds.max(1) {
-            for port in more.iter() {
-                let sent = self.transmit(io, port, now);
-                moved += sent;
-                more -= PortSet::only_if(sent < self.egress.burst, port);
-            }
+            moved += self.transmit_round(io, &mut more, now);
             rounds += 1;
             time = io.time().unwrap_or(time);
         }
@@ -130,11 +128,19 @@ impl<P: Packet> Pipeline<P> {
     ) -> usize {
         let mut moved = 0;
         while moved < most && !more.is_empty() {
-            for port in more.iter() {
-                let sent = self.transmit(io, port, now);
-                moved += sent;
-                more -= PortSet::only_if(sent < self.egress.burst, port);
-            }
+            moved += self.transmit_round(io, &mut more, now);
+        }
+        moved
+    }
+
+    /// Sends a burst of each port that has `more`. Those that have no more leave the set.
+    #[inline]
+    fn transmit_round<I: Ports<Pkt = P>>(&mut self, io: &mut I, more: &mut PortSet, now: Ticks) -> usize {
+        let mut moved = 0;
+        for port in more.iter() {
+            let sent = self.transmit(io, port, now);
+            moved += sent;
+            *more -= PortSet::only_if(sent < self.egress.burst, port);
         }
         moved
     }

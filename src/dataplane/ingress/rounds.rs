@@ -173,28 +173,28 @@ impl<P: Packet> Pipeline<P> {
         }
     }
 
-    /// Whether a poll that began at `now` and has had `frames` has time for another burst. The headroom formula assumes
-    /// a poll gap, so the poll must have sent all within three quarters of it. Without this bound, a core that is too
-    /// slow for its links would poll the later, the more it received.
+    /// Whether a timed poll that began at `now` and has had `frames` has time for another burst. The headroom formula
+    /// assumes a poll gap, so the poll must have sent all within three quarters of it. Without this bound, a core that
+    /// is too slow for its links would poll the later, the more it received.
     #[inline(never)]
     pub(crate) fn has_time<I: Ports<Pkt = P>>(&self, io: &mut I, frames: PollFrames, now: Ticks) -> bool {
         let PollFrames { moved, pending } = frames;
         let Some(time) = io.time() else { return true };
-        let (elapsed, half_gap) = (time.since(now), self.telemetry.clock.half_gap());
+        let (elapsed, latest) = (time.since(now), self.latest());
         let began = self.round_start.if_began_at(now);
         let frames = moved - began.moved;
-        if self.shedder.is_on() && self.shedder.is_timed() {
+        if self.shedder.is_on() {
             let unsent = frames - (self.shedder.shed_frames() - began.shed);
             // Further bursts are received too. As many of their frames cannot be shed as until now.
             let further = (pending + 2 * self.burst_size.frames()) * self.shedder.other_frames() / moved.max(1);
-            return elapsed + self.shedder.owed_ticks(unsent + further) <= half_gap + half_gap / 2;
+            return elapsed + self.shedder.owed_ticks(unsent + further) <= latest;
         }
         // With one more burst at the same pace, all frames must be received and sent. Those of earlier rounds are sent,
         // and frames that had waited in queues too. Others take twice the time in which they were received.
         let handled = began.moved.max(began.moved.midpoint(began.sent));
         let (ticks, of) = if began.moved > 0 { (began.ticks, handled) } else { (2 * elapsed, frames + pending) };
-        let (all, most) = (moved + pending + self.burst_size.frames(), half_gap + half_gap / 2);
-        ticks * all as u64 <= most * of as u64 && elapsed <= half_gap + half_gap / 2
+        let all = moved + pending + self.burst_size.frames();
+        ticks * all as u64 <= latest * of as u64 && elapsed <= latest
     }
 
     /// Receives the next burst of the round, unless the poll, which has processed `moved` frames and received `pending`
@@ -237,15 +237,15 @@ impl<P: Packet> Pipeline<P> {
             return Some((self.round_of(round.again), 0));
         }
         let (mut sent, more) = self.transmit_once(io, now);
-        let received = moved - self.round_start.if_began_at(now).moved;
+        let began = self.round_start.if_began_at(now);
+        let received = moved - began.moved;
         if sent < received && !more.is_empty() {
             // The bursts of a port count MTU-sized frames, and small ones may be far more.
             sent += self.transmit_further(io, more, received - sent, now);
         }
         let ticks = io.time().map_or(0, |time| time.since(now));
-        let all_sent = self.round_start.if_began_at(now).sent + sent;
         let shed = self.shedder.shed_frames();
-        self.round_start = RoundStart { poll: now, ticks, moved, shed, sent: all_sent };
+        self.round_start = RoundStart { poll: now, ticks, moved, shed, sent: began.sent + sent };
         Some((self.round_of(round.again), sent))
     }
 
