@@ -44,6 +44,7 @@ const CASES: &[Case] = &[
     ("pipeline, two lcores, all crossing rings", pipelines::crossing_rings),
     ("pipeline, idle poll", pipelines::idle_poll),
     ("pipeline, routed, 1024 flows", routed::usual),
+    ("pipeline, routed, one of 64 odd", routed::odd),
     ("pipeline, routed, ECMP", routed::ecmp),
     ("pipeline, routed IPv6", routed::ipv6),
     ("pipeline, routed between VLANs", routed::vlans),

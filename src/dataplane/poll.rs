@@ -8,9 +8,11 @@ use super::egress::links::StuckLook;
 use super::frame::lanes::BurstLanes;
 use super::frame::meta::Meta;
 use super::ingress::forwarder::{CachePrefetcher, DatabasePrefetcher, Egresses, IngressContext};
+use super::ingress::next_stage::NoStage;
 use super::ingress::parse::{Arrived, ParseContext, parse_burst};
 use super::ingress::punt::RouteContext;
 use super::ingress::rounds::{PollFrames, PollRound, TakenBurst};
+use super::ingress::route::RoutedBurst;
 use super::ingress::scratch::Scratch;
 use super::ingress::shed::MOST_ROUNDS;
 use super::pipeline::Pipeline;
@@ -305,33 +307,26 @@ impl<P: Packet> Pipeline<P> {
         (burst, metas, lanes): (&mut Burst<P>, &mut [Meta; BURST], &mut BurstLanes),
         now: Ticks,
     ) -> (Arrived, Egresses) {
-        let Some(router) = &mut self.router else { unreachable!("only a router has routed ports") };
-        let reader = router.reader(port, &self.forwarder.vlans);
-        let Self { ports, forwarder, buffer, isa, .. } = self;
-        let from = ParseContext { number: port, port: &ports[port], forwarder, cell: buffer.cell, isa: *isa };
-        let (mut arrived, reader) = parse_burst(from, burst, (metas, lanes), reader);
-        let is_usual = reader.is_usual() && arrived.data.len() == burst.len();
+        let (mut arrived, _) = parse_burst(self.parse_context(port), burst, (metas, lanes), NoStage);
         if self.ports[port].classifier.has_roce() {
             self.classify_roce(port, &mut arrived, burst, (metas, lanes));
         }
         self.count(port, burst, metas, &arrived, now);
         let Self { router: Some(router), punter, forwarder, lags, telemetry, lcore, .. } = self else {
-            unreachable!("it was there");
+            unreachable!("only a router has routed ports");
         };
         let counters = &telemetry.counters.lcores[*lcore];
-        let routed = if is_usual {
-            let from = RouteContext { port, up: lags.up, forwarder, counters, now };
-            router.route_usual((punter, from), burst, (metas, &mut lanes.egresses))
-        } else {
+        let from = RouteContext { port, up: lags.up, forwarder, counters, now };
+        let (mut routed, others) = router.route_usual_from_routed(from, burst, metas, &mut lanes.egresses);
+        let others = others & arrived.data;
+        if !others.is_empty() {
             let bridge_port = lags.bridge_port(port);
             let from = IngressContext { port, bridge_port, refusal: None, up: lags.up, counters, now };
-            let forwarded = router.forward(forwarder, from, metas, arrived.data);
-            if !forwarded.ports.contains(ROUTER_PORT) {
-                return (arrived, forwarded);
-            }
+            router.forward(forwarder, from, metas, others);
             let from = RouteContext { port, up: lags.up, forwarder, counters, now };
-            router.route_burst((punter, from), burst, metas, arrived.data)
-        };
+            let to = (metas, &mut lanes.egresses);
+            routed = routed.and(router.route_others((punter, from), burst, to, others));
+        }
         arrived.retag(&routed);
         (arrived, routed.egresses())
     }
@@ -352,11 +347,15 @@ impl<P: Packet> Pipeline<P> {
         };
         let from = RouteContext { port, up: lags.up, forwarder, counters: &telemetry.counters.lcores[*lcore], now };
         let is_all = arrived.data.len() == burst.len() && forwarded.ports == PortSet::only(ROUTER_PORT);
-        let routed = if is_all && router.read(burst, metas) {
-            router.route_usual((punter, from), burst, (metas, &mut lanes.egresses))
+        let (mut routed, others) = if is_all {
+            router.route_usual_from_bridged(from, burst, metas, &mut lanes.egresses)
         } else {
-            router.route_burst((punter, from), burst, metas, arrived.data)
+            (RoutedBurst::NONE, arrived.data)
         };
+        if !others.is_empty() {
+            let to = (metas, &mut lanes.egresses);
+            routed = routed.and(router.route_others((punter, from), burst, to, others));
+        }
         arrived.retag(&routed);
         routed.egresses()
     }

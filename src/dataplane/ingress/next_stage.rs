@@ -13,10 +13,15 @@ pub(crate) trait NextStage {
     /// Sees a frame between `stations` that is usual by its headers. A frame that turns out to be shorter than its
     /// packet is dropped.
     fn see_usual(&mut self, index: usize, bytes: &[u8], stations: StationPair, place: &mut CachePlace);
+}
 
-    /// Ends a burst of `frames` frames. The stage has seen each data frame.
+/// No next stage: that of a routed port reads the burst on its own.
+pub(crate) struct NoStage;
+
+impl NextStage for NoStage {
     #[inline(always)]
-    fn end(&mut self, frames: usize) {
-        let _ = frames;
-    }
+    fn see(&mut self, _: usize, _: &[u8], _: &Meta, _: &mut CachePlace) {}
+
+    #[inline(always)]
+    fn see_usual(&mut self, _: usize, _: &[u8], _: StationPair, _: &mut CachePlace) {}
 }

@@ -191,7 +191,6 @@ fn parse_plain_frames<P: Packet, N: NextStage>(
     // A copy: the loop then keeps the stage in registers, since only the copy has an address.
     let mut last = next;
     let mut others = Others::parse(from, (burst, unread), (metas, lanes, &mut sums), &mut last);
-    last.end(burst.len());
     others.retagged_at |= retagged_at;
     (others.arrived(burst.len(), sums), last)
 }
@@ -243,7 +242,6 @@ fn parse_frames<P: Packet, N: NextStage>(
     // A copy: the loop then keeps the stage in registers, since only the copy has an address.
     let mut last = next;
     let mut others = Others::parse(from, (burst, unread), (metas, lanes, &mut sums), &mut last);
-    last.end(burst.len());
     if unread != FrameSet::first(burst.len()) {
         hit(FastPath::Usual);
         others.retagged_at |= !forwarder.vlans.untagged_at(native);

@@ -1,6 +1,6 @@
 //! Packets of any kind, one by one: tagged ones, IPv6, fragments, and those that are not routed.
 
-use super::next_hop::{Limits, NextHops};
+use super::next_hop::{EgressPort, Limits, NextHops};
 use super::source;
 use crate::dataplane::frame::meta::Meta;
 use crate::dataplane::ingress::punt::Exception;
@@ -70,18 +70,18 @@ fn read_v4(table: &RouteTable, packet: &[u8]) -> Result<Destination, Exception> 
     Ok(if ipv4.is_fragment() { Destination::Fragment(ipv4.dst) } else { Destination::V4(ipv4.dst) })
 }
 
-/// Sends a packet by a next hop of `group`.
+/// Sends a packet by a next hop of `group`. Returns its egress port.
 #[inline]
 pub(super) fn send(
     hops: &mut NextHops<'_, '_>,
     frame: &mut impl Packet,
     meta: &mut Meta,
     group: FoundGroup,
-) -> Result<(), Exception> {
+) -> Result<EgressPort, Exception> {
     let (ethernet, packet) =
         frame.bytes_mut().split_at_mut_checked(usize::from(meta.desc.l3_offset())).ok_or(NOT_ROUTABLE)?;
     let addresses = ethernet.first_chunk_mut().ok_or(NOT_ROUTABLE)?;
-    let adjacency = match meta.class_bits.l3() {
+    let (adjacency, egress) = match meta.class_bits.l3() {
         L3::V4 => send_v4(hops, (addresses, packet), meta, group)?,
         _ => send_v6(hops, (addresses, packet), meta, group)?,
     };
@@ -92,7 +92,7 @@ pub(super) fn send(
         vlan_tag::replace(frame, u16::from(meta.class_bits.class()) << 13 | vlan);
         hops.note_tags(vlan, true);
     }
-    Ok(())
+    Ok(egress)
 }
 
 #[inline]
@@ -101,7 +101,7 @@ fn send_v4<'a>(
     (addresses, packet): (&mut [u8; 12], &mut [u8]),
     meta: &mut Meta,
     group: FoundGroup,
-) -> Result<&'a Adjacency, Exception> {
+) -> Result<(&'a Adjacency, EgressPort), Exception> {
     let ipv4 = Ipv4::read(packet).ok_or(NOT_ROUTABLE)?;
     let hash = || hops.table.hash.v4(ipv4.src, ipv4.dst, ipv4.protocol, ipv4.ports(packet));
     let hop = hops.choose(group, hash)?;
@@ -111,8 +111,8 @@ fn send_v4<'a>(
         return Err(Exception::Drop(DropReason::Martian));
     }
     ip::decrement_ttl(packet.first_chunk_mut().ok_or(NOT_ROUTABLE)?);
-    hops.send(addresses, meta, hop, egress);
-    Ok(hop)
+    hops.direct.send(addresses, meta, hop, egress.number);
+    Ok((hop, egress))
 }
 
 #[inline]
@@ -121,7 +121,7 @@ fn send_v6<'a>(
     (addresses, packet): (&mut [u8; 12], &mut [u8]),
     meta: &mut Meta,
     group: FoundGroup,
-) -> Result<&'a Adjacency, Exception> {
+) -> Result<(&'a Adjacency, EgressPort), Exception> {
     let ipv6 = Ipv6::read(packet).ok_or(NOT_ROUTABLE)?;
     let hash = || hops.table.hash.v6(ipv6.src, ipv6.dst, ipv6.next_header, ipv6.ports(packet), ipv6.label);
     let hop = hops.choose(group, hash)?;
@@ -133,6 +133,6 @@ fn send_v6<'a>(
         return Err(Exception::Drop(DropReason::Martian));
     }
     ip::decrement_hop_limit(packet.first_chunk_mut().ok_or(NOT_ROUTABLE)?);
-    hops.send(addresses, meta, hop, egress);
-    Ok(hop)
+    hops.direct.send(addresses, meta, hop, egress.number);
+    Ok((hop, egress))
 }

@@ -3,7 +3,7 @@
 //! The forwarding database knows the router's address as a station behind [`ROUTER_PORT`]. A frame that leaves by that
 //! port gets its real egress port here. Packets that are not routed go to [`super::punt`].
 //!
-//! Most bursts are usual ([`usual`]) and are routed as a whole. All others are routed packet by packet ([`any`]).
+//! Most packets are usual ([`usual`]) and take the short way. It leaves the others to the long way ([`any`]).
 
 mod any;
 mod bridged;
@@ -13,20 +13,17 @@ mod usual;
 
 use std::sync::Arc;
 
-use arrayvec::ArrayVec;
-
 use self::any::Destination;
 use self::bridged::BridgedPorts;
 use self::next_hop::NextHops;
 pub(crate) use self::next_hop::RoutedBurst;
-use self::usual::{HeaderNotes, UsualReader};
-use super::forwarder::{Egresses, Forwarder, IngressContext};
-use super::punt::{Exception, Punter, RouteContext};
+use self::usual::ShortWay;
+use super::forwarder::{Forwarder, IngressContext};
+use super::punt::{Punter, RouteContext};
 use crate::dataplane::frame::lanes::Lanes;
 use crate::dataplane::frame::meta::{Forwarding, Meta};
 use crate::dataplane::spec::SwitchSpec;
-use crate::forward::VlanTable;
-use crate::forward::fdb::Station;
+use crate::forward::fdb::{Station, StationPair};
 use crate::io::{Burst, Packet};
 use crate::route::{Attachment, FoundGroup, ROUTER_PORT, RouteTable, SoftFib};
 use crate::sets::{BURST, FrameSet, MAX_PORTS, PortSet};
@@ -42,8 +39,6 @@ pub(crate) struct Router {
     /// By ingress port: the routed ports whose MTU is at least as large.
     fitting: Box<[PortSet; MAX_PORTS]>,
     bridged: BridgedPorts,
-    /// Header fields of a burst that may be usual.
-    notes: HeaderNotes,
     /// Packets of the burst that is being routed.
     v4: Batch<u32>,
     v6: Batch<[u8; 16]>,
@@ -97,7 +92,6 @@ impl Router {
             stations: Box::new([Station::default(); MAX_PORTS]),
             fitting: Box::new([PortSet::EMPTY; MAX_PORTS]),
             bridged: BridgedPorts::new(),
-            notes: HeaderNotes::new(),
             v4: Batch::new(0),
             v6: Batch::new([0; 16]),
         });
@@ -142,89 +136,111 @@ impl Router {
         from: IngressContext<'_>,
         metas: &mut [Meta; BURST],
         data: FrameSet,
-    ) -> Egresses {
-        let selected = self.select(from.port, metas, data);
-        let ports = PortSet::only_if(!selected.is_empty(), ROUTER_PORT);
-        let others = data - selected;
-        if others.is_empty() {
-            return Egresses { ports, are_single: true, are_in_lanes: false };
-        }
-        let forwarded = forwarder.forward_uncached(from, metas, others);
-        Egresses { ports: forwarded.ports | ports, ..forwarded }
-    }
-
-    /// Selects the frames of `data` to the router's address on routed `port`.
-    fn select(&self, port: usize, metas: &mut [Meta; BURST], data: FrameSet) -> FrameSet {
-        let station = self.station(port);
-        let mut selected = FrameSet::EMPTY;
+    ) {
+        let (station, mut others) = (self.station(from.port), FrameSet::EMPTY);
         for index in data.iter() {
             let meta = &mut metas[index % BURST];
             if meta.stations.dst() == station {
-                selected.insert(index);
                 meta.set_forwarding(Forwarding::Send(ROUTER_PORT as u8));
+            } else {
+                others.insert(index);
             }
         }
-        selected
+        if !others.is_empty() {
+            forwarder.forward_uncached(from, metas, others);
+        }
     }
 
-    /// The reader of a burst from routed `port`.
+    /// Routes the usual packets of a burst from a routed port; see [`Router::route_usual`].
     #[inline]
-    pub fn reader(&mut self, port: usize, vlans: &VlanTable) -> UsualReader<'_> {
-        let (station, native) = (self.station(port), vlans.ingress(port, None).unwrap_or(0));
-        UsualReader::new(&self.table, station, native, &mut self.notes)
+    pub fn route_usual_from_routed<P: Packet>(
+        &mut self,
+        from: RouteContext<'_>,
+        burst: &mut Burst<P>,
+        metas: &mut [Meta; BURST],
+        lanes: &mut Lanes,
+    ) -> (RoutedBurst, FrameSet) {
+        let station = self.station(from.port);
+        // Untagged frames are in this VLAN: it is compared here, not for each.
+        if from.forwarder.vlans.ingress(from.port, None) != Some(station.vlan()) {
+            return (RoutedBurst::NONE, FrameSet::first(burst.len()));
+        }
+        let ours = StationPair::new(station.vlan(), station.mac().to_number(), 0);
+        self.route_usual(from, burst, (metas, lanes), |meta| meta.stations.dst_difference(ours))
     }
 
-    /// Reads a burst from a port that bridges. Returns whether it is usual, and all of its frames are for the router.
+    /// Routes the usual packets of a burst from a port that bridges; see [`Router::route_usual`].
     #[inline]
-    pub fn read<P: Packet>(&mut self, burst: &Burst<P>, metas: &[Meta; BURST]) -> bool {
-        let is_ours = |meta: &Meta| {
-            meta.forwarding() == Forwarding::Send(ROUTER_PORT as u8) && meta.class_bits.is_plain_untagged_ipv4()
-        };
-        let mut frames = burst.iter().zip(metas).zip(&mut self.notes.destinations);
-        frames.all(|((frame, meta), address)| {
-            let destination = is_ours(meta).then(|| usual::destination(&self.table.sources, frame.bytes())).flatten();
-            *address = destination.unwrap_or_default();
-            destination.is_some()
-        })
+    pub fn route_usual_from_bridged<P: Packet>(
+        &mut self,
+        from: RouteContext<'_>,
+        burst: &mut Burst<P>,
+        metas: &mut [Meta; BURST],
+        lanes: &mut Lanes,
+    ) -> (RoutedBurst, FrameSet) {
+        let ours = Forwarding::Send(ROUTER_PORT as u8);
+        self.route_usual(from, burst, (metas, lanes), |meta| (meta.forwarding() != ours).into())
     }
 
-    /// Routes all frames of a usual `burst`, which has been read, and puts their egress ports into `lanes`.
-    #[inline]
-    pub fn route_usual<P: Packet>(
+    /// Routes the usual packets of a burst, and puts their egress ports into `lanes`. Packets for the router have a
+    /// `difference` of zero. Returns the frames that are left for [`Router::route_others`], too.
+    #[inline(always)]
+    fn route_usual<P: Packet>(
+        &mut self,
+        from: RouteContext<'_>,
+        burst: &mut Burst<P>,
+        (metas, lanes): (&mut [Meta; BURST], &mut Lanes),
+        difference: impl Fn(&Meta) -> u64,
+    ) -> (RoutedBurst, FrameSet) {
+        // A burst mostly goes on as it begins.
+        if !metas[0].class_bits.is_plain_untagged_ipv4() {
+            return (RoutedBurst::NONE, FrameSet::first(burst.len()));
+        }
+        let Self { table, bridged, fitting, v4, .. } = self;
+        let len = usual::read_destinations(burst, &mut v4.addresses);
+        table.fib.lookup_v4(&v4.addresses[..len], &mut v4.groups[..len]);
+        let mut hops = NextHops::new(table, bridged, from, fitting[from.port % MAX_PORTS]);
+        let way = ShortWay { table, sources: &table.sources, hops: hops.direct };
+        let (mut others, mut ports) = (FrameSet::EMPTY, PortSet::EMPTY);
+        for (index, ((frame, meta), &group)) in burst.iter_mut().zip(&mut *metas).zip(&v4.groups).enumerate() {
+            let difference = difference(meta) | u64::from(!meta.class_bits.is_plain_untagged_ipv4());
+            match way.send(&mut hops, frame, (meta, difference), group) {
+                Some(egress) => {
+                    ports |= egress.set;
+                    lanes.set(index, egress.number);
+                }
+                None => others.insert(index),
+            }
+        }
+        (hops.finish(len - others.len(), ports), others)
+    }
+
+    /// Routes those frames of `data` that leave by the router's port, and puts the egress ports of all into `lanes`.
+    #[inline(never)]
+    pub fn route_others<P: Packet>(
         &mut self,
         (punter, from): (&mut Punter, RouteContext<'_>),
         burst: &mut Burst<P>,
         (metas, lanes): (&mut [Meta; BURST], &mut Lanes),
+        data: FrameSet,
     ) -> RoutedBurst {
-        let Self { table, bridged, fitting, notes, v4, .. } = self;
-        let len = burst.len().min(BURST);
-        table.fib.lookup_v4(&notes.destinations[..len], &mut v4.groups[..len]);
-        let mut hops = NextHops::new(table, bridged, from, fitting[from.port % MAX_PORTS]);
-        let mut exceptions: ArrayVec<(usize, Exception), BURST> = ArrayVec::new();
-        for (index, ((frame, meta), &group)) in burst.iter_mut().zip(&mut *metas).zip(&v4.groups).enumerate() {
-            match usual::send(&mut hops, frame, meta, group) {
-                Ok(egress) => lanes.set(index, egress),
-                Err(exception) => exceptions.push((index, exception)),
+        let routed = self.route_burst((punter, from), burst, metas, data);
+        for index in data.iter() {
+            if let Forwarding::Send(egress) = metas[index].forwarding() {
+                lanes.set(index, egress);
             }
         }
-        let routed = hops.finish(len, exceptions.len());
-        for &(index, exception) in &exceptions {
-            punter.except(from, burst[index].bytes(), &mut metas[index % BURST], exception);
-        }
-        RoutedBurst { are_in_lanes: exceptions.is_empty(), ..routed }
+        routed
     }
 
-    /// Routes those frames of `data` that leave by the router's port.
-    #[inline(never)]
-    pub fn route_burst<P: Packet>(
+    fn route_burst<P: Packet>(
         &mut self,
         (punter, from): (&mut Punter, RouteContext<'_>),
         burst: &mut Burst<P>,
         metas: &mut [Meta; BURST],
         data: FrameSet,
     ) -> RoutedBurst {
-        let none = Egresses { ports: PortSet::EMPTY, are_single: true, are_in_lanes: false };
-        let (mut others, mut fragments) = (none, FrameSet::EMPTY);
+        let (mut others, mut fragments) = (RoutedBurst::NONE, FrameSet::EMPTY);
         (self.v4.len, self.v6.len) = (0, 0);
         for index in data.iter() {
             let meta = &mut metas[index % BURST];
@@ -252,8 +268,7 @@ impl Router {
                 }
             }
         }
-        let routed = self.send_batches((punter, from), burst, metas, fragments);
-        RoutedBurst { ports: routed.ports | others.ports, are_single: routed.are_single & others.are_single, ..routed }
+        others.and(self.send_batches((punter, from), burst, metas, fragments))
     }
 
     /// Routes the packets of both batches.
@@ -269,18 +284,22 @@ impl Router {
         v4.look_up(|addresses, groups| table.fib.lookup_v4(addresses, groups));
         v6.look_up(|addresses, groups| table.fib.lookup_v6(addresses, groups));
         let mut hops = NextHops::new(table, bridged, from, fitting[from.port % MAX_PORTS]);
-        let mut exceptions = 0;
+        let (mut ports, mut exceptions) = (PortSet::EMPTY, 0);
         for (index, group) in v4.found().chain(v6.found()) {
             let (packet, meta) = (&mut burst[index], &mut metas[index]);
-            if let Err(exception) = any::send(&mut hops, packet, meta, group) {
-                exceptions += 1;
-                fragments.remove(index);
-                punter.except(from, packet.bytes(), meta, exception);
+            match any::send(&mut hops, packet, meta, group) {
+                Ok(egress) => ports |= egress.set,
+                Err(exception) => {
+                    exceptions += 1;
+                    fragments.remove(index);
+                    punter.except(from, packet.bytes(), meta, exception);
+                }
             }
         }
         if !fragments.is_empty() {
             from.counters.routed_fragments.add(fragments.len() as u64);
         }
-        hops.finish(v4.len + v6.len, exceptions)
+        let routed = hops.finish(v4.len + v6.len - exceptions, ports);
+        RoutedBurst { are_single: exceptions == 0, ..routed }
     }
 }

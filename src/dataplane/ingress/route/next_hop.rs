@@ -20,30 +20,70 @@ pub(crate) struct RoutedBurst {
     pub retagged_at: PortSet,
     /// Number of routed packets.
     pub frames: usize,
-    /// Whether the egress port of each frame is in its lane.
-    pub are_in_lanes: bool,
 }
 
 impl RoutedBurst {
-    /// The egress ports of the burst.
+    /// No packet was routed.
+    pub const NONE: Self = Self { ports: PortSet::EMPTY, are_single: true, retagged_at: PortSet::EMPTY, frames: 0 };
+
+    /// The result for other frames of the burst too.
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            ports: self.ports | other.ports,
+            are_single: self.are_single & other.are_single,
+            retagged_at: self.retagged_at | other.retagged_at,
+            frames: self.frames + other.frames,
+        }
+    }
+
+    /// The egress ports of the burst. Both ways put them into lanes.
     #[inline]
     pub fn egresses(self) -> Egresses {
-        Egresses { ports: self.ports, are_single: self.are_single, are_in_lanes: self.are_in_lanes }
+        Egresses { ports: self.ports, are_single: self.are_single, are_in_lanes: true }
+    }
+}
+
+/// Needed for most packets of a burst: a loop keeps it in registers.
+#[derive(Clone, Copy)]
+pub(super) struct DirectHops<'a, 'b> {
+    /// [`RouteTable::direct`].
+    adjacencies: &'a [Adjacency],
+    /// Counters by adjacency.
+    frames: &'b [Counter; MAX_ADJACENCIES],
+    /// Routed ports with a link whose MTU is at least that of the ingress port: they send any packet that came.
+    fitting: PortSet,
+}
+
+impl<'a> DirectHops<'a, '_> {
+    /// The only adjacency of `group`, if it sends any packet with `ttl` hops left that came to this ingress port.
+    #[inline]
+    pub fn only(&self, group: FoundGroup, ttl: u8) -> Option<&'a Adjacency> {
+        self.adjacencies.get(group.index()).filter(|adjacency| self.sends_any(adjacency, ttl))
+    }
+
+    /// Whether `adjacency` sends any packet with `ttl` hops left that came to this ingress port.
+    #[inline]
+    fn sends_any(&self, adjacency: &Adjacency, ttl: u8) -> bool {
+        !(self.fitting & adjacency.port).is_empty() && ttl > 1
+    }
+
+    /// Gives a packet the addresses of its next hop, and the number of its `egress` port.
+    #[inline]
+    pub fn send(&self, addresses: &mut [u8; 12], meta: &mut Meta, adjacency: &Adjacency, egress: u8) {
+        *addresses = adjacency.addresses;
+        // The stages that follow read the VLAN only.
+        meta.stations = meta.stations.in_vlan(adjacency.vlan);
+        meta.send(egress);
+        self.frames[usize::from(adjacency.id.0) % MAX_ADJACENCIES].add(1);
     }
 }
 
 /// The second half of the route stage, for the packets of one burst.
 pub(super) struct NextHops<'a, 'b> {
     pub table: &'a RouteTable,
-    /// [`RouteTable::direct`], and the counters of adjacencies: as references they are one load nearer.
-    direct: &'a [Adjacency],
-    frames: &'b [Counter; MAX_ADJACENCIES],
+    pub direct: DirectHops<'a, 'b>,
     bridged: &'a mut BridgedPorts,
     from: RouteContext<'b>,
-    /// Routed ports with a link whose MTU is at least that of the ingress port: they send any packet that came.
-    fitting: PortSet,
-    /// Egress ports of the packets.
-    egresses: PortSet,
     /// Ports at which some packet leaves with other tags than it came with.
     retagged_at: PortSet,
 }
@@ -83,32 +123,18 @@ impl<'a, 'b> NextHops<'a, 'b> {
     /// Begins a burst. `fitting` are the routed ports whose MTU is at least that of the ingress port.
     #[inline]
     pub fn new(table: &'a RouteTable, bridged: &'a mut BridgedPorts, from: RouteContext<'b>, fitting: PortSet) -> Self {
-        let (egresses, retagged_at) = (PortSet::EMPTY, PortSet::EMPTY);
         let Ok(frames) = (&*from.counters.adjacency_frames).try_into() else {
             unreachable!("a switch that routes counts by adjacency")
         };
-        let direct = &*table.direct;
-        Self { table, direct, frames, bridged, from, fitting: fitting & from.up, egresses, retagged_at }
+        let direct = DirectHops { adjacencies: &table.direct, frames, fitting: fitting & from.up };
+        Self { table, direct, bridged, from, retagged_at: PortSet::EMPTY }
     }
 
-    /// Ends a burst of `frames` packets, of which `exceptions` were not routed. Counts the others.
+    /// Ends a burst of which `frames` packets leave by `ports`. Counts them.
     #[inline]
-    pub fn finish(self, frames: usize, exceptions: usize) -> RoutedBurst {
-        let (are_single, frames) = (exceptions == 0, frames - exceptions);
+    pub fn finish(self, frames: usize, ports: PortSet) -> RoutedBurst {
         self.from.counters.routed_frames.add(frames as u64);
-        RoutedBurst { ports: self.egresses, are_single, retagged_at: self.retagged_at, frames, are_in_lanes: false }
-    }
-
-    /// The only adjacency of `group`, if it sends any packet with `ttl` hops left that came to this ingress port.
-    #[inline]
-    pub fn direct(&self, group: FoundGroup, ttl: u8) -> Option<&'a Adjacency> {
-        self.direct.get(group.index()).filter(|adjacency| self.sends_any(adjacency, ttl))
-    }
-
-    /// Whether `adjacency` sends any packet with `ttl` hops left that came to this ingress port.
-    #[inline]
-    fn sends_any(&self, adjacency: &Adjacency, ttl: u8) -> bool {
-        !(self.fitting & adjacency.port).is_empty() && ttl > 1
+        RoutedBurst { ports, are_single: true, retagged_at: self.retagged_at, frames }
     }
 
     /// The adjacency that `group` has for a packet with this `hash`, which is worked out only if there is a choice.
@@ -130,7 +156,11 @@ impl<'a, 'b> NextHops<'a, 'b> {
     /// The port by which a packet leaves to the next hop of an adjacency.
     #[inline]
     pub fn egress(&mut self, hop: &Adjacency, meta: &Meta, limits: Limits) -> Result<EgressPort, Exception> {
-        if self.sends_any(hop, limits.hops) { Ok(EgressPort::of(hop)) } else { self.checked_egress(hop, meta, limits) }
+        if self.direct.sends_any(hop, limits.hops) {
+            Ok(EgressPort::of(hop))
+        } else {
+            self.checked_egress(hop, meta, limits)
+        }
     }
 
     /// Does the work of [`NextHops::egress`] for a next hop in a bridged VLAN, and for a packet that may not be sent.
@@ -164,16 +194,5 @@ impl<'a, 'b> NextHops<'a, 'b> {
     pub fn note_tags(&mut self, vlan: u16, is_tagged: bool) {
         let untagged = self.from.forwarder.vlans.untagged_at(vlan);
         self.retagged_at |= if is_tagged { untagged } else { !untagged };
-    }
-
-    /// Gives a packet the addresses of its next hop, and its `egress` port.
-    #[inline]
-    pub fn send(&mut self, addresses: &mut [u8; 12], meta: &mut Meta, adjacency: &Adjacency, egress: EgressPort) {
-        *addresses = adjacency.addresses;
-        // The stages that follow read the VLAN only.
-        meta.stations = meta.stations.in_vlan(adjacency.vlan);
-        meta.send(egress.number);
-        self.egresses |= egress.set;
-        self.frames[usize::from(adjacency.id.0) % MAX_ADJACENCIES].add(1);
     }
 }

@@ -25,6 +25,12 @@ pub(super) fn check_v4(table: &RouteTable, src: u32) -> Result<(), Exception> {
     if table.is_own(address.into()) { Err(Exception::Drop(DropReason::OwnSource)) } else { Ok(()) }
 }
 
+/// Whether a router forwards from an IPv4 source.
+#[inline(never)]
+pub(super) fn is_good_v4(table: &RouteTable, src: u32) -> bool {
+    check_v4(table, src).is_ok() && !ip::is_link_local_v4(src)
+}
+
 /// Refuses a packet with an IPv6 source that no host may route from.
 #[cold]
 pub(super) fn check_v6(table: &RouteTable, src: [u8; 16]) -> Result<(), Exception> {

@@ -1,16 +1,13 @@
-//! The usual burst of a router: all packets are untagged IPv4, UDP or TCP, for the router, and their sources need no
-//! closer look.
+//! The short way of a router's usual packets: plain, untagged IPv4 with a good source and a next hop that takes them.
 //!
-//! Its packets are read while they are parsed and sent in order, so that no packet needs its position.
+//! A burst is routed in order, so that no packet needs its position. The long way ([`super::any`]) takes what is left:
+//! one odd packet costs the others nothing.
 
-use super::any::NOT_ROUTABLE;
-use super::next_hop::{EgressPort, Limits, NextHops};
+use super::next_hop::{DirectHops, EgressPort, Limits, NextHops};
+use super::source;
 use crate::dataplane::frame::meta::Meta;
-use crate::dataplane::ingress::next_stage::NextStage;
 use crate::dataplane::ingress::punt::Exception;
-use crate::forward::fdb::{Station, StationPair};
-use crate::forward::flow_cache::CachePlace;
-use crate::io::Packet;
+use crate::io::{Burst, Packet};
 use crate::route::filter::SourceFilter;
 use crate::route::{Adjacency, FoundGroup, RouteTable};
 use crate::sets::BURST;
@@ -22,115 +19,70 @@ const PORTS: usize = IP + 20;
 /// The headers of Ethernet and IPv4, and the ports of UDP or TCP.
 type Headers = [u8; PORTS + 4];
 
-/// Reads the frames of a routed port while they are parsed.
-#[derive(Debug)]
-pub(crate) struct UsualReader<'a> {
-    sources: &'a SourceFilter,
-    /// The router's station on the port, as a destination.
-    ours: StationPair,
-    notes: &'a mut HeaderNotes,
-    /// Not zero if some frame is one that a usual burst does not have.
-    unusual: u64,
-}
-
-/// Header fields of the frames of a burst, side by side.
-#[derive(Debug)]
-pub(crate) struct HeaderNotes {
-    /// Destination address of each frame.
-    pub destinations: [u32; BURST],
-    /// [`ip::header_sum`] of each frame.
-    sums: [u64; BURST],
-}
-
-impl HeaderNotes {
-    pub fn new() -> Self {
-        Self { destinations: [0; BURST], sums: [0; BURST] }
+/// Reads the destinations of the frames of `burst`; that of a frame without an IPv4 header means nothing. Returns the
+/// number of frames.
+#[inline]
+pub(super) fn read_destinations<P: Packet>(burst: &Burst<P>, destinations: &mut [u32; BURST]) -> usize {
+    for (frame, destination) in burst.iter().zip(destinations) {
+        let bytes = frame.bytes();
+        *destination = if let Some(headers) = bytes.first_chunk() { ip::addresses(ipv4(headers)).1 } else { 0 };
     }
+    burst.len().min(BURST)
 }
 
-impl<'a> UsualReader<'a> {
-    /// Creates the reader of a burst from a port whose untagged frames are in the VLAN `native`.
-    #[inline]
-    pub fn new(table: &'a RouteTable, station: Station, native: u16, notes: &'a mut HeaderNotes) -> Self {
-        // The VLAN of usual frames is compared here, not for each.
-        let ours = StationPair::new(station.vlan(), station.mac().to_number(), 0);
-        Self { sources: &table.sources, ours, notes, unusual: (native != station.vlan()).into() }
-    }
+fn ipv4(headers: &Headers) -> &Ipv4Header {
+    headers[IP..].first_chunk().expect("the array is longer")
+}
 
-    /// Notes the frame at `index`. No branch: nearly all are usual.
+/// Needed by the loop over a burst for most packets.
+#[derive(Clone, Copy)]
+pub(super) struct ShortWay<'a, 'b> {
+    pub table: &'a RouteTable,
+    pub sources: &'a SourceFilter,
+    pub hops: DirectHops<'a, 'b>,
+}
+
+impl ShortWay<'_, '_> {
+    /// Sends one packet by a next hop of `group`, if it is usual, and for the router: `difference` is zero. Returns its
+    /// egress port. `None` leaves the packet as it is.
     #[inline(always)]
-    fn note(&mut self, index: usize, bytes: &[u8], unusual: u64) {
-        let Some(ip) = header(bytes) else {
-            self.unusual = 1;
-            return;
-        };
-        let (src, dst) = ip::addresses(ip);
-        self.unusual |= unusual | u64::from(self.sources.suspects_v4(src));
-        self.notes.sums[index % BURST] = ip::header_sum(ip);
-        self.notes.destinations[index % BURST] = dst;
-    }
-
-    /// Whether the burst is usual, if all of its frames were seen.
-    #[inline]
-    pub fn is_usual(&self) -> bool {
-        self.unusual == 0
-    }
-}
-
-impl NextStage for UsualReader<'_> {
-    #[inline(always)]
-    fn end(&mut self, frames: usize) {
-        if self.unusual != 0 {
-            return;
+    pub fn send(
+        self,
+        hops: &mut NextHops<'_, '_>,
+        frame: &mut impl Packet,
+        (meta, difference): (&mut Meta, u64),
+        group: FoundGroup,
+    ) -> Option<EgressPort> {
+        let headers: &mut Headers = frame.bytes_mut().first_chunk_mut()?;
+        if !is_usual(self.table, self.sources, headers, difference) {
+            return None;
         }
-        let sums = &self.notes.sums[..frames.min(BURST)];
-        self.unusual = sums.iter().fold(0, |errors, &sum| errors | ip::checksum_error(sum));
-    }
-
-    #[inline(always)]
-    fn see_usual(&mut self, index: usize, bytes: &[u8], stations: StationPair, _: &mut CachePlace) {
-        self.note(index, bytes, stations.dst_difference(self.ours));
-    }
-
-    #[inline]
-    fn see(&mut self, index: usize, bytes: &[u8], meta: &Meta, _: &mut CachePlace) {
-        let is_ours = meta.stations.is_to_station_of(self.ours) && meta.class_bits.is_plain_untagged_ipv4();
-        if is_ours { self.note(index, bytes, 0) } else { self.unusual = 1 }
+        let (hop, egress) = match self.hops.only(group, headers[IP + 8]) {
+            Some(hop) => (hop, EgressPort::of(hop)),
+            None => choose(hops, headers, meta, group).ok()?,
+        };
+        ip::decrement_ttl(headers[IP..].first_chunk_mut().expect("the array is longer"));
+        let addresses = headers.first_chunk_mut().expect("the array is longer");
+        self.hops.send(addresses, meta, hop, egress.number);
+        Some(egress)
     }
 }
 
-/// The IPv4 header of an untagged frame.
+/// Whether a packet takes the short way. `difference` is zero if it is for the router.
 #[inline(always)]
-fn header(bytes: &[u8]) -> Option<&Ipv4Header> {
-    let headers: &Headers = bytes.first_chunk()?;
-    headers[IP..].first_chunk()
+fn is_usual(table: &RouteTable, sources: &SourceFilter, headers: &Headers, difference: u64) -> bool {
+    let (src, _) = ip::addresses(ipv4(headers));
+    // Few branches: nearly all packets are for the router, and have no defect.
+    let oddity = difference | u64::from(sources.suspects_v4(src));
+    oddity == 0 && ip::has_right_checksum(ipv4(headers)) || is_usual_despite(table, headers, difference)
 }
 
-/// The destination of a plain untagged IPv4 packet, if its checksum is right and its source needs no closer look.
-#[inline(always)]
-pub(super) fn destination(sources: &SourceFilter, bytes: &[u8]) -> Option<u32> {
-    let ip = header(bytes)?;
-    let (src, dst) = ip::addresses(ip);
-    (ip::has_right_checksum(ip) && !sources.suspects_v4(src)).then_some(dst)
-}
-
-/// Sends one packet by a next hop of `group`. Returns its egress port. Always inline, for the loop over a burst.
-#[inline(always)]
-pub(super) fn send(
-    hops: &mut NextHops<'_, '_>,
-    frame: &mut impl Packet,
-    meta: &mut Meta,
-    group: FoundGroup,
-) -> Result<u8, Exception> {
-    let headers: &mut Headers = frame.bytes_mut().first_chunk_mut().ok_or(NOT_ROUTABLE)?;
-    let (hop, egress) = match hops.direct(group, headers[IP + 8]) {
-        Some(hop) => (hop, EgressPort::of(hop)),
-        None => choose(hops, headers, meta, group)?,
-    };
-    ip::decrement_ttl(headers[IP..].first_chunk_mut().expect("the array is longer"));
-    let addresses = headers.first_chunk_mut().expect("the array is longer");
-    hops.send(addresses, meta, hop, egress);
-    Ok(egress.number)
+/// Whether a packet that looked odd takes the short way all the same. The filter suspects good sources, too: one of 200
+/// if the switch has ten addresses.
+#[inline(never)]
+fn is_usual_despite(table: &RouteTable, headers: &Headers, difference: u64) -> bool {
+    let ipv4 = ipv4(headers);
+    difference == 0 && ip::has_right_checksum(ipv4) && source::is_good_v4(table, ip::addresses(ipv4).0)
 }
 
 /// The next hop and the egress port of a packet whose group has a choice, or whose next hop needs a closer look.
@@ -150,4 +102,56 @@ fn choose<'a>(
     let limits = Limits { hops: headers[IP + 8], dont_fragment: headers[IP + 6] & ip::DONT_FRAGMENT_BIT != 0 };
     let egress = hops.egress(hop, meta, limits)?;
     Ok((hop, egress))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::IpAddr;
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::route::SoftFib;
+    use crate::route::single_host::broadcasts;
+
+    /// The tables of a router with four networks.
+    fn table() -> RouteTable {
+        let mut table = RouteTable::empty(Arc::new(SoftFib::default()));
+        let networks: Vec<ipnet::Ipv4Net> =
+            (0..4).map(|n| format!("10.{n}.0.1/16").parse().expect("a prefix")).collect();
+        table.set_own(networks.iter().map(|network| IpAddr::from(network.addr())));
+        table.set_broadcasts(networks.iter().flat_map(|&network| broadcasts(network)).map(IpAddr::from));
+        table
+    }
+
+    fn headers(source: [u8; 4]) -> Headers {
+        let mut frame = Vec::new();
+        let builder = etherparse::PacketBuilder::ethernet2([2, 0, 0, 0, 0, 9], [2, 0, 0, 0, 0, 1]);
+        builder.ipv4(source, [10, 3, 0, 9], 64).udp(1, 2).write(&mut frame, &[0; 18]).expect("a frame");
+        *frame.first_chunk().expect("headers")
+    }
+
+    #[test]
+    fn good_sources_that_the_filter_suspects_take_the_short_way() {
+        let table = table();
+        let number = |source: &[u8; 4]| u32::from_be_bytes(*source);
+        let hosts = (0x0a00_0009_u32..).map(u32::to_be_bytes);
+        let suspects = hosts.filter(|source| table.sources.suspects_v4(number(source)));
+        let good = suspects.filter(|source| source::is_good_v4(&table, number(source))).take(100);
+        // Legal hosts beside the link-local network, too.
+        for source in good.chain([[169, 1, 2, 3], [10, 0, 0, 9]]) {
+            assert!(is_usual(&table, &table.sources, &headers(source), 0), "{source:?}");
+            assert!(!is_usual(&table, &table.sources, &headers(source), 1), "{source:?} to another station");
+            let mut wrong = headers(source);
+            wrong[IP + 1] ^= 4;
+            assert!(!is_usual(&table, &table.sources, &wrong, 0), "{source:?} with a wrong checksum");
+        }
+    }
+
+    #[test]
+    fn bad_sources_take_the_long_way() {
+        let table = table();
+        for bad in [[10, 2, 0, 1], [10, 1, 255, 255], [10, 3, 0, 0], [127, 0, 0, 1], [169, 254, 0, 7], [224, 0, 0, 1]] {
+            assert!(!is_usual(&table, &table.sources, &headers(bad), 0), "{bad:?}");
+        }
+    }
 }
