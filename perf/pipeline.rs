@@ -303,6 +303,8 @@ fn spec(kind: Kind, flows: u32, is_operators: bool) -> SwitchSpec {
             port.vlan = VlanMode::Trunk { tagged: vec![VLAN], native: None };
         }
         port.rate = BitRate(400_000_000_000);
+        // The share of a port in the table that is configured here would be too small for the stations of a row.
+        port.fdb_limit = u32::MAX;
         if !is_operators {
             // The generator always has more frames and ignores PFC.
             port.backlog_mark = None;

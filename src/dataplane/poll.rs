@@ -7,7 +7,7 @@
 use super::egress::links::StuckLook;
 use super::frame::lanes::BurstLanes;
 use super::frame::meta::Meta;
-use super::ingress::forwarder::{CachePrefetcher, DatabasePrefetcher, Egresses, IngressContext};
+use super::ingress::forwarder::{CachePrefetcher, Egresses, IngressContext};
 use super::ingress::next_stage::NoStage;
 use super::ingress::parse::{Arrived, ParseContext, parse_burst};
 use super::ingress::punt::RouteContext;
@@ -194,9 +194,9 @@ impl<P: Packet> Pipeline<P> {
     ) -> Arrived {
         let (from, forwarder) = (self.parse_context(port), &self.forwarder);
         if uses_cache {
-            parse_burst(from, burst, (metas, lanes), CachePrefetcher(forwarder.cache.sets())).0
+            parse_burst(from, burst, (metas, lanes), CachePrefetcher(forwarder.cache.sets()))
         } else {
-            parse_burst(from, burst, (metas, lanes), DatabasePrefetcher(forwarder)).0
+            parse_burst(from, burst, (metas, lanes), NoStage)
         }
     }
 
@@ -307,7 +307,7 @@ impl<P: Packet> Pipeline<P> {
         (burst, metas, lanes): (&mut Burst<P>, &mut [Meta; BURST], &mut BurstLanes),
         now: Ticks,
     ) -> (Arrived, Egresses) {
-        let (mut arrived, _) = parse_burst(self.parse_context(port), burst, (metas, lanes), NoStage);
+        let mut arrived = parse_burst(self.parse_context(port), burst, (metas, lanes), NoStage);
         if self.ports[port].classifier.has_roce() {
             self.classify_roce(port, &mut arrived, burst, (metas, lanes));
         }

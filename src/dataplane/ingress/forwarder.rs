@@ -117,32 +117,18 @@ pub(crate) struct Egresses {
 }
 
 /// Prefetches the entries of the flow cache that will be read for the frames of a burst.
+#[derive(Clone, Copy)]
 pub(crate) struct CachePrefetcher<'a>(pub CacheSets<'a>);
 
 impl NextStage for CachePrefetcher<'_> {
     #[inline]
-    fn see(&mut self, _: usize, _: &[u8], meta: &Meta, place: &mut CachePlace) {
+    fn see(self, _: usize, _: &[u8], meta: &Meta, place: &mut CachePlace) {
         *place = self.0.prefetch(meta.stations);
     }
 
     #[inline(always)]
-    fn see_usual(&mut self, _: usize, _: &[u8], stations: StationPair, place: &mut CachePlace) {
+    fn see_usual(self, _: usize, _: &[u8], stations: StationPair, place: &mut CachePlace) {
         *place = self.0.prefetch(stations);
-    }
-}
-
-/// Prefetches the entries of the database that will be read for the frames of a burst.
-pub(crate) struct DatabasePrefetcher<'a>(pub &'a Forwarder);
-
-impl NextStage for DatabasePrefetcher<'_> {
-    #[inline]
-    fn see(&mut self, _: usize, _: &[u8], meta: &Meta, _: &mut CachePlace) {
-        self.0.prefetch(meta.stations);
-    }
-
-    #[inline(always)]
-    fn see_usual(&mut self, _: usize, _: &[u8], stations: StationPair, _: &mut CachePlace) {
-        self.0.prefetch(stations);
     }
 }
 
@@ -205,9 +191,7 @@ impl Forwarder {
         if misses.is_empty() {
             return Egresses { ports: hits, are_single: true, are_in_lanes: is_all };
         }
-        if lookup.is_some() {
-            misses.iter().for_each(|index| self.prefetch(metas[index % BURST].stations));
-        }
+        misses.iter().for_each(|index| self.prefetch(metas[index % BURST].stations));
         let (known, misses) = self.forward_known(from, (metas, &mut lanes.egresses), misses, lookup);
         let ports = hits | known;
         if misses.is_empty() {

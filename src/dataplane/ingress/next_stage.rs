@@ -5,23 +5,24 @@ use crate::forward::fdb::StationPair;
 use crate::forward::flow_cache::CachePlace;
 
 /// Reads or prefetches what it needs for a burst that is being parsed.
-pub(crate) trait NextStage {
+pub(crate) trait NextStage: Copy {
     /// Sees a frame that has a class, at `index` of the burst. Notes its `place` in the flow cache, if it is looked up
     /// there.
-    fn see(&mut self, index: usize, bytes: &[u8], meta: &Meta, place: &mut CachePlace);
+    fn see(self, index: usize, bytes: &[u8], meta: &Meta, place: &mut CachePlace);
 
     /// Sees a frame between `stations` that is usual by its headers. A frame that turns out to be shorter than its
     /// packet is dropped.
-    fn see_usual(&mut self, index: usize, bytes: &[u8], stations: StationPair, place: &mut CachePlace);
+    fn see_usual(self, index: usize, bytes: &[u8], stations: StationPair, place: &mut CachePlace);
 }
 
-/// No next stage: that of a routed port reads the burst on its own.
+/// No next stage, where the flow cache is not used: the router and the database read the burst in loops of their own.
+#[derive(Clone, Copy)]
 pub(crate) struct NoStage;
 
 impl NextStage for NoStage {
     #[inline(always)]
-    fn see(&mut self, _: usize, _: &[u8], _: &Meta, _: &mut CachePlace) {}
+    fn see(self, _: usize, _: &[u8], _: &Meta, _: &mut CachePlace) {}
 
     #[inline(always)]
-    fn see_usual(&mut self, _: usize, _: &[u8], _: StationPair, _: &mut CachePlace) {}
+    fn see_usual(self, _: usize, _: &[u8], _: StationPair, _: &mut CachePlace) {}
 }

@@ -79,14 +79,14 @@ pub(crate) struct ParseContext<'a> {
 }
 
 /// Fills metadata, and the lanes of queues and cache places, for the frames of `burst`. Shows the frames to the `next`
-/// stage, which it returns. Malformed and oversized frames are to be dropped.
+/// stage. Malformed and oversized frames are to be dropped.
 #[inline]
 pub(crate) fn parse_burst<P: Packet, N: NextStage>(
     from: ParseContext<'_>,
     burst: &Burst<P>,
     lanes: (&mut [Meta; BURST], &mut BurstLanes),
     next: N,
-) -> (Arrived, N) {
+) -> Arrived {
     #[allow(unsafe_code)]
     #[cfg(target_arch = "x86_64")]
     if from.isa.has_avx2() {
@@ -109,7 +109,7 @@ macro_rules! vector_form {
             burst: &Burst<P>,
             lanes: (&mut [Meta; BURST], &mut BurstLanes),
             next: N,
-        ) -> (Arrived, N) {
+        ) -> Arrived {
             let read = |headers: &UsualHeaders| read_usual_sse41(headers);
             let read_kind = |kind, bytes: &[u8]| parse_kind_sse41(kind, bytes);
             parse_form(from, burst, lanes, (read, read_kind), next)
@@ -134,7 +134,7 @@ fn parse_form<P: Packet, N: NextStage>(
         impl Fn(PlainKind, &[u8]) -> Option<KindFields>,
     ),
     next: N,
-) -> (Arrived, N) {
+) -> Arrived {
     // A burst mostly goes on as it begins.
     match burst.first().and_then(|packet| PlainKind::of(packet.bytes())).filter(|_| !is_off(FastPath::OfKind)) {
         // A loop for each kind: the compiler then knows the places of its headers.
@@ -152,8 +152,8 @@ fn parse_plain_frames<P: Packet, N: NextStage>(
     burst: &Burst<P>,
     (metas, lanes): (&mut [Meta; BURST], &mut BurstLanes),
     (kind, read): (PlainKind, impl Fn(PlainKind, &[u8]) -> Option<KindFields>),
-    mut next: N,
-) -> (Arrived, N) {
+    next: N,
+) -> Arrived {
     hit(FastPath::OfKind);
     let ParseContext { number, port, forwarder, cell, .. } = from;
     let native = forwarder.vlans.ingress(number, None).unwrap_or(0);
@@ -188,11 +188,9 @@ fn parse_plain_frames<P: Packet, N: NextStage>(
             unread.insert(index);
         }
     }
-    // A copy: the loop then keeps the stage in registers, since only the copy has an address.
-    let mut last = next;
-    let mut others = Others::parse(from, (burst, unread), (metas, lanes, &mut sums), &mut last);
+    let mut others = Others::parse(from, (burst, unread), (metas, lanes, &mut sums), next);
     others.retagged_at |= retagged_at;
-    (others.arrived(burst.len(), sums), last)
+    others.arrived(burst.len(), sums)
 }
 
 /// [`parse_burst`] for a burst of which most frames are usual. Always inline: each form compiles it.
@@ -202,8 +200,8 @@ fn parse_frames<P: Packet, N: NextStage>(
     burst: &Burst<P>,
     (metas, lanes): (&mut [Meta; BURST], &mut BurstLanes),
     read: impl Fn(&UsualHeaders) -> Option<(StatedLens, Usual)>,
-    mut next: N,
-) -> (Arrived, N) {
+    next: N,
+) -> Arrived {
     let ParseContext { number, port, forwarder, cell, .. } = from;
     let native = forwarder.vlans.ingress(number, None).unwrap_or(0);
     let classifier = port.classifier.of_usual();
@@ -239,14 +237,12 @@ fn parse_frames<P: Packet, N: NextStage>(
         sums[usize::from(meta.class_bits.class())].remove(meta.desc);
     }
     unread |= truncated;
-    // A copy: the loop then keeps the stage in registers, since only the copy has an address.
-    let mut last = next;
-    let mut others = Others::parse(from, (burst, unread), (metas, lanes, &mut sums), &mut last);
+    let mut others = Others::parse(from, (burst, unread), (metas, lanes, &mut sums), next);
     if unread != FrameSet::first(burst.len()) {
         hit(FastPath::Usual);
         others.retagged_at |= !forwarder.vlans.untagged_at(native);
     }
-    (others.arrived(burst.len(), sums), last)
+    others.arrived(burst.len(), sums)
 }
 
 impl Others {
@@ -263,7 +259,7 @@ impl Others {
         from: ParseContext<'_>,
         (burst, frames): (&Burst<P>, FrameSet),
         to: (&mut [Meta; BURST], &mut BurstLanes, &mut [BurstSum; CLASSES]),
-        next: &mut N,
+        next: N,
     ) -> Self {
         if frames.is_empty() { Self::default() } else { Self::parse_some(from, (burst, frames), to, next) }
     }
@@ -274,7 +270,7 @@ impl Others {
         from: ParseContext<'_>,
         (burst, frames): (&Burst<P>, FrameSet),
         (metas, lanes, sums): (&mut [Meta; BURST], &mut BurstLanes, &mut [BurstSum; CLASSES]),
-        next: &mut N,
+        next: N,
     ) -> Self {
         let mut others = Self::default();
         for index in frames.iter() {
