@@ -72,7 +72,7 @@ pub struct Pipeline<P> {
     pub(crate) egress: Egress<P>,
     /// How far ahead of the wires frames are posted.
     pub(crate) slack: PollSlack,
-    /// CongestionPoints points of QCN; `None`: no queue is one.
+    /// Congestion points of QCN; `None`: no queue is one.
     pub(crate) congestion: Option<Box<CongestionPoints>>,
     pub(crate) joint: JointPorts,
     pub(crate) mesh: Mesh<P>,

@@ -5,3 +5,4 @@ mod arrows;
 mod circles;
 mod modules;
 mod style;
+mod written;

@@ -36,15 +36,24 @@ fn long_lines(text: &str) -> Vec<(usize, String)> {
     lines.map(|(at, line)| (at + 1, format!("{} columns of {COLUMNS}", line.chars().count()))).collect()
 }
 
+/// Whether a function begins in `line`, of any visibility: the words before `fn` are its qualifiers.
+fn is_function(line: &str) -> bool {
+    let after_pub = line.strip_prefix("pub").unwrap_or(line);
+    let after_scope =
+        after_pub.strip_prefix('(').and_then(|scope| scope.split_once(')')).map_or(after_pub, |(_, rest)| rest);
+    let qualifiers = after_scope.split_once("fn ").map(|(qualifiers, _)| qualifiers);
+    qualifiers.is_some_and(|words| {
+        words.split_whitespace().all(|word| ["const", "async", "unsafe", "extern", "\"C\""].contains(&word))
+    })
+}
+
 /// Functions that are too long, by the indentation that rustfmt gives their last line.
 fn long_functions(text: &str) -> Vec<(usize, String)> {
     let lines: Vec<&str> = text.lines().collect();
     let mut found = Vec::new();
     for (start, line) in lines.iter().enumerate() {
         let indent = &line[..line.len() - line.trim_start().len()];
-        let words = line.split(['(', '<']).next().unwrap_or_default();
-        let is_function = words.trim_start().starts_with("fn ") || words.contains(" fn ");
-        if !is_function || comment(line).is_some() || line.contains('"') {
+        if !is_function(line.trim_start()) {
             continue;
         }
         let last = format!("{indent}}}");
@@ -107,10 +116,14 @@ fn comments_begin_with_their_subject() {
 fn style_rules_report_their_violations() {
     let wide = format!("// {}\nlet x = \"{}\";\n", "a".repeat(COLUMNS), "a".repeat(COLUMNS));
     assert_eq!(long_lines(&wide).iter().map(|(line, _)| *line).collect::<Vec<_>>(), [1]);
-    let long =
-        |lines: usize| format!("impl X {{\n    pub fn f(self) {{\n{}    }}\n}}\n", "        g();\n".repeat(lines));
-    assert_eq!(long_functions(&long(FUNCTION_LINES - 2)), []);
-    assert_eq!(long_functions(&long(FUNCTION_LINES - 1)).iter().map(|(line, _)| *line).collect::<Vec<_>>(), [2]);
+    for head in ["fn f", "pub fn f", "pub(crate) fn f", "pub(in crate::x) const fn f<T>", "unsafe extern \"C\" fn f"] {
+        let long =
+            |lines: usize| format!("impl X {{\n    {head}(self) {{\n{}    }}\n}}\n", "        g();\n".repeat(lines));
+        assert_eq!(long_functions(&long(FUNCTION_LINES - 2)), [], "{head}");
+        let found: Vec<usize> = long_functions(&long(FUNCTION_LINES - 1)).iter().map(|(line, _)| *line).collect();
+        assert_eq!(found, [2], "{head}");
+    }
+    assert!(!is_function("// the fn f(x)") && !is_function("let f: fn (u8) = g;"));
     let comments =
         "/// What it does.\nfn f() {}\n/// Returns all\n/// Of them.\n///\n/// As before.\n// Offers more.\n";
     assert_eq!(banned_words(comments).iter().map(|(line, _)| *line).collect::<Vec<_>>(), [1, 6]);

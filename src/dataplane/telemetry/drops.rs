@@ -101,7 +101,20 @@ impl DropReason {
     /// Whether only a switch that routes drops frames for this reason.
     #[must_use]
     pub fn is_of_routing(self) -> bool {
-        self as usize >= Self::Ipv4Checksum as usize
+        matches!(
+            self,
+            Self::Ipv4Checksum
+                | Self::Ipv4Options
+                | Self::TtlExpired
+                | Self::Martian
+                | Self::OwnSource
+                | Self::NoRoute
+                | Self::Blackhole
+                | Self::NeighbourIncomplete
+                | Self::FragmentationNeeded
+                | Self::FragmentationUnsupported
+                | Self::NotRoutable
+        )
     }
 }
 
