@@ -8,6 +8,7 @@ mod buffers;
 mod devices;
 mod links;
 mod start;
+mod wire;
 
 use std::process::Command;
 use std::sync::OnceLock;
