@@ -136,7 +136,7 @@ pub fn usual() -> u64 {
     count(VlanMode::Routed, 1, traffic())
 }
 
-/// One packet of 64 is a fragment, which the router reads more closely. The others should cost no more.
+/// One packet of 64 is a fragment, which takes the long way.
 pub fn odd() -> u64 {
     let address = |bytes: &mut [u8], port, (to, host): (usize, u32)| {
         bytes[20] = if host % 64 == 0 { 0x20 } else { 0 };

@@ -132,7 +132,7 @@ impl<P: Packet> Pipeline<P> {
             return;
         }
         let counters = self.telemetry.written(port);
-        let moves = self.links.release_stuck((port, &mut self.ports[port]), counters);
+        let moves = self.links.release_stuck(port, &mut self.ports[port], counters);
         self.telemetry.gauges_dirty |= PortSet::only_if(moves, port);
     }
 }

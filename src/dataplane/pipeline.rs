@@ -131,7 +131,7 @@ impl<P: Packet> Pipeline<P> {
         parts
             .map(|(lcore, (((((mesh, forwarder), buffer), (joint, sides)), abm), congestion))| {
                 let own = owned_by(lcore, spec);
-                let telemetry = Telemetry::new(counters.clone(), (lcore, own), hz, spec.poll_gap);
+                let telemetry = Telemetry::new(counters.clone(), lcore, own, hz, spec.poll_gap);
                 // Each lcore needs its own seed; otherwise all would mark the same frames.
                 let seed = seed.wrapping_add((lcore as u32).wrapping_mul(0x9e37_79b9));
                 let port = |(port, side)| Port::new(port, spec, side, hz);
@@ -141,7 +141,7 @@ impl<P: Packet> Pipeline<P> {
                 let least_frames = own.iter().map(|port| ports[port].most_frames()).min().unwrap_or(0);
                 let half_gap = telemetry.clock.half_gap();
                 Self {
-                    burst_size: BurstSize::new((own.len(), lcores > 1), spec.poll_gap, half_gap),
+                    burst_size: BurstSize::new(own.len(), lcores > 1, spec.poll_gap, half_gap),
                     lcore,
                     own,
                     sends: own | joint.ports,
@@ -153,7 +153,7 @@ impl<P: Packet> Pipeline<P> {
                     forwarder,
                     router,
                     punter: Punter::new(spec, lcore, hz),
-                    mirror: Mirror::new(&spec.mirror, counters.clone(), lcore, (hz, !seed)),
+                    mirror: Mirror::new(&spec.mirror, counters.clone(), lcore, hz, !seed),
                     sampled: PortSet::EMPTY,
                     rewriter: Rewriter::new(spec),
                     buffer,

@@ -7,6 +7,7 @@
 use super::egress::links::StuckLook;
 use super::frame::lanes::BurstLanes;
 use super::frame::meta::Meta;
+use super::frame::notes::BurstNotes;
 use super::ingress::forwarder::{CachePrefetcher, Egresses, IngressContext};
 use super::ingress::next_stage::NoStage;
 use super::ingress::parse::{Arrived, ParseContext, parse_burst};
@@ -82,7 +83,7 @@ impl<P: Packet> Pipeline<P> {
     #[inline(never)]
     pub(crate) fn measure_drains(&mut self, now: Ticks) {
         let Self { abm: Some(abm), egress, ports, queue_rule, telemetry, .. } = self else { return };
-        abm.poll(egress.waiting, (ports, queue_rule), &telemetry.counters.ports, now);
+        abm.poll(egress.waiting, ports, queue_rule, &telemetry.counters.ports, now);
     }
 
     /// Adapts the size of bursts to the poll before, which began `interval` ticks ago.
@@ -99,7 +100,7 @@ impl<P: Packet> Pipeline<P> {
     /// time. Ports without frames are polled on the way to it.
     #[inline(never)]
     fn receive_all<I: Ports<Pkt = P>>(&mut self, io: &mut I, scratch: &mut Scratch<P>, now: Ticks) -> usize {
-        let Scratch { bursts: [burst, ahead], metas } = scratch;
+        let Scratch { bursts: [burst, ahead], notes } = scratch;
         let (mut burst, mut ahead) = (burst, ahead);
         self.begin_shedding(io);
         let visited = self.visited(io);
@@ -111,12 +112,12 @@ impl<P: Packet> Pipeline<P> {
             let is_drained = !is_full;
             if received > 0 {
                 if self.shedder.is_on() {
-                    is_last = self.shed_burst(io, (port, is_full), burst, &mut round) && is_last;
+                    is_last = self.shed_burst(io, port, is_full, burst, &mut round) && is_last;
                 }
                 // For recorders: bursts are received one ahead, so `rx` does not show the order of decisions.
                 io.begin(port);
                 if !burst.is_empty() {
-                    self.process(io, port, burst, metas, now);
+                    self.process(io, port, burst, notes, now);
                 }
                 self.publish_handoffs();
                 moved += received;
@@ -156,60 +157,48 @@ impl<P: Packet> Pipeline<P> {
         io: &mut I,
         port: usize,
         burst: &mut Burst<P>,
-        metas: &mut [Meta; BURST],
+        notes: &mut BurstNotes,
         now: Ticks,
     ) {
         if self.detours.contains(port) {
-            return self.process_detour(io, port, burst, metas, now);
+            return self.process_detour(io, port, burst, notes, now);
         }
         let bridge_port = self.lags.bridge_port(port);
         let lookup = self.forwarder.begin(bridge_port, burst.len());
-        let mut lanes = BurstLanes::default();
-        let mut arrived = self.parse_bridged(port, burst, metas, (lookup.is_some(), &mut lanes));
+        notes.lanes = BurstLanes::default();
+        let mut arrived = self.parse_bridged(port, burst, notes, lookup.is_some());
         if self.ports[port].classifier.has_roce() {
-            self.classify_roce(port, &mut arrived, burst, (metas, &mut lanes));
+            self.classify_roce(port, &mut arrived, burst, notes);
         }
-        self.count(port, burst, metas, &arrived, now);
+        self.count(port, burst, &mut notes.metas, &arrived, now);
         let counters = &self.telemetry.counters.lcores[self.lcore];
         let from = IngressContext { port, bridge_port, refusal: None, up: self.lags.up, counters, now };
-        let mut egresses = self.forwarder.forward(from, metas, (burst.len(), arrived.data), (lookup, &mut lanes));
+        let mut egresses = self.forwarder.forward(from, notes, burst.len(), arrived.data, lookup);
         // A switch that only bridges may have a device at the router's number.
         if egresses.ports.contains(ROUTER_PORT) && self.router.is_some() {
-            egresses = self.route_bridged(port, burst, (metas, &mut lanes), (&mut arrived, egresses), now);
+            egresses = self.route_bridged(port, burst, notes, &mut arrived, egresses, now);
         }
         if !(egresses.ports & self.lags.heads).is_empty() {
-            egresses = self.lags.resolve(burst, (metas, &mut lanes.egresses), egresses);
+            egresses = self.lags.resolve(burst, notes, egresses);
         }
-        self.send_on(io, port, (burst, metas, &lanes), (&arrived, egresses));
+        self.send_on(io, port, burst, notes, &arrived, egresses);
     }
 
     /// Parses the frames of a port that bridges.
     #[inline]
-    fn parse_bridged(
-        &self,
-        port: usize,
-        burst: &Burst<P>,
-        metas: &mut [Meta; BURST],
-        (uses_cache, lanes): (bool, &mut BurstLanes),
-    ) -> Arrived {
+    fn parse_bridged(&self, port: usize, burst: &Burst<P>, notes: &mut BurstNotes, uses_cache: bool) -> Arrived {
         let (from, forwarder) = (self.parse_context(port), &self.forwarder);
         if uses_cache {
-            parse_burst(from, burst, (metas, lanes), CachePrefetcher(forwarder.cache.sets()))
+            parse_burst(from, burst, notes, CachePrefetcher(forwarder.cache.sets()))
         } else {
-            parse_burst(from, burst, (metas, lanes), NoStage)
+            parse_burst(from, burst, notes, NoStage)
         }
     }
 
     /// Gives ACKs, NAKs and CNPs of RoCEv2 their classes.
-    fn classify_roce(
-        &self,
-        port: usize,
-        arrived: &mut Arrived,
-        burst: &Burst<P>,
-        to: (&mut [Meta; BURST], &mut BurstLanes),
-    ) {
+    fn classify_roce(&self, port: usize, arrived: &mut Arrived, burst: &Burst<P>, notes: &mut BurstNotes) {
         let counters = &self.telemetry.counters.ports[port];
-        arrived.classify_roce((&self.ports[port].classifier, counters), burst, to);
+        arrived.classify_roce(&self.ports[port].classifier, counters, burst, notes);
     }
 
     #[inline]
@@ -225,18 +214,18 @@ impl<P: Packet> Pipeline<P> {
         io: &mut I,
         port: usize,
         burst: &mut Burst<P>,
-        metas: &mut [Meta; BURST],
+        notes: &mut BurstNotes,
         now: Ticks,
     ) {
         if self.lags.idle.contains(port) {
-            return self.process_idle(io, port, burst, metas, now);
+            return self.process_idle(io, port, burst, notes, now);
         }
-        let mut lanes = BurstLanes::default();
-        let (arrived, mut egresses) = self.route_from_routed(port, (burst, metas, &mut lanes), now);
+        notes.lanes = BurstLanes::default();
+        let (arrived, mut egresses) = self.route_from_routed(port, burst, notes, now);
         if !(egresses.ports & self.lags.heads).is_empty() {
-            egresses = self.lags.resolve(burst, (metas, &mut lanes.egresses), egresses);
+            egresses = self.lags.resolve(burst, notes, egresses);
         }
-        self.send_on(io, port, (burst, metas, &lanes), (&arrived, egresses));
+        self.send_on(io, port, burst, notes, &arrived, egresses);
     }
 
     /// Does the work of [`Pipeline::process`] for an idle member of a link aggregation group, and for an output of
@@ -247,20 +236,21 @@ impl<P: Packet> Pipeline<P> {
         io: &mut I,
         port: usize,
         burst: &mut Burst<P>,
-        metas: &mut [Meta; BURST],
+        notes: &mut BurstNotes,
         now: Ticks,
     ) {
-        let mut lanes = BurstLanes::default();
-        let arrived = self.parse_bridged(port, burst, metas, (false, &mut lanes));
-        self.count(port, burst, metas, &arrived, now);
+        notes.lanes = BurstLanes::default();
+        let arrived = self.parse_bridged(port, burst, notes, false);
+        self.count(port, burst, &mut notes.metas, &arrived, now);
         for index in arrived.data.iter() {
-            metas[index].stations = metas[index].stations.in_vlan(0);
+            let meta = &mut notes.metas[index];
+            meta.stations = meta.stations.in_vlan(0);
         }
         let (counters, bridge_port) = (&self.telemetry.counters.lcores[self.lcore], self.lags.bridge_port(port));
         let refusal = self.lags.refusal(port);
         let from = IngressContext { port, bridge_port, refusal: Some(refusal), up: self.lags.up, counters, now };
-        let egresses = self.forwarder.forward_uncached(from, metas, arrived.data);
-        self.send_on(io, port, (burst, metas, &lanes), (&arrived, egresses));
+        let egresses = self.forwarder.forward_uncached(from, &mut notes.metas, arrived.data);
+        self.send_on(io, port, burst, notes, &arrived, egresses);
     }
 
     /// Counts a parsed burst, and obeys its MAC control frames.
@@ -286,14 +276,16 @@ impl<P: Packet> Pipeline<P> {
         &mut self,
         io: &mut I,
         port: usize,
-        (burst, metas, lanes): (&mut Burst<P>, &mut [Meta; BURST], &BurstLanes),
-        (arrived, egresses): (&Arrived, Egresses),
+        burst: &mut Burst<P>,
+        notes: &mut BurstNotes,
+        arrived: &Arrived,
+        egresses: Egresses,
     ) {
         if !self.mirror.staged.is_empty() {
-            self.finish_samples(metas);
+            self.finish_samples(&mut notes.metas);
         }
-        let demand = self.rewriter.rewrite(&self.ports[port], burst, metas, arrived, egresses);
-        self.dispatch(io, port, burst, (metas, lanes), &demand);
+        let demand = self.rewriter.rewrite(&self.ports[port], burst, &mut notes.metas, arrived, egresses);
+        self.dispatch(io, port, burst, notes, &demand);
         self.telemetry.gauges_dirty.insert(port);
     }
 
@@ -304,28 +296,28 @@ impl<P: Packet> Pipeline<P> {
     fn route_from_routed(
         &mut self,
         port: usize,
-        (burst, metas, lanes): (&mut Burst<P>, &mut [Meta; BURST], &mut BurstLanes),
+        burst: &mut Burst<P>,
+        notes: &mut BurstNotes,
         now: Ticks,
     ) -> (Arrived, Egresses) {
-        let mut arrived = parse_burst(self.parse_context(port), burst, (metas, lanes), NoStage);
+        let mut arrived = parse_burst(self.parse_context(port), burst, notes, NoStage);
         if self.ports[port].classifier.has_roce() {
-            self.classify_roce(port, &mut arrived, burst, (metas, lanes));
+            self.classify_roce(port, &mut arrived, burst, notes);
         }
-        self.count(port, burst, metas, &arrived, now);
+        self.count(port, burst, &mut notes.metas, &arrived, now);
         let Self { router: Some(router), punter, forwarder, lags, telemetry, lcore, .. } = self else {
             unreachable!("only a router has routed ports");
         };
         let counters = &telemetry.counters.lcores[*lcore];
         let from = RouteContext { port, up: lags.up, forwarder, counters, now };
-        let (mut routed, others) = router.route_usual_from_routed(from, burst, metas, &mut lanes.egresses);
+        let (mut routed, others) = router.route_usual_from_routed(punter, from, burst, notes);
         let others = others & arrived.data;
         if !others.is_empty() {
             let bridge_port = lags.bridge_port(port);
             let from = IngressContext { port, bridge_port, refusal: None, up: lags.up, counters, now };
-            router.forward(forwarder, from, metas, others);
+            router.forward(forwarder, from, &mut notes.metas, others);
             let from = RouteContext { port, up: lags.up, forwarder, counters, now };
-            let to = (metas, &mut lanes.egresses);
-            routed = routed.and(router.route_others((punter, from), burst, to, others));
+            routed = routed.and(router.route_others(punter, from, burst, notes, others));
         }
         arrived.retag(&routed);
         (arrived, routed.egresses())
@@ -338,8 +330,9 @@ impl<P: Packet> Pipeline<P> {
         &mut self,
         port: usize,
         burst: &mut Burst<P>,
-        (metas, lanes): (&mut [Meta; BURST], &mut BurstLanes),
-        (arrived, forwarded): (&mut Arrived, Egresses),
+        notes: &mut BurstNotes,
+        arrived: &mut Arrived,
+        forwarded: Egresses,
         now: Ticks,
     ) -> Egresses {
         let Self { router: Some(router), punter, forwarder, lags, telemetry, lcore, .. } = self else {
@@ -348,13 +341,12 @@ impl<P: Packet> Pipeline<P> {
         let from = RouteContext { port, up: lags.up, forwarder, counters: &telemetry.counters.lcores[*lcore], now };
         let is_all = arrived.data.len() == burst.len() && forwarded.ports == PortSet::only(ROUTER_PORT);
         let (mut routed, others) = if is_all {
-            router.route_usual_from_bridged(from, burst, metas, &mut lanes.egresses)
+            router.route_usual_from_bridged(punter, from, burst, notes)
         } else {
             (RoutedBurst::NONE, arrived.data)
         };
         if !others.is_empty() {
-            let to = (metas, &mut lanes.egresses);
-            routed = routed.and(router.route_others((punter, from), burst, to, others));
+            routed = routed.and(router.route_others(punter, from, burst, notes, others));
         }
         arrived.retag(&routed);
         routed.egresses()
@@ -431,7 +423,7 @@ impl<P: Packet> Pipeline<P> {
     #[inline(never)]
     fn send_pfc_frame<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, frame: &PfcFrame, now: Ticks) {
         let (state, counters) = (&mut self.ports[port], &self.telemetry.counters.ports[port]);
-        self.links.send_pfc(io, (port, state), frame, counters, now);
+        self.links.send_pfc(io, port, state, frame, counters, now);
         self.telemetry.gauges_dirty.insert(port);
     }
 
@@ -440,7 +432,7 @@ impl<P: Packet> Pipeline<P> {
     fn look_at_stuck<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks) {
         for port in self.links.stuck.iter() {
             let (state, counters) = (&mut self.ports[port], self.telemetry.written(port));
-            match self.links.look_at_stuck((port, state), counters, now) {
+            match self.links.look_at_stuck(port, state, counters, now) {
                 StuckLook::Moves => self.telemetry.gauges_dirty.insert(port),
                 StuckLook::Probe if self.own.contains(port) => {
                     state.pfc.announce();
@@ -448,7 +440,7 @@ impl<P: Packet> Pipeline<P> {
                 }
                 StuckLook::Probe if state.pfc.generated().is_empty() => {}
                 // Only the owner knows the state of the priorities, so this probe has none.
-                StuckLook::Probe => self.links.send_pfc(io, (port, state), &PfcFrame::default(), counters, now),
+                StuckLook::Probe => self.links.send_pfc(io, port, state, &PfcFrame::default(), counters, now),
                 StuckLook::Waits => {}
             }
         }
@@ -473,8 +465,8 @@ impl<P: Packet> Pipeline<P> {
     /// Publishes the gauges of the ports that changed, and of the lcore.
     pub(crate) fn publish_gauges(&mut self, now: Ticks) {
         self.telemetry.publish_ports(&mut self.ports, now);
-        let held = (self.egress.slab.held(), self.forwarder.fdb.len());
-        self.telemetry.publish_lcore(self.lcore, &self.buffer, held, now);
+        let (frames, stations) = (self.egress.slab.held(), self.forwarder.fdb.len());
+        self.telemetry.publish_lcore(self.lcore, &self.buffer, frames, stations, now);
         let (fdb, lcore) = (&mut self.forwarder.fdb, &self.telemetry.counters.lcores[self.lcore]);
         for port in fdb.take_changed_shares().iter() {
             lcore.fdb_stations[port].set(u64::from(fdb.stations_of(port)));

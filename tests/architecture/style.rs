@@ -66,6 +66,27 @@ fn long_functions(text: &str) -> Vec<(usize, String)> {
     found
 }
 
+/// Functions with a tuple pattern as a parameter, such as `(port, queue): (usize, usize)`: its call has no names.
+fn tuple_parameters(text: &str) -> Vec<(usize, String)> {
+    let lines: Vec<&str> = text.lines().collect();
+    let starts = lines.iter().enumerate().filter(|(_, line)| is_function(line.trim_start()));
+    let of = |(start, _): (usize, &&str)| {
+        let is_end = |line: &&str| line.ends_with('{') || line.ends_with('}') || line.ends_with(';');
+        let end = lines[start..].iter().position(is_end).map_or(lines.len(), |end| start + end + 1);
+        // Parameters that stand on the line of the name come after its parenthesis or a comma.
+        let signature = lines[start..end].iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ");
+        let is_pattern = |part: &str| {
+            let names = part.split_once("): (").map(|(names, _)| names);
+            names.is_some_and(|names| {
+                names.chars().all(|letter| letter.is_ascii_lowercase() || "_, ()0123456789".contains(letter))
+            })
+        };
+        let mut parts = signature.match_indices('(').map(|(at, _)| &signature[at + 1..]);
+        parts.any(is_pattern).then(|| (start + 1, "a tuple pattern as a parameter".to_owned()))
+    };
+    starts.filter_map(of).collect()
+}
+
 /// Comments whose first word is banned; lines that go on with a sentence may begin as they like.
 fn banned_words(text: &str) -> Vec<(usize, String)> {
     let (mut found, mut before) = (Vec::new(), None);
@@ -107,6 +128,27 @@ fn functions_have_at_most_70_lines() {
     check(long_functions);
 }
 
+/// Functions outside of the dataplane that still take tuple patterns. Lower the number with each one that goes.
+const TUPLES_ELSEWHERE: usize = 58;
+
+#[test]
+fn parameters_of_the_dataplane_have_names() {
+    let root = repository("src");
+    let sources = all_sources().into_iter().filter(|(path, _)| path.starts_with(&root));
+    let is_test = |path: &PathBuf| path.components().any(|part| part.as_os_str().to_string_lossy().contains("tests"));
+    let (mut found, mut elsewhere) = (Vec::new(), 0);
+    for (path, text) in sources.filter(|(path, _)| !is_test(path)) {
+        let tuples = tuple_parameters(&text);
+        if path.starts_with(root.join("dataplane")) {
+            found.extend(tuples.into_iter().map(|(line, finding)| format!("{}:{line}: {finding}", path.display())));
+        } else {
+            elsewhere += tuples.len();
+        }
+    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
+    assert_eq!(elsewhere, TUPLES_ELSEWHERE, "functions with tuple patterns outside of the dataplane");
+}
+
 #[test]
 fn comments_begin_with_their_subject() {
     check(banned_words);
@@ -124,6 +166,9 @@ fn style_rules_report_their_violations() {
         assert_eq!(found, [2], "{head}");
     }
     assert!(!is_function("// the fn f(x)") && !is_function("let f: fn (u8) = g;"));
+    let tuples =
+        "fn f((a, b): (u8, u8)) {\n}\nfn g(\n    c: u8,\n    (d, e): (u8, u8),\n) {\n}\nfn h(i: (u8, u8)) {\n}\n";
+    assert_eq!(tuple_parameters(tuples).iter().map(|(line, _)| *line).collect::<Vec<_>>(), [1, 3]);
     let comments =
         "/// What it does.\nfn f() {}\n/// Returns all\n/// Of them.\n///\n/// As before.\n// Offers more.\n";
     assert_eq!(banned_words(comments).iter().map(|(line, _)| *line).collect::<Vec<_>>(), [1, 6]);

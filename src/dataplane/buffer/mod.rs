@@ -115,7 +115,8 @@ impl Buffer {
     #[inline(always)]
     pub fn admit_burst<P: Packet>(
         &mut self,
-        (ports, port): (&mut [Port], usize),
+        ports: &mut [Port],
+        port: usize,
         sends: PortSet,
         rule: &QueueAdmission,
         metas: &[Meta; BURST],
@@ -123,8 +124,13 @@ impl Buffer {
     ) -> bool {
         let groups = demand.groups();
         let lossy = groups - ports[port].lossless;
-        if !lossy.is_empty() && !self.queues_take((ports, port), sends, rule, metas, demand, lossy)
-            || !self.admit_groups::<P>((port, &mut ports[port]), &demand.cells, groups)
+        let crosses = !(demand.egresses - sends).is_empty();
+        // The other lcore must accept a frame within its group's reserve. Only frame by frame is it known which frames
+        // these are.
+        let has_reserve = || lossy.iter().any(|group| ports[port].ledger.has_free_reserve(group));
+        if !lossy.is_empty()
+            && (crosses && has_reserve() || !self.queues_take(ports, crosses, rule, metas, demand, lossy))
+            || !self.admit_groups::<P>(port, &mut ports[port], &demand.cells, groups)
         {
             return false;
         }
@@ -139,7 +145,8 @@ impl Buffer {
     #[inline(always)]
     pub fn admit_groups<P: Packet>(
         &mut self,
-        (port, state): (usize, &mut Port),
+        port: usize,
+        state: &mut Port,
         cells: &[Cells; CLASSES],
         groups: ClassSet,
     ) -> bool {
@@ -161,23 +168,18 @@ impl Buffer {
         true
     }
 
-    /// Whether every frame of `demand` in one of the groups `lossy` is sure to fit its queue.
+    /// Whether every frame of `demand` in one of the groups `lossy` is sure to fit its queue. `crosses` if some of them
+    /// leave by ports of other lcores.
     #[inline(always)]
     fn queues_take(
         &self,
-        (ports, port): (&[Port], usize),
-        sends: PortSet,
+        ports: &[Port],
+        crosses: bool,
         rule: &QueueAdmission,
         metas: &[Meta; BURST],
         demand: &BurstDemand,
         lossy: ClassSet,
     ) -> bool {
-        let crosses = !(demand.egresses - sends).is_empty();
-        // The other lcore must accept a frame within its group's reserve. Only frame by frame is it known which frames
-        // these are.
-        if crosses && lossy.iter().any(|group| ports[port].ledger.has_free_reserve(group)) {
-            return false;
-        }
         let wanted = lossy.iter().map(|group| demand.cells[group]).sum();
         let all = demand.cells.iter().copied().sum();
         let request = BurstRequest { lossy: wanted, all, queues: demand.lossy_queues, crosses };
@@ -202,7 +204,7 @@ impl Buffer {
     /// Charges a frame from ingress port `port` to `egress` to its priority group. A lossy frame that its group refuses
     /// is still admitted within the reserve of its queue.
     #[inline]
-    pub fn admit<P: Packet>(&mut self, (port, state): (usize, &mut Port), egress: usize, meta: &Meta) -> Admission {
+    pub fn admit<P: Packet>(&mut self, port: usize, state: &mut Port, egress: usize, meta: &Meta) -> Admission {
         let (group, queue) = (usize::from(meta.desc.group()), meta.desc.queue());
         let cells = meta.desc.cells();
         let mut admission = if P::EMULATES && state.ledger.emulates() {

@@ -32,8 +32,10 @@ impl PauseState {
     /// Returns whether this changed.
     pub fn judge_backlog(
         &mut self,
-        (number, port): (usize, &mut Port),
-        (left, enough): (Option<usize>, u32),
+        number: usize,
+        port: &mut Port,
+        left: Option<usize>,
+        enough: u32,
         counters: &PortCounters,
         now: Ticks,
     ) -> bool {

@@ -67,7 +67,8 @@ impl AbmMeter {
     pub fn poll(
         &mut self,
         waiting: PortSet,
-        (ports, rule): (&mut [Port], &mut QueueAdmission),
+        ports: &mut [Port],
+        rule: &mut QueueAdmission,
         counters: &[CachePadded<PortCounters>],
         now: Ticks,
     ) {
@@ -81,7 +82,7 @@ impl AbmMeter {
             // Frames that come later find an idle lcore, however long it rests until then.
             self.reset(ports, rule);
         } else if now.since(since) >= self.interval {
-            self.measure(waiting, (ports, rule), counters, now);
+            self.measure(waiting, ports, rule, counters, now);
             self.begin(waiting, ports, counters, now);
         }
     }
@@ -109,7 +110,8 @@ impl AbmMeter {
     fn measure(
         &mut self,
         waiting: PortSet,
-        (ports, rule): (&mut [Port], &mut QueueAdmission),
+        ports: &mut [Port],
+        rule: &mut QueueAdmission,
         counters: &[CachePadded<PortCounters>],
         now: Ticks,
     ) {

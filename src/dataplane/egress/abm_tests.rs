@@ -83,7 +83,7 @@ impl Part {
 
     fn poll(&mut self, now: u64) {
         let Self { ports, egress, rule, meter, counters } = self;
-        meter.poll(egress.waiting, (ports, rule), &counters.ports, Ticks(now));
+        meter.poll(egress.waiting, ports, rule, &counters.ports, Ticks(now));
     }
 
     fn drain(&self, port: usize) -> LimitPart {

@@ -19,12 +19,22 @@ use crate::qos::wred::{CERTAIN, WredProfile, WredVerdict};
 use crate::sets::{ClassSet, FrameSet};
 use crate::units::{Bytes, Cells, Ticks};
 
+impl Port {
+    /// Counts the time for which maximum rates held queues.
+    pub(super) fn count_held(&mut self, counters: &PortCounters, now: Ticks) {
+        for queue in self.max_rates.count_held(now).iter() {
+            counters.max_rate_held_ns[queue].set(self.max_rates.held_time(queue).0);
+        }
+    }
+}
+
 impl<P: Packet> Egress<P> {
     /// Moves frames out of the queues until the wire is busy, the burst is full or no queue may send.
     #[inline]
     pub(super) fn schedule(
         &mut self,
-        (number, port): (usize, &mut Port),
+        number: usize,
+        port: &mut Port,
         reserves: &QueueReserves,
         rule: &QueueAdmission,
         now: Ticks,
@@ -39,7 +49,7 @@ impl<P: Packet> Egress<P> {
         chosen.begin(port.posted(now));
         let Some(mut pace) = port.pace(ready, self.burst, now) else { return };
         if let Some(after) = all_fit(port, ready, rule, pace, self.burst, chosen.posted) {
-            self.serve_all((number, port), reserves, ready, chosen);
+            self.serve_all(number, port, reserves, ready, chosen);
             port.keep_pace(after, true, now);
             return;
         }
@@ -49,7 +59,7 @@ impl<P: Packet> Egress<P> {
                 break;
             };
             let (before, posted) = (port.queues[queue].cells(), self.posted.len());
-            self.serve(port, (queue, ready), rule.wred(queue), &mut pace, chosen);
+            self.serve(port, queue, ready, rule.wred(queue), &mut pace, chosen);
             if self.posted.len() == posted {
                 break;
             }
@@ -68,16 +78,13 @@ impl<P: Packet> Egress<P> {
     #[inline(never)]
     pub(super) fn schedule_limited(
         &mut self,
-        (number, port): (usize, &mut Port),
-        counters: &PortCounters,
+        number: usize,
+        port: &mut Port,
         reserves: &QueueReserves,
         rule: &QueueAdmission,
         now: Ticks,
         chosen: &mut Chosen,
     ) {
-        for queue in port.max_rates.count_held(now).iter() {
-            counters.max_rate_held_ns[queue].set(port.max_rates.held_time(queue).0);
-        }
         let available = port.waiting - port.discarding - port.stopped_queues(now);
         chosen.begin(port.posted(now));
         let mut ready = available - port.max_rates.exhausted(available, now);
@@ -88,7 +95,14 @@ impl<P: Packet> Egress<P> {
                     break;
                 };
                 let (before, posted) = (port.queues[queue].cells(), self.posted.len());
-                self.serve_limited(port, (queue, ready), rule.wred(queue), (&mut pace, now), chosen);
+                if let Some(limit) = port.max_rates.pace(queue, now) {
+                    let mut both = LimitedPace { port: pace, queue: limit };
+                    self.serve(port, queue, ready, rule.wred(queue), &mut both, chosen);
+                    pace = both.port;
+                    port.max_rates.keep(queue, both.queue, now);
+                } else {
+                    self.serve(port, queue, ready, rule.wred(queue), &mut pace, chosen);
+                }
                 if self.posted.len() == posted {
                     break;
                 }
@@ -106,30 +120,13 @@ impl<P: Packet> Egress<P> {
         port.max_rates.note_held(held, now);
     }
 
-    /// Does the work of [`Egress::serve`] for a queue that may have a maximum rate.
-    fn serve_limited(
-        &mut self,
-        port: &mut Port,
-        (queue, ready): (usize, ClassSet),
-        wred: Option<&WredProfile>,
-        (pace, now): (&mut Pace, Ticks),
-        chosen: &mut Chosen,
-    ) {
-        let Some(limit) = port.max_rates.pace(queue, now) else {
-            return self.serve(port, (queue, ready), wred, pace, chosen);
-        };
-        let mut both = LimitedPace { port: *pace, queue: limit };
-        self.serve(port, (queue, ready), wred, &mut both, chosen);
-        *pace = both.port;
-        port.max_rates.keep(queue, both.queue, now);
-    }
-
     /// Moves all frames out of the queues `ready`, for which [`all_fit`] holds. Turns would only change the order of
     /// frames that start at one instant.
     #[inline]
     fn serve_all(
         &mut self,
-        (number, port): (usize, &mut Port),
+        number: usize,
+        port: &mut Port,
         reserves: &QueueReserves,
         ready: ClassSet,
         chosen: &mut Chosen,
@@ -155,7 +152,8 @@ impl<P: Packet> Egress<P> {
     fn serve(
         &mut self,
         port: &mut Port,
-        (queue, ready): (usize, ClassSet),
+        queue: usize,
+        ready: ClassSet,
         wred: Option<&WredProfile>,
         pace: &mut impl Pacing,
         chosen: &mut Chosen,

@@ -80,7 +80,7 @@ fn run(spec: &SwitchSpec, steps: &[Step]) -> Ran {
         port.discarding = ClassSet::from_bits(*paused);
         loop {
             let mut chosen = Chosen::default();
-            egress.schedule((0, &mut port), &reserves, &rule, Ticks(now), &mut chosen);
+            egress.schedule(0, &mut port, &reserves, &rule, Ticks(now), &mut chosen);
             let charged: Cells = chosen.runs.iter().map(|charged| charged.cells).sum();
             assert_eq!(charged, egress.charges.iter().map(|desc| desc.cells()).sum(), "all cells are released");
             let sums = (0..CLASSES).map(|queue| chosen.sums[queue].frames()).sum::<u64>();
@@ -105,11 +105,7 @@ fn steps(most: usize) -> impl Strategy<Value = Vec<Step>> {
 }
 
 /// Checks `cases` random runs, and that they took the path `path` at least `least` times.
-fn check<S: Strategy>(
-    strategy: &S,
-    (path, least): (FastPath, u64),
-    test: impl Fn(S::Value) -> Result<(), TestCaseError>,
-) {
+fn check<S: Strategy>(strategy: &S, path: FastPath, least: u64, test: impl Fn(S::Value) -> Result<(), TestCaseError>) {
     let config = Config { failure_persistence: None, ..Config::with_cases(200) };
     let before = fast_path::hits(path);
     if let Err(error) = TestRunner::new(config).run(strategy, test) {
@@ -128,7 +124,7 @@ fn runs_leave_like_their_frames_one_by_one() {
         prop_assert_eq!(runs, fast_path::without(FRAMES, || run(&spec, &steps)));
         Ok(())
     };
-    check(&(spec(), steps(70)), (FastPath::WholeRun, 1000), agree);
+    check(&(spec(), steps(70)), FastPath::WholeRun, 1000, agree);
     let markable = |(gap, paused, arrivals): Step| {
         (
             gap,
@@ -137,7 +133,7 @@ fn runs_leave_like_their_frames_one_by_one() {
         )
     };
     let marked = steps(70).prop_map(move |steps| steps.into_iter().map(markable).collect());
-    check(&(spec(), marked), (FastPath::AllMarked, 100), agree);
+    check(&(spec(), marked), FastPath::AllMarked, 100, agree);
 }
 
 /// If all frames of a queue are of one group, they leave at once where they fit, and turns would send the same ones.
@@ -163,7 +159,7 @@ fn frames_that_all_fit_leave_at_once_as_in_turns() {
         prop_assert_eq!(in_order(run(&spec, &steps)), in_order(in_turns));
         Ok(())
     };
-    check(&(spec(), steps(8)), (FastPath::AllSent, 500), agree);
+    check(&(spec(), steps(8)), FastPath::AllSent, 500, agree);
 }
 
 /// A port with frames of two queues.
@@ -186,7 +182,7 @@ fn frames_leave_at_once_only_from_a_port_whose_device_takes_all() {
         let rule = QueueAdmission::new(spec.queues.map(|queue| queue.admission()));
         let before = fast_path::hits(FastPath::AllSent);
         let reserves = spec.queue_reserves().remove(0);
-        egress.schedule((0, &mut port), &reserves, &rule, Ticks(HZ), &mut Chosen::default());
+        egress.schedule(0, &mut port, &reserves, &rule, Ticks(HZ), &mut Chosen::default());
         (egress.charges.len(), fast_path::hits(FastPath::AllSent) - before)
     };
     assert_eq!(schedule(true, ClassSet::EMPTY), (2, 1));

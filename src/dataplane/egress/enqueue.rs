@@ -13,6 +13,7 @@ use crate::dataplane::frame::desc::FrameDesc;
 use crate::dataplane::frame::fast_path::{self, FastPath};
 use crate::dataplane::frame::lanes::BurstLanes;
 use crate::dataplane::frame::meta::{Forwarding, Meta};
+use crate::dataplane::frame::notes::BurstNotes;
 use crate::dataplane::handoff::mesh::HandoffFrame;
 use crate::dataplane::handoff::ring::Consumer;
 use crate::dataplane::ingress::rewrite::BurstDemand;
@@ -61,12 +62,13 @@ impl<P: Packet> Egress<P> {
     #[inline(never)]
     pub fn push_all(
         &mut self,
-        (ports, buffer): (&mut [Port], &mut Buffer),
+        ports: &mut [Port],
+        buffer: &mut Buffer,
         burst: &mut Burst<P>,
-        (metas, lanes): (&[Meta; BURST], &BurstLanes),
+        notes: &BurstNotes,
         demand: &BurstDemand,
     ) {
-        let frames = burst.len();
+        let (BurstNotes { metas, lanes }, frames) = (notes, burst.len());
         fast_path::hit(FastPath::Appended);
         self.expect_room(frames);
         let filled;
@@ -84,7 +86,7 @@ impl<P: Packet> Egress<P> {
                 let members = lanes.queues.equal(queue as u8) & of_port;
                 let Some(first) = members.lowest() else { continue };
                 let kind = demand.kind.charged_to(metas[first % BURST].desc);
-                state.queues[queue].append_run(&mut self.slab, &mut packets, (members, kind), metas);
+                state.queues[queue].append_run(&mut self.slab, &mut packets, members, kind, metas);
                 state.waiting.insert(queue);
             }
         }

@@ -40,7 +40,7 @@ impl Links {
     /// Records that the device of a port took none of the frames that it was offered at `now`. If the port is stuck,
     /// schedules the discard of all frames that wait for it.
     #[cold]
-    pub fn note_refusal(&mut self, (number, port): (usize, &mut Port), counters: &PortCounters, now: Ticks) {
+    pub fn note_refusal(&mut self, number: usize, port: &mut Port, counters: &PortCounters, now: Ticks) {
         if port.progress.refused(now, counters.taken_frames()) {
             self.stuck.insert(number);
             self.refusing.insert(number);
@@ -55,21 +55,16 @@ impl Links {
     /// Lets a stuck port send again if its device has taken a frame. Otherwise it permits a probe if one is due: the
     /// next frame for the port, and a PFC frame, which the caller sends even if no frame comes.
     #[cold]
-    pub fn look_at_stuck(
-        &mut self,
-        (number, port): (usize, &mut Port),
-        counters: &PortCounters,
-        now: Ticks,
-    ) -> StuckLook {
+    pub fn look_at_stuck(&mut self, number: usize, port: &mut Port, counters: &PortCounters, now: Ticks) -> StuckLook {
         if port.progress.has_moved(counters.taken_frames()) {
-            self.release_stuck((number, port), counters);
+            self.release_stuck(number, port, counters);
             return StuckLook::Moves;
         }
         if port.progress.probe(now) { StuckLook::Probe } else { StuckLook::Waits }
     }
 
     /// Ends the stuck state of a port, so that it sends again. Returns whether the port was stuck.
-    pub fn release_stuck(&mut self, (number, port): (usize, &mut Port), counters: &PortCounters) -> bool {
+    pub fn release_stuck(&mut self, number: usize, port: &mut Port, counters: &PortCounters) -> bool {
         if !self.stuck.contains(number) {
             return false;
         }
@@ -89,7 +84,8 @@ impl Links {
     pub fn send_pfc<I: Ports>(
         &mut self,
         io: &mut I,
-        (number, port): (usize, &mut Port),
+        number: usize,
+        port: &mut Port,
         frame: &PfcFrame,
         counters: &PortCounters,
         now: Ticks,
@@ -112,7 +108,7 @@ impl Links {
         if !one.is_empty() {
             io.free(&mut one);
             if port.progress.is_stuck() {
-                self.note_refusal((number, port), counters, now);
+                self.note_refusal(number, port, counters, now);
             }
             return;
         }

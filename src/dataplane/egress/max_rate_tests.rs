@@ -48,12 +48,20 @@ fn spec(disciplines: [QueueDiscipline; CLASSES], maxima: [Option<u64>; CLASSES])
     spec
 }
 
-/// Polls the port for `time_ns`. The queues in `busy` always have frames of their lengths.
-fn run(spec: &SwitchSpec, busy: ClassSet, lens: [u16; CLASSES], (gap_ns, time_ns): (u64, u64)) -> Sent {
+/// Time between polls, and of a run.
+#[derive(Clone, Copy)]
+struct Times {
+    gap_ns: u64,
+    time_ns: u64,
+}
+
+/// Polls the port. The queues in `busy` always have frames of their lengths.
+fn run(spec: &SwitchSpec, busy: ClassSet, lens: [u16; CLASSES], times: Times) -> Sent {
     let (mut port, counters) = (Port::new(0, spec, None, HZ), PortCounters::default());
     let mut egress: Egress<MemPacket> = Egress::new(spec, 7, HZ);
     let rule = QueueAdmission::new(spec.queues.map(|queue| queue.admission()));
     let reserves = spec.queue_reserves().remove(0);
+    let Times { gap_ns, time_ns } = times;
     let mut sent = Sent::default();
     let mut now = HZ;
     while now < HZ + time_ns {
@@ -67,9 +75,10 @@ fn run(spec: &SwitchSpec, busy: ClassSet, lens: [u16; CLASSES], (gap_ns, time_ns
         loop {
             let mut chosen = Chosen::default();
             if port.limited.is_empty() {
-                egress.schedule((0, &mut port), &reserves, &rule, Ticks(now), &mut chosen);
+                egress.schedule(0, &mut port, &reserves, &rule, Ticks(now), &mut chosen);
             } else {
-                egress.schedule_limited((0, &mut port), &counters, &reserves, &rule, Ticks(now), &mut chosen);
+                port.count_held(&counters, Ticks(now));
+                egress.schedule_limited(0, &mut port, &reserves, &rule, Ticks(now), &mut chosen);
             }
             for desc in egress.charges.drain(..) {
                 sent.bytes[desc.queue()] += u64::from(desc.frame_len());
@@ -94,7 +103,7 @@ fn due(rate: u64) -> u64 {
     rate / 800
 }
 
-const TEN_MS: (u64, u64) = (2_000, 10_000_000);
+const TEN_MS: Times = Times { gap_ns: 2_000, time_ns: 10_000_000 };
 
 fn near(value: u64, wanted: u64) -> bool {
     value.abs_diff(wanted) <= wanted / 50
@@ -175,9 +184,10 @@ fn held_queue_gathers_no_deficit() {
         let now = Ticks(HZ + poll * 2_000);
         let mut chosen = Chosen::default();
         if port.limited.is_empty() {
-            egress.schedule((0, &mut port), &reserves, &rule, now, &mut chosen);
+            egress.schedule(0, &mut port, &reserves, &rule, now, &mut chosen);
         } else {
-            egress.schedule_limited((0, &mut port), &counters, &reserves, &rule, now, &mut chosen);
+            port.count_held(&counters, now);
+            egress.schedule_limited(0, &mut port, &reserves, &rule, now, &mut chosen);
         }
         egress.posted.clear();
         for desc in egress.charges.drain(..).filter(|_| (3_000..3_020).contains(&poll)) {
@@ -202,7 +212,7 @@ proptest! {
     ) {
         let (busy, time_ns) = (ClassSet::from_bits(busy), 20_000_000);
         let spec = spec(weights.map(dwrr), maxima);
-        let sent = run(&spec, busy, lens, (gap_ns, time_ns));
+        let sent = run(&spec, busy, lens, Times { gap_ns, time_ns });
         let weight: u64 = busy.iter().map(|queue| u64::from(weights[queue])).sum();
         let bytes_of = |rate: u64| rate * (time_ns / 1000) / 8_000_000;
         for queue in busy.iter() {

@@ -142,9 +142,10 @@ impl<P: Packet> Egress<P> {
         // Filled in place: it is too large to be returned at no cost.
         let mut chosen = Chosen::default();
         if port.limited.is_empty() {
-            self.schedule((number, port), &buffer.reserves, rule, now, &mut chosen);
+            self.schedule(number, port, &buffer.reserves, rule, now, &mut chosen);
         } else {
-            self.schedule_limited((number, port), counters, &buffer.reserves, rule, now, &mut chosen);
+            port.count_held(counters, now);
+            self.schedule_limited(number, port, &buffer.reserves, rule, now, &mut chosen);
         }
         let posted = self.posted.len();
         if posted == 0 {
@@ -154,7 +155,7 @@ impl<P: Packet> Egress<P> {
         if !chosen.congested.is_empty() {
             self.mark(counters, &chosen);
             if mirror.wants_marked() {
-                self.copy_marked((number, port), mirror, &chosen, now);
+                self.copy_marked(number, port, mirror, &chosen, now);
             }
         }
         if self.stamper.is_on() {
@@ -172,14 +173,14 @@ impl<P: Packet> Egress<P> {
             if self.stamper.is_on() {
                 self.stamper.take_back(number, &mut self.posted, &self.charges);
             }
-            self.put_back((number, port), &buffer.reserves);
+            self.put_back(number, port, &buffer.reserves);
         }
         Offered { taken, is_refused: taken == 0 }
     }
 
     /// Puts the frames that the device did not take back to the heads of their queues, the last frame first.
     #[cold]
-    fn put_back(&mut self, (number, port): (usize, &mut Port), reserves: &QueueReserves) {
+    fn put_back(&mut self, number: usize, port: &mut Port, reserves: &QueueReserves) {
         port.give_back(self.charges.iter().map(|desc| Shaper::wire_bytes(desc.frame_len().into())).sum());
         for (packet, desc) in self.posted.drain(..).zip(self.charges.drain(..)).rev() {
             let queue = desc.queue();
@@ -226,7 +227,7 @@ impl<P: Packet> Egress<P> {
 
     /// Copies the frames that were marked. The depth has all before the frame, and those of its queue behind it.
     #[cold]
-    fn copy_marked(&self, (number, port): (usize, &Port), mirror: &mut Mirror, chosen: &Chosen, now: Ticks) {
+    fn copy_marked(&self, number: usize, port: &Port, mirror: &mut Mirror, chosen: &Chosen, now: Ticks) {
         let mut ahead = chosen.posted.to_cells_ceil(self.cell) + self.charges.iter().map(|desc| desc.cells()).sum();
         let mut depths: [Cells; CLASSES] =
             std::array::from_fn(|queue| port.queues[queue].cells() + port.elsewhere(queue).cells);
@@ -276,7 +277,8 @@ impl<P: Packet> Egress<P> {
     #[cold]
     pub fn run_discards(
         &mut self,
-        (number, port): (usize, &mut Port),
+        number: usize,
+        port: &mut Port,
         buffer: &mut Buffer,
         most: usize,
         mut drop: impl FnMut(P, FrameDesc, DropReason),

@@ -194,7 +194,7 @@ impl Queue {
             self.extend(slab);
         }
         self.note(RunKind::of(desc));
-        self.put(slab, (self.tail, self.end), packet, desc);
+        self.put(slab, self.tail, self.end, packet, desc);
         self.end += 1;
     }
 
@@ -214,7 +214,7 @@ impl Queue {
     }
 
     #[inline(always)]
-    fn put<P>(&mut self, slab: &mut Slab<P>, (chunk, place): (u32, u32), packet: P, desc: FrameDesc) {
+    fn put<P>(&mut self, slab: &mut Slab<P>, chunk: u32, place: u32, packet: P, desc: FrameDesc) {
         slab.slots.put(chunk, place as usize % CHUNK, packet, desc);
         self.sums += desc.sum();
     }
@@ -228,7 +228,8 @@ impl Queue {
         &mut self,
         slab: &mut Slab<P>,
         burst: &mut Unpacked<'_, P>,
-        (members, kind): (FrameSet, RunKind),
+        members: FrameSet,
+        kind: RunKind,
         metas: &[Meta; BURST],
     ) {
         self.note(kind);
@@ -238,7 +239,7 @@ impl Queue {
                 self.extend(slab);
             }
             let (from, end) = (self.end as usize, CHUNK.min(self.end as usize + members.len()));
-            sums += slab.slots.put_run((self.tail, from..end), burst, &mut members, metas);
+            sums += slab.slots.put_run(self.tail, from..end, burst, &mut members, metas);
             self.end = end as u32;
         }
         self.sums += sums;
@@ -276,7 +277,7 @@ impl Queue {
         }
         self.first -= 1;
         self.note(RunKind::of(desc));
-        self.put(slab, (self.head, self.first), packet, desc);
+        self.put(slab, self.head, self.first, packet, desc);
         slab.appended(1);
         Ok(())
     }
@@ -353,7 +354,7 @@ impl Queue {
         slab.held -= self.frames();
         loop {
             let (chunk, places) = (self.head, self.places());
-            slab.slots.take_run(chunk, (places.start, places.end), packets, descs);
+            slab.slots.take_run(chunk, places.start, places.end, packets, descs);
             if self.behind == 0 {
                 break;
             }
@@ -370,7 +371,7 @@ impl Queue {
             return;
         }
         let (from, to) = (self.first as usize, (self.first + run.frames) as usize);
-        slab.slots.take_run(self.head, (from, to), packets, descs);
+        slab.slots.take_run(self.head, from, to, packets, descs);
         self.taken(slab, run);
     }
 

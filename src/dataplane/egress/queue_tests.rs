@@ -121,7 +121,7 @@ impl Bed {
         let mut packets = Unpacked::new(&mut burst);
         for (queue, members) in [(queue, even), ((queue + 1) % 4, FrameSet::first(room) - even)] {
             let kind = RunKind::of(metas[0].desc);
-            self.queues[queue].append_run(&mut self.slab, &mut packets, (members, kind), &metas);
+            self.queues[queue].append_run(&mut self.slab, &mut packets, members, kind, &metas);
             self.model[queue].extend(members.iter().map(|index| number + index));
         }
         prop_assert!(packets.left().is_empty());
@@ -224,12 +224,7 @@ fn slots_drop_exactly_the_packets_that_they_hold() {
     let desc = FrameDesc::new(64, Cells(1), 0, 0, 0);
     let mut burst: Burst<Counted> = (0..BURST).map(|_| Counted(drops.clone())).collect();
     let mut packets = Unpacked::new(&mut burst);
-    queue.append_run(
-        &mut slab,
-        &mut packets,
-        (FrameSet::ALL, RunKind::of(desc)),
-        &[Meta { desc, ..Meta::EMPTY }; BURST],
-    );
+    queue.append_run(&mut slab, &mut packets, FrameSet::ALL, RunKind::of(desc), &[Meta { desc, ..Meta::EMPTY }; BURST]);
     slab.appended(BURST);
     assert!(burst.is_empty());
     let run = (0..10).fold(Run::default(), |run, _| run.and(desc));
@@ -249,8 +244,8 @@ fn a_slot_gives_its_packet_once() {
     slots.add_chunk();
     let mut descs = ArrayVec::new();
     (0..3).for_each(|slot| slots.put(0, slot, slot, desc(slot, 0)));
-    slots.take_run(0, (0, 3), &mut out, &mut descs);
-    slots.take_run(0, (2, 3), &mut out, &mut descs);
+    slots.take_run(0, 0, 3, &mut out, &mut descs);
+    slots.take_run(0, 2, 3, &mut out, &mut descs);
 }
 
 #[test]
@@ -259,8 +254,8 @@ fn a_burst_gives_its_packet_once() {
     let (mut slots, mut burst): (Slots<usize>, Burst<usize>) = (Slots::with_capacity(1), (0..4).collect());
     slots.add_chunk();
     let mut packets = Unpacked::new(&mut burst);
-    slots.put_run((0, 0..2), &mut packets, &mut LeavingFrames::new(FrameSet::first(2)), &[Meta::EMPTY; BURST]);
-    slots.put_run((0, 2..3), &mut packets, &mut LeavingFrames::new(FrameSet::only(1)), &[Meta::EMPTY; BURST]);
+    slots.put_run(0, 0..2, &mut packets, &mut LeavingFrames::new(FrameSet::first(2)), &[Meta::EMPTY; BURST]);
+    slots.put_run(0, 2..3, &mut packets, &mut LeavingFrames::new(FrameSet::only(1)), &[Meta::EMPTY; BURST]);
 }
 
 #[test]
@@ -269,7 +264,8 @@ fn a_burst_fills_no_more_slots_than_it_has_members() {
     let (mut slots, mut burst): (Slots<usize>, Burst<usize>) = (Slots::with_capacity(1), (0..4).collect());
     slots.add_chunk();
     slots.put_run(
-        (0, 0..3),
+        0,
+        0..3,
         &mut Unpacked::new(&mut burst),
         &mut LeavingFrames::new(FrameSet::first(2)),
         &[Meta::EMPTY; BURST],

@@ -121,9 +121,9 @@ fn discarded_frames_move_the_filter() {
     assert_eq!((it.filtered(1_000), it.filtered(20)), (45, 20), "never more than the depth");
     let Bed { ports, buffer, egress, .. } = &mut it;
     ports[PORT].schedule_discard(ClassSet::only(QUEUE), DropReason::Watchdog);
-    egress.run_discards((PORT, &mut ports[PORT]), buffer, 7, |_, _, _| {});
+    egress.run_discards(PORT, &mut ports[PORT], buffer, 7, |_, _, _| {});
     assert_eq!(it.filtered(1_000), 10, "two frames are left");
     let Bed { ports, buffer, egress, .. } = &mut it;
-    egress.run_discards((PORT, &mut ports[PORT]), buffer, 7, |_, _, _| {});
+    egress.run_discards(PORT, &mut ports[PORT], buffer, 7, |_, _, _| {});
     assert_eq!(it.filtered(1_000), 0);
 }

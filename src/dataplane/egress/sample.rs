@@ -43,7 +43,7 @@ impl<P: Packet> Pipeline<P> {
         congestion.peers = peers;
         for port in self.egress.waiting.iter() {
             for queue in (self.ports[port].waiting & congestion.queues).iter() {
-                self.sample(io, &mut congestion, (port, queue), now);
+                self.sample(io, &mut congestion, port, queue, now);
             }
         }
         for peer in congestion.peers.iter_mut().flatten() {
@@ -66,7 +66,8 @@ impl<P: Packet> Pipeline<P> {
         &mut self,
         io: &mut I,
         congestion: &mut CongestionPoints,
-        (port, queue): (usize, usize),
+        port: usize,
+        queue: usize,
         now: Ticks,
     ) {
         let Some(watched) = &mut congestion.points[port][queue] else { return };
@@ -87,7 +88,7 @@ impl<P: Packet> Pipeline<P> {
             if sample.feedback == 0 {
                 continue;
             }
-            let Some(notice) = self.notice(packet, desc, (port, queue), sample) else { continue };
+            let Some(notice) = self.notice(packet, desc, port, queue, sample) else { continue };
             let is_own = self.own.contains(notice.port.into());
             if is_own && !congestion.may_send(notice.port) {
                 continue;
@@ -104,7 +105,7 @@ impl<P: Packet> Pipeline<P> {
 
     /// The message to the source of a frame that was sampled in `queue` of `port`. `None` for a frame without a source,
     /// and for messages: they cause no further ones.
-    fn notice(&self, packet: &P, desc: FrameDesc, (port, queue): (usize, usize), sample: Sample) -> Option<Notice> {
+    fn notice(&self, packet: &P, desc: FrameDesc, port: usize, queue: usize, sample: Sample) -> Option<Notice> {
         let sampled = Sampled::read(packet.bytes())?;
         if sampled.is_notification() || sampled.src.is_group() {
             return None;

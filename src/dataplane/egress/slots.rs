@@ -134,7 +134,7 @@ impl<P> Slots<P> {
     /// # Panics
     /// If one of the slots holds no packet, or there is no room.
     #[inline]
-    pub fn take_run(&mut self, chunk: u32, (from, to): (usize, usize), packets: &mut Burst<P>, descs: &mut Descs) {
+    pub fn take_run(&mut self, chunk: u32, from: usize, to: usize, packets: &mut Burst<P>, descs: &mut Descs) {
         let (held, run) = (&mut self.held[chunk as usize], bits(from, to));
         let room = packets.remaining_capacity().min(descs.remaining_capacity());
         assert!(*held & run == run && to - from <= room, "a run of packets, and room for it");
@@ -170,7 +170,8 @@ impl<P> Slots<P> {
     #[inline(always)]
     pub fn put_run(
         &mut self,
-        (chunk, slots): (u32, Range<usize>),
+        chunk: u32,
+        slots: Range<usize>,
         burst: &mut Unpacked<'_, P>,
         members: &mut LeavingFrames,
         metas: &[Meta; BURST],

@@ -156,7 +156,7 @@ impl<P: Packet> Pipeline<P> {
         let from = Sender { number, port, counters, mirror: &mut self.mirror };
         let Offered { taken, is_refused } = self.egress.transmit(io, from, &mut self.buffer, &self.queue_rule, now);
         if is_refused {
-            self.links.note_refusal((number, &mut self.ports[number]), counters, now);
+            self.links.note_refusal(number, &mut self.ports[number], counters, now);
         }
         if taken > 0 || is_refused {
             self.telemetry.gauges_dirty.insert(number);
@@ -168,9 +168,9 @@ impl<P: Packet> Pipeline<P> {
     #[cold]
     pub(crate) fn run_discards<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, most: usize) {
         let Self { ports, egress, buffer, telemetry, trash, mirror, now, .. } = self;
-        egress.run_discards((port, &mut ports[port]), buffer, most, |packet, desc, reason| {
+        egress.run_discards(port, &mut ports[port], buffer, most, |packet, desc, reason| {
             if mirror.wants_dropped(reason) {
-                mirror.copy_discarded(packet.bytes(), port, desc, (reason, *now));
+                mirror.copy_discarded(packet.bytes(), port, desc, reason, *now);
             }
             telemetry.count_drop(port, Some(desc.class()), reason);
             trash.add(io, packet);

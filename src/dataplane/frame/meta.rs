@@ -99,7 +99,7 @@ impl Meta {
     pub fn plain(plain: &Plain, desc: FrameDesc, vlan: u16, classification: Classification) -> Self {
         let class_bits =
             classification.class_bits.with_tags(plain.is_tagged.into(), plain.is_tagged & (plain.vlan == 0));
-        Self::ip(plain.usual, desc.with(classification.desc), vlan, class_bits, (plain.l3, plain.l3_offset))
+        Self::ip(plain.usual, desc.with(classification.desc), vlan, class_bits, plain.l3, plain.l3_offset)
     }
 
     /// Metadata of any other frame; arguments as for [`Meta::plain`].
@@ -108,11 +108,11 @@ impl Meta {
         let usual = Usual { dst: dst.to_number() << 16, src: src.to_number() << 16, traffic_class };
         let class_bits = classification.class_bits.with_tags(tags, headers.vlan() == Some(0)).with_oddity();
         let class_bits = class_bits.with_l4_error(headers.l4_error.is_some());
-        Self::ip(usual, desc.with(classification.desc), vlan, class_bits, (l3, l3_offset))
+        Self::ip(usual, desc.with(classification.desc), vlan, class_bits, l3, l3_offset)
     }
 
     #[inline]
-    fn ip(usual: Usual, desc: FrameDesc, vlan: u16, class_bits: ClassBits, (l3, offset): (L3, u8)) -> Self {
+    fn ip(usual: Usual, desc: FrameDesc, vlan: u16, class_bits: ClassBits, l3: L3, offset: u8) -> Self {
         let Usual { dst, src, traffic_class } = usual;
         Self {
             stations: StationPair::from_words(vlan, dst, src),

@@ -6,4 +6,5 @@ pub(crate) mod fast_path;
 pub(crate) mod lanes;
 pub(crate) mod lens;
 pub(crate) mod meta;
+pub(crate) mod notes;
 pub mod run;

@@ -22,7 +22,7 @@ pub(crate) struct BurstSize {
 impl BurstSize {
     /// The first size, for an lcore that polls `ports` ports. A frame is moved two times, or three times if `crosses`:
     /// other lcores hand frames over. `half_gap` is half of `poll_gap` in ticks.
-    pub fn new((ports, crosses): (usize, bool), poll_gap: Nanos, half_gap: u64) -> Self {
+    pub fn new(ports: usize, crosses: bool, poll_gap: Nanos, half_gap: u64) -> Self {
         let most_ticks = (poll_gap >= SHORTEST_GAP).then_some(half_gap);
         let full_poll = (ports * BURST) as u64 * if crosses { 3 } else { 2 };
         Self { frames: if most_ticks.is_some() { LEAST_BURST } else { BURST }, full_poll, most_ticks }
@@ -58,7 +58,7 @@ mod tests {
 
     /// Frames of a burst after a poll of four ports that moved `moved` frames in `ticks` of a gap of 20,000.
     fn after(moved: usize, ticks: u64, crosses: bool) -> usize {
-        let mut size = BurstSize::new((4, crosses), Nanos(20_000), 10_000);
+        let mut size = BurstSize::new(4, crosses, Nanos(20_000), 10_000);
         assert_eq!(size.frames(), LEAST_BURST);
         size.adapt(moved, ticks);
         size.frames()
@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn burst_is_small_after_a_poll_with_few_frames() {
-        let mut size = BurstSize::new((4, false), Nanos(20_000), 10_000);
+        let mut size = BurstSize::new(4, false, Nanos(20_000), 10_000);
         for (moved, frames) in [(LEAST_BURST, BURST), (LEAST_BURST - 1, LEAST_BURST), (0, LEAST_BURST)] {
             size.adapt(moved, 1);
             assert_eq!(size.frames(), frames, "{moved} frames");
@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn gap_below_a_microsecond_bounds_no_burst() {
         for (gap, frames) in [(0, BURST), (999, BURST), (1_000, LEAST_BURST)] {
-            let mut size = BurstSize::new((4, false), Nanos(gap), gap / 2);
+            let mut size = BurstSize::new(4, false, Nanos(gap), gap / 2);
             size.adapt(512, 1_000_000);
             assert_eq!(size.frames(), frames, "{gap} ns");
             assert_eq!(size.sent_beyond() > 0, gap < 1_000, "{gap} ns");

@@ -24,8 +24,8 @@ impl<P: Packet> Pipeline<P> {
         let (state, counters) = (&mut self.ports[port], &self.telemetry.counters.ports[port]);
         for index in control.iter() {
             let (meta, is_up) = (&mut metas[index], self.links.up.contains(port));
-            let frame = (burst[index].bytes(), meta.class_bits.tags());
-            meta.set_forwarding(state.receive_control(frame, is_up, counters, now));
+            let (bytes, tags) = (burst[index].bytes(), meta.class_bits.tags());
+            meta.set_forwarding(state.receive_control(bytes, tags, is_up, counters, now));
         }
     }
 }
@@ -36,7 +36,8 @@ impl Port {
     #[cold]
     pub fn receive_control(
         &mut self,
-        (bytes, tags): (&[u8], u8),
+        bytes: &[u8],
+        tags: u8,
         is_up: bool,
         counters: &PortCounters,
         now: Ticks,

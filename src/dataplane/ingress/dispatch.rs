@@ -6,8 +6,8 @@ use super::punt::{Punter, RouteContext};
 use super::rewrite::BurstDemand;
 use crate::dataplane::buffer::Before;
 use crate::dataplane::egress::enqueue::{Appended, QueueContext};
-use crate::dataplane::frame::lanes::BurstLanes;
 use crate::dataplane::frame::meta::{Forwarding, Meta};
+use crate::dataplane::frame::notes::BurstNotes;
 use crate::dataplane::handoff::mesh::HandoffFrame;
 use crate::dataplane::pipeline::Pipeline;
 use crate::dataplane::telemetry::drops::DropReason;
@@ -29,23 +29,23 @@ impl<P: Packet> Pipeline<P> {
         io: &mut I,
         port: usize,
         burst: &mut Burst<P>,
-        (metas, lanes): (&[Meta; BURST], &BurstLanes),
+        notes: &BurstNotes,
         demand: &BurstDemand,
     ) {
         // The watchdog drops a priority in both directions: frames that leave by a port, and those that came by it.
         let is_special = demand.floods || !((demand.egresses | PortSet::only(port)) & self.links.refusing).is_empty();
         let is_admitted = !is_special
-            && self.buffer.admit_burst::<P>((&mut self.ports, port), self.sends, &self.queue_rule, metas, demand);
+            && self.buffer.admit_burst::<P>(&mut self.ports, port, self.sends, &self.queue_rule, &notes.metas, demand);
         // At once, unless some frame is dropped or consumed, or the use of a queue's reserve must be published.
         if demand.sent.len() == burst.len() && self.buffer.reserves.is_empty() {
             if is_admitted {
-                return self.enqueue_burst(io, burst, (metas, lanes), demand);
+                return self.enqueue_burst(io, burst, notes, demand);
             }
             if !is_special && demand.lossy_queues.is_empty() && (demand.egresses - self.sends).is_empty() {
-                return self.send_lossless(io, port, burst, (metas, lanes), demand);
+                return self.send_lossless(io, port, burst, notes, demand);
             }
         }
-        for (packet, meta) in burst.drain(..).zip(metas) {
+        for (packet, meta) in burst.drain(..).zip(&notes.metas) {
             match meta.forwarding() {
                 Forwarding::Send(egress) if is_admitted => {
                     let handed = HandoffFrame::new(packet, meta, egress, meta.is_lossless());
@@ -66,13 +66,13 @@ impl<P: Packet> Pipeline<P> {
         &mut self,
         io: &mut I,
         burst: &mut Burst<P>,
-        (metas, lanes): (&[Meta; BURST], &BurstLanes),
+        notes: &BurstNotes,
         demand: &BurstDemand,
     ) {
         if !(demand.egresses - self.sends).is_empty() {
-            return self.hand_over_burst(io, burst, metas, demand);
+            return self.hand_over_burst(io, burst, &notes.metas, demand);
         }
-        self.egress.push_all((&mut self.ports, &mut self.buffer), burst, (metas, lanes), demand);
+        self.egress.push_all(&mut self.ports, &mut self.buffer, burst, notes, demand);
         self.telemetry.gauges_dirty |= demand.egresses;
     }
 
@@ -167,7 +167,7 @@ impl<P: Packet> Pipeline<P> {
         let (punter, from) = self.punting(port);
         let probe = LoopProbe::read_at(packet.bytes(), meta.desc.l3_offset().into());
         if let Some(own) = probe.filter(|probe| punter.is_own_probe(probe)) {
-            return match punter.own_probe(from, (packet.bytes(), &own), meta) {
+            return match punter.own_probe(from, packet.bytes(), &own, meta) {
                 Ok(()) => self.trash.add(io, packet),
                 Err(reason) => self.drop_received(io, packet, port, meta, reason),
             };
@@ -233,7 +233,7 @@ impl<P: Packet> Pipeline<P> {
         if self.ports[port].pfc.dropping().contains(meta.desc.queue()) {
             return Err(DropReason::Watchdog);
         }
-        let admission = self.buffer.admit::<P>((port, &mut self.ports[port]), egress, meta);
+        let admission = self.buffer.admit::<P>(port, &mut self.ports[port], egress, meta);
         // A refused frame can make a group XOFF too.
         if meta.is_lossless() && !self.ports[port].ledger.xoff().is_empty() {
             self.update_pfc(port);
@@ -253,7 +253,7 @@ impl<P: Packet> Pipeline<P> {
             let (queues, mut context) = self.queue_context();
             match queues.enqueue(&mut context, handed) {
                 Ok(()) => self.telemetry.gauges_dirty.insert(egress),
-                Err(refused) => self.refuse(io, refused, egress, before),
+                Err((handed, reason)) => self.refuse(io, handed, reason, egress, before),
             }
             return;
         }
@@ -265,7 +265,7 @@ impl<P: Packet> Pipeline<P> {
         }
         // Counted at the ingress port, because another lcore writes the counters of the egress port.
         let ingress = usize::from(handed.desc.ingress());
-        self.refuse(io, (handed, DropReason::QueueThreshold), ingress, before);
+        self.refuse(io, handed, DropReason::QueueThreshold, ingress, before);
     }
 
     /// Places a frame that its queue has accepted: in the queue, or in the ring to the lcore that owns its egress port.
@@ -278,7 +278,7 @@ impl<P: Packet> Pipeline<P> {
         let (queues, mut context) = self.queue_context();
         match queues.push(&mut context, handed) {
             Ok(()) => self.telemetry.gauges_dirty.insert(egress),
-            Err(handed) => self.refuse(io, (handed, DropReason::NoBuffer), egress, None),
+            Err(handed) => self.refuse(io, handed, DropReason::NoBuffer, egress, None),
         }
     }
 
@@ -287,7 +287,7 @@ impl<P: Packet> Pipeline<P> {
     fn push_to_lcore<I: Ports<Pkt = P>>(&mut self, io: &mut I, handed: HandoffFrame<P>) {
         if let Err(handed) = self.mesh.push(handed) {
             let ingress = usize::from(handed.desc.ingress());
-            self.refuse(io, (handed, DropReason::NoBuffer), ingress, None);
+            self.refuse(io, handed, DropReason::NoBuffer, ingress, None);
         }
     }
 
@@ -297,7 +297,8 @@ impl<P: Packet> Pipeline<P> {
     pub(crate) fn refuse<I: Ports<Pkt = P>>(
         &mut self,
         io: &mut I,
-        (handed, reason): (HandoffFrame<P>, DropReason),
+        handed: HandoffFrame<P>,
+        reason: DropReason,
         at: usize,
         before: Option<Before>,
     ) {

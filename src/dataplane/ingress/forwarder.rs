@@ -6,8 +6,8 @@
 
 use super::next_stage::NextStage;
 use super::storm::StormControl;
-use crate::dataplane::frame::lanes::BurstLanes;
 use crate::dataplane::frame::meta::{Forwarding, Meta};
+use crate::dataplane::frame::notes::BurstNotes;
 use crate::dataplane::handoff::ring::{Consumer, Producer, lcore_pairs, ring};
 use crate::dataplane::spec::SwitchSpec;
 use crate::dataplane::telemetry::counters::LcoreCounters;
@@ -122,12 +122,12 @@ pub(crate) struct CachePrefetcher<'a>(pub CacheSets<'a>);
 
 impl NextStage for CachePrefetcher<'_> {
     #[inline]
-    fn see(self, _: usize, _: &[u8], meta: &Meta, place: &mut CachePlace) {
+    fn see(self, meta: &Meta, place: &mut CachePlace) {
         *place = self.0.prefetch(meta.stations);
     }
 
     #[inline(always)]
-    fn see_usual(self, _: usize, _: &[u8], stations: StationPair, place: &mut CachePlace) {
+    fn see_usual(self, stations: StationPair, place: &mut CachePlace) {
         *place = self.0.prefetch(stations);
     }
 }
@@ -176,28 +176,29 @@ impl Forwarder {
     pub fn forward(
         &mut self,
         from: IngressContext<'_>,
-        metas: &mut [Meta; BURST],
-        (frames, data): (usize, FrameSet),
-        (lookup, lanes): (Option<CacheLookup>, &mut BurstLanes),
+        notes: &mut BurstNotes,
+        frames: usize,
+        data: FrameSet,
+        lookup: Option<CacheLookup>,
     ) -> Egresses {
         let (mut hits, mut misses, is_all) = (PortSet::EMPTY, data, data == FrameSet::first(frames));
         if let Some(lookup) = lookup {
             (hits, misses) = if is_all {
-                self.forward_all_hits(lookup, (metas, lanes), frames)
+                self.forward_all_hits(lookup, notes, frames)
             } else {
-                self.forward_hits(lookup, (metas, lanes), data)
+                self.forward_hits(lookup, notes, data)
             };
         }
         if misses.is_empty() {
             return Egresses { ports: hits, are_single: true, are_in_lanes: is_all };
         }
-        misses.iter().for_each(|index| self.prefetch(metas[index % BURST].stations));
-        let (known, misses) = self.forward_known(from, (metas, &mut lanes.egresses), misses, lookup);
+        misses.iter().for_each(|index| self.prefetch(notes.metas[index % BURST].stations));
+        let (known, misses) = self.forward_known(from, notes, misses, lookup);
         let ports = hits | known;
         if misses.is_empty() {
             return Egresses { ports, are_single: true, are_in_lanes: is_all };
         }
-        let missed = self.forward_misses(from, metas, data, misses, lookup);
+        let missed = self.forward_misses(from, &mut notes.metas, data, misses, lookup);
         Egresses { ports: ports | missed.ports, ..missed }
     }
 
@@ -216,12 +217,8 @@ impl Forwarder {
     ///
     /// Not inlined: the loop needs the registers that its caller would keep.
     #[inline(never)]
-    fn forward_all_hits(
-        &self,
-        lookup: CacheLookup,
-        (metas, lanes): (&mut [Meta; BURST], &mut BurstLanes),
-        frames: usize,
-    ) -> (PortSet, FrameSet) {
+    fn forward_all_hits(&self, lookup: CacheLookup, notes: &mut BurstNotes, frames: usize) -> (PortSet, FrameSet) {
+        let BurstNotes { metas, lanes } = notes;
         let mut egresses = PortSet::EMPTY;
         for (index, (meta, &place)) in metas[..frames].iter_mut().zip(&lanes.places).enumerate() {
             let answer = self.cache.get(lookup, place, meta.stations);
@@ -241,12 +238,8 @@ impl Forwarder {
 
     /// Does the work of [`Forwarder::forward_all_hits`] for the frames `data`.
     #[inline(never)]
-    fn forward_hits(
-        &self,
-        lookup: CacheLookup,
-        (metas, lanes): (&mut [Meta; BURST], &BurstLanes),
-        data: FrameSet,
-    ) -> (PortSet, FrameSet) {
+    fn forward_hits(&self, lookup: CacheLookup, notes: &mut BurstNotes, data: FrameSet) -> (PortSet, FrameSet) {
+        let BurstNotes { metas, lanes } = notes;
         let (mut egresses, mut misses) = (PortSet::EMPTY, FrameSet::EMPTY);
         for index in data.iter() {
             let meta = &mut metas[index % BURST];

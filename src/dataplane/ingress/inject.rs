@@ -25,8 +25,8 @@ impl<P: Packet> Pipeline<P> {
         if waiting + copies == 0 {
             return 0;
         }
-        self.inject_burst(io, (waiting.min(BURST), false), |pipeline| pipeline.punter.port.as_mut())
-            + self.inject_burst(io, (copies.min(POLL_COPIES), true), |pipeline| pipeline.mirror.sender())
+        self.inject_burst(io, waiting.min(BURST), false, |pipeline| pipeline.punter.port.as_mut())
+            + self.inject_burst(io, copies.min(POLL_COPIES), true, |pipeline| pipeline.mirror.sender())
     }
 
     /// Enqueues `frames` frames of a channel, which are copies or frames of the control plane. Returns their number.
@@ -34,7 +34,8 @@ impl<P: Packet> Pipeline<P> {
     fn inject_burst<I: Ports<Pkt = P>, F: Buffered>(
         &mut self,
         io: &mut I,
-        (frames, are_copies): (usize, bool),
+        frames: usize,
+        are_copies: bool,
         channel: impl Fn(&mut Self) -> Option<&mut ExceptionPort<F>>,
     ) -> usize {
         for _ in 0..frames {
@@ -66,7 +67,7 @@ impl<P: Packet> Pipeline<P> {
             self.telemetry.counters.lcores[self.lcore].inject_drops.add(1);
         }
         for egress in egresses.iter() {
-            self.inject_at(io, egress, (frame, is_copy), dst);
+            self.inject_at(io, egress, frame, is_copy, dst);
         }
     }
 
@@ -80,7 +81,8 @@ impl<P: Packet> Pipeline<P> {
         &mut self,
         io: &mut I,
         egress: usize,
-        (frame, is_copy): (&InjectFrame, bool),
+        frame: &InjectFrame,
+        is_copy: bool,
         dst: crate::wire::MacAddr,
     ) {
         let counters = &self.telemetry.counters.lcores[self.lcore];

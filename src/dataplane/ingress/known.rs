@@ -1,8 +1,7 @@
 //! Frames between stations that the database knows. Most frames that the flow cache does not hold are such, so they
 //! have a short loop of their own.
 
-use crate::dataplane::frame::lanes::Lanes;
-use crate::dataplane::frame::meta::Meta;
+use crate::dataplane::frame::notes::BurstNotes;
 use crate::dataplane::ingress::forwarder::{Forwarder, IngressContext};
 use crate::forward::flow_cache::CacheLookup;
 use crate::sets::{BURST, FrameSet, PortSet};
@@ -17,13 +16,13 @@ impl Forwarder {
     pub(super) fn forward_known(
         &mut self,
         from: IngressContext<'_>,
-        (metas, lanes): (&mut [Meta; BURST], &mut Lanes),
+        notes: &mut BurstNotes,
         frames: FrameSet,
         lookup: Option<CacheLookup>,
     ) -> (PortSet, FrameSet) {
         let (mut egresses, mut unknown) = (PortSet::EMPTY, FrameSet::EMPTY);
         for index in frames.iter() {
-            let meta = &mut metas[index % BURST];
+            let meta = &mut notes.metas[index % BURST];
             let Some(egress) = self.known_egress(from, meta) else {
                 unknown.insert(index);
                 continue;
@@ -34,7 +33,7 @@ impl Forwarder {
                 self.cache.count_miss();
             }
             egresses.insert(egress);
-            lanes.set(index, egress as u8);
+            notes.lanes.egresses.set(index, egress as u8);
             meta.send(egress as u8);
         }
         (egresses, unknown)

@@ -4,15 +4,15 @@
 //! each frame to a group the member that its flow has. All later stages know ports of devices alone.
 
 use super::forwarder::Egresses;
-use crate::dataplane::frame::lanes::Lanes;
 use crate::dataplane::frame::meta::{Forwarding, Meta};
+use crate::dataplane::frame::notes::BurstNotes;
 use crate::dataplane::spec::SwitchSpec;
 use crate::dataplane::telemetry::drops::DropReason;
 use crate::forward::lag::{BUCKETS, member_of};
 use crate::forward::{LagState, LagsSpec};
 use crate::io::{Burst, Packet};
 use crate::route::{ROUTER_PORT, hash::FlowHash};
-use crate::sets::{BURST, MAX_PORTS, PortSet};
+use crate::sets::{MAX_PORTS, PortSet};
 use crate::wire::ip::{Ipv4, Ipv6};
 use crate::wire::parse::L3;
 
@@ -131,12 +131,8 @@ impl Lags {
     /// Gives each frame of `burst` that leaves by a group its member. `egresses` are the ports by which frames leave,
     /// before and after.
     #[inline(never)]
-    pub fn resolve<P: Packet>(
-        &self,
-        burst: &Burst<P>,
-        (metas, lanes): (&mut [Meta; BURST], &mut Lanes),
-        mut egresses: Egresses,
-    ) -> Egresses {
+    pub fn resolve<P: Packet>(&self, burst: &Burst<P>, notes: &mut BurstNotes, mut egresses: Egresses) -> Egresses {
+        let BurstNotes { metas, lanes } = notes;
         egresses.ports -= self.heads;
         for (index, (packet, meta)) in burst.iter().zip(metas).enumerate() {
             let Forwarding::Send(egress) = meta.forwarding() else { continue };
@@ -146,7 +142,7 @@ impl Lags {
             match self.member(egress.into(), packet, meta) {
                 Some(member) => {
                     egresses.ports.insert(member);
-                    lanes.set(index, member as u8);
+                    lanes.egresses.set(index, member as u8);
                     meta.send(member as u8);
                 }
                 None => {

@@ -2,8 +2,8 @@
 //! parts, so that only the frames at the change are judged alone.
 
 use crate::dataplane::frame::fast_path::{self, FastPath};
-use crate::dataplane::frame::lanes::BurstLanes;
 use crate::dataplane::frame::meta::{Forwarding, Meta};
+use crate::dataplane::frame::notes::BurstNotes;
 use crate::dataplane::handoff::mesh::HandoffFrame;
 use crate::dataplane::ingress::rewrite::BurstDemand;
 use crate::dataplane::pipeline::Pipeline;
@@ -29,17 +29,17 @@ impl<P: Packet> Pipeline<P> {
         io: &mut I,
         port: usize,
         burst: &mut Burst<P>,
-        (metas, lanes): (&[Meta; BURST], &BurstLanes),
+        notes: &BurstNotes,
         demand: &BurstDemand,
     ) {
-        let Some(reasons) = self.admit_in_parts(port, burst, metas) else {
+        let Some(reasons) = self.admit_in_parts(port, burst, &notes.metas) else {
             if burst.len() > 1 {
                 fast_path::hit(FastPath::Lossless);
             }
-            return self.enqueue_burst(io, burst, (metas, lanes), demand);
+            return self.enqueue_burst(io, burst, notes, demand);
         };
         fast_path::hit(FastPath::LosslessRefused);
-        for ((packet, meta), refused) in burst.drain(..).zip(metas).zip(reasons) {
+        for ((packet, meta), refused) in burst.drain(..).zip(&notes.metas).zip(reasons) {
             match (meta.forwarding(), refused) {
                 (_, Some(reason)) => self.drop_frame(io, packet, port, meta.class(), reason),
                 (Forwarding::Send(egress), None) => {
@@ -105,6 +105,6 @@ impl<P: Packet> Pipeline<P> {
             cells[group % CLASSES] += of_frame;
             groups.insert(group);
         }
-        self.buffer.admit_groups::<P>((port, &mut self.ports[port]), &cells, groups)
+        self.buffer.admit_groups::<P>(port, &mut self.ports[port], &cells, groups)
     }
 }

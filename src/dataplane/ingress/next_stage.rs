@@ -8,11 +8,11 @@ use crate::forward::flow_cache::CachePlace;
 pub(crate) trait NextStage: Copy {
     /// Sees a frame that has a class, at `index` of the burst. Notes its `place` in the flow cache, if it is looked up
     /// there.
-    fn see(self, index: usize, bytes: &[u8], meta: &Meta, place: &mut CachePlace);
+    fn see(self, meta: &Meta, place: &mut CachePlace);
 
     /// Sees a frame between `stations` that is usual by its headers. A frame that turns out to be shorter than its
     /// packet is dropped.
-    fn see_usual(self, index: usize, bytes: &[u8], stations: StationPair, place: &mut CachePlace);
+    fn see_usual(self, stations: StationPair, place: &mut CachePlace);
 }
 
 /// No next stage, where the flow cache is not used: the router and the database read the burst in loops of their own.
@@ -21,8 +21,8 @@ pub(crate) struct NoStage;
 
 impl NextStage for NoStage {
     #[inline(always)]
-    fn see(self, _: usize, _: &[u8], _: &Meta, _: &mut CachePlace) {}
+    fn see(self, _: &Meta, _: &mut CachePlace) {}
 
     #[inline(always)]
-    fn see_usual(self, _: usize, _: &[u8], _: StationPair, _: &mut CachePlace) {}
+    fn see_usual(self, _: StationPair, _: &mut CachePlace) {}
 }

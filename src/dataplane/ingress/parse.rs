@@ -5,9 +5,9 @@ use super::next_stage::NextStage;
 use super::route::RoutedBurst;
 use crate::dataplane::frame::desc::FrameDesc;
 use crate::dataplane::frame::fast_path::{FastPath, hit, is_off};
-use crate::dataplane::frame::lanes::BurstLanes;
 use crate::dataplane::frame::lens::BurstLens;
 use crate::dataplane::frame::meta::Meta;
+use crate::dataplane::frame::notes::BurstNotes;
 use crate::dataplane::frame::run::{BurstSum, one_frame};
 use crate::dataplane::port::Port;
 use crate::dataplane::telemetry::counters::PortCounters;
@@ -84,19 +84,19 @@ pub(crate) struct ParseContext<'a> {
 pub(crate) fn parse_burst<P: Packet, N: NextStage>(
     from: ParseContext<'_>,
     burst: &Burst<P>,
-    lanes: (&mut [Meta; BURST], &mut BurstLanes),
+    notes: &mut BurstNotes,
     next: N,
 ) -> Arrived {
     #[allow(unsafe_code)]
     #[cfg(target_arch = "x86_64")]
     if from.isa.has_avx2() {
         // SAFETY: the processor has the instruction sets of the form.
-        return unsafe { parse_avx2(from, burst, lanes, next) };
+        return unsafe { parse_avx2(from, burst, notes, next) };
     } else if from.isa.has_sse41() {
         // SAFETY: as above.
-        return unsafe { parse_sse41(from, burst, lanes, next) };
+        return unsafe { parse_sse41(from, burst, notes, next) };
     }
-    parse_form(from, burst, lanes, (read_usual, parse_kind), next)
+    parse_form(from, burst, notes, read_usual, parse_kind, next)
 }
 
 /// Defines a form of [`parse_burst`] that is compiled for further instruction sets.
@@ -107,12 +107,12 @@ macro_rules! vector_form {
         fn $name<P: Packet, N: NextStage>(
             from: ParseContext<'_>,
             burst: &Burst<P>,
-            lanes: (&mut [Meta; BURST], &mut BurstLanes),
+            notes: &mut BurstNotes,
             next: N,
         ) -> Arrived {
             let read = |headers: &UsualHeaders| read_usual_sse41(headers);
             let read_kind = |kind, bytes: &[u8]| parse_kind_sse41(kind, bytes);
-            parse_form(from, burst, lanes, (read, read_kind), next)
+            parse_form(from, burst, notes, read, read_kind, next)
         }
     };
 }
@@ -128,20 +128,18 @@ vector_form!(parse_avx2, "avx2,bmi1,bmi2,movbe,popcnt");
 fn parse_form<P: Packet, N: NextStage>(
     from: ParseContext<'_>,
     burst: &Burst<P>,
-    lanes: (&mut [Meta; BURST], &mut BurstLanes),
-    (read, read_kind): (
-        impl Fn(&UsualHeaders) -> Option<(StatedLens, Usual)>,
-        impl Fn(PlainKind, &[u8]) -> Option<KindFields>,
-    ),
+    notes: &mut BurstNotes,
+    read: impl Fn(&UsualHeaders) -> Option<(StatedLens, Usual)>,
+    read_kind: impl Fn(PlainKind, &[u8]) -> Option<KindFields>,
     next: N,
 ) -> Arrived {
     // A burst mostly goes on as it begins.
     match burst.first().and_then(|packet| PlainKind::of(packet.bytes())).filter(|_| !is_off(FastPath::OfKind)) {
         // A loop for each kind: the compiler then knows the places of its headers.
-        Some(PlainKind::TaggedIpv4) => parse_plain_frames(from, burst, lanes, (PlainKind::TaggedIpv4, read_kind), next),
-        Some(PlainKind::Ipv6) => parse_plain_frames(from, burst, lanes, (PlainKind::Ipv6, read_kind), next),
-        Some(PlainKind::TaggedIpv6) => parse_plain_frames(from, burst, lanes, (PlainKind::TaggedIpv6, read_kind), next),
-        None => parse_frames(from, burst, lanes, read, next),
+        Some(PlainKind::TaggedIpv4) => parse_plain_frames(from, burst, notes, PlainKind::TaggedIpv4, read_kind, next),
+        Some(PlainKind::Ipv6) => parse_plain_frames(from, burst, notes, PlainKind::Ipv6, read_kind, next),
+        Some(PlainKind::TaggedIpv6) => parse_plain_frames(from, burst, notes, PlainKind::TaggedIpv6, read_kind, next),
+        None => parse_frames(from, burst, notes, read, next),
     }
 }
 
@@ -150,8 +148,9 @@ fn parse_form<P: Packet, N: NextStage>(
 fn parse_plain_frames<P: Packet, N: NextStage>(
     from: ParseContext<'_>,
     burst: &Burst<P>,
-    (metas, lanes): (&mut [Meta; BURST], &mut BurstLanes),
-    (kind, read): (PlainKind, impl Fn(PlainKind, &[u8]) -> Option<KindFields>),
+    notes: &mut BurstNotes,
+    kind: PlainKind,
+    read: impl Fn(PlainKind, &[u8]) -> Option<KindFields>,
     next: N,
 ) -> Arrived {
     hit(FastPath::OfKind);
@@ -166,7 +165,7 @@ fn parse_plain_frames<P: Packet, N: NextStage>(
     };
     let (mut unread, mut retagged_at) = (FrameSet::EMPTY, PortSet::EMPTY);
     let mut sums = [BurstSum::default(); CLASSES];
-    for (index, (packet, meta)) in burst.iter().zip(metas.iter_mut()).enumerate() {
+    for (index, (packet, meta)) in burst.iter().zip(&mut notes.metas).enumerate() {
         let bytes = packet.bytes();
         if bytes.len().wrapping_sub(shortest) <= range
             && let Some(KindFields { usual, tci }) = read(kind, bytes)
@@ -182,13 +181,13 @@ fn parse_plain_frames<P: Packet, N: NextStage>(
             sums[usize::from(classification.class_bits.class())].add(desc);
             *meta = Meta::usual(StationPair::from_words(vlan, usual.dst, usual.src), desc, classification);
             retagged_at |= retagged_from(forwarder, vlan, tags);
-            lanes.queues.set(index, classification.queue);
-            next.see(index, bytes, meta, &mut lanes.places[index % BURST]);
+            notes.lanes.queues.set(index, classification.queue);
+            next.see(meta, &mut notes.lanes.places[index % BURST]);
         } else {
             unread.insert(index);
         }
     }
-    let mut others = Others::parse(from, (burst, unread), (metas, lanes, &mut sums), next);
+    let mut others = Others::parse(from, burst, unread, notes, &mut sums, next);
     others.retagged_at |= retagged_at;
     others.arrived(burst.len(), sums)
 }
@@ -198,7 +197,7 @@ fn parse_plain_frames<P: Packet, N: NextStage>(
 fn parse_frames<P: Packet, N: NextStage>(
     from: ParseContext<'_>,
     burst: &Burst<P>,
-    (metas, lanes): (&mut [Meta; BURST], &mut BurstLanes),
+    notes: &mut BurstNotes,
     read: impl Fn(&UsualHeaders) -> Option<(StatedLens, Usual)>,
     next: N,
 ) -> Arrived {
@@ -208,7 +207,7 @@ fn parse_frames<P: Packet, N: NextStage>(
     let longest = (port.mtu.0 as usize + usize::from(Usual::L3_OFFSET)).min(usize::from(u16::MAX));
     let (mut unread, mut lens) = (FrameSet::EMPTY, BurstLens::default());
     let (mut sums, one) = ([BurstSum::default(); CLASSES], one_frame());
-    for (index, (packet, meta)) in burst.iter().zip(metas.iter_mut()).enumerate() {
+    for (index, (packet, meta)) in burst.iter().zip(&mut notes.metas).enumerate() {
         let bytes = packet.bytes();
         if bytes.len() >= MIN_FRAME as usize
             && bytes.len() <= longest
@@ -223,8 +222,8 @@ fn parse_frames<P: Packet, N: NextStage>(
             lens.set(index, len, stated);
             let stations = StationPair::from_words(native, usual.dst, usual.src);
             *meta = Meta::usual(stations, desc, classification);
-            lanes.queues.set(index, classification.queue);
-            next.see_usual(index, bytes, stations, &mut lanes.places[index % BURST]);
+            notes.lanes.queues.set(index, classification.queue);
+            next.see_usual(stations, &mut notes.lanes.places[index % BURST]);
         } else {
             unread.insert(index);
         }
@@ -233,11 +232,11 @@ fn parse_frames<P: Packet, N: NextStage>(
     let truncated = lens.truncated(burst.len());
     for index in truncated.iter() {
         hit(FastPath::Truncated);
-        let meta = &metas[index];
+        let meta = &notes.metas[index];
         sums[usize::from(meta.class_bits.class())].remove(meta.desc);
     }
     unread |= truncated;
-    let mut others = Others::parse(from, (burst, unread), (metas, lanes, &mut sums), next);
+    let mut others = Others::parse(from, burst, unread, notes, &mut sums, next);
     if unread != FrameSet::first(burst.len()) {
         hit(FastPath::Usual);
         others.retagged_at |= !forwarder.vlans.untagged_at(native);
@@ -257,28 +256,32 @@ impl Others {
     #[inline(always)]
     fn parse<P: Packet, N: NextStage>(
         from: ParseContext<'_>,
-        (burst, frames): (&Burst<P>, FrameSet),
-        to: (&mut [Meta; BURST], &mut BurstLanes, &mut [BurstSum; CLASSES]),
+        burst: &Burst<P>,
+        frames: FrameSet,
+        notes: &mut BurstNotes,
+        sums: &mut [BurstSum; CLASSES],
         next: N,
     ) -> Self {
-        if frames.is_empty() { Self::default() } else { Self::parse_some(from, (burst, frames), to, next) }
+        if frames.is_empty() { Self::default() } else { Self::parse_some(from, burst, frames, notes, sums, next) }
     }
 
     /// Does the work of [`Others::parse`]. Out of line: the loops over the other frames need the registers.
     #[inline(never)]
     fn parse_some<P: Packet, N: NextStage>(
         from: ParseContext<'_>,
-        (burst, frames): (&Burst<P>, FrameSet),
-        (metas, lanes, sums): (&mut [Meta; BURST], &mut BurstLanes, &mut [BurstSum; CLASSES]),
+        burst: &Burst<P>,
+        frames: FrameSet,
+        notes: &mut BurstNotes,
+        sums: &mut [BurstSum; CLASSES],
         next: N,
     ) -> Self {
         let mut others = Self::default();
         for index in frames.iter() {
-            let (bytes, meta) = (burst[index].bytes(), &mut metas[index % BURST]);
-            others.parse_frame(from, (index, bytes), meta, sums);
-            lanes.queues.set(index, meta.desc.queue() as u8);
+            let (bytes, meta) = (burst[index].bytes(), &mut notes.metas[index % BURST]);
+            others.parse_frame(from, index, bytes, meta, sums);
+            notes.lanes.queues.set(index, meta.desc.queue() as u8);
             if !others.rest.contains(index) {
-                next.see(index, bytes, meta, &mut lanes.places[index % BURST]);
+                next.see(meta, &mut notes.lanes.places[index % BURST]);
             }
         }
         others
@@ -289,7 +292,8 @@ impl Others {
     fn parse_frame(
         &mut self,
         from: ParseContext<'_>,
-        (index, bytes): (usize, &[u8]),
+        index: usize,
+        bytes: &[u8],
         meta: &mut Meta,
         sums: &mut [BurstSum; CLASSES],
     ) {

@@ -171,7 +171,8 @@ impl Punter {
     pub fn own_probe(
         &mut self,
         from: RouteContext<'_>,
-        (bytes, probe): (&[u8], &LoopProbe),
+        bytes: &[u8],
+        probe: &LoopProbe,
         meta: &Meta,
     ) -> Result<(), DropReason> {
         if !self.probes.as_ref().is_some_and(|own| own.is_recent(probe)) {

@@ -5,8 +5,7 @@
 
 use super::parse::Arrived;
 use super::port_classifier::PortClassifier;
-use crate::dataplane::frame::lanes::BurstLanes;
-use crate::dataplane::frame::meta::Meta;
+use crate::dataplane::frame::notes::BurstNotes;
 use crate::dataplane::telemetry::counters::PortCounters;
 use crate::io::{Burst, Packet};
 use crate::sets::BURST;
@@ -17,12 +16,13 @@ impl Arrived {
     #[inline(never)]
     pub fn classify_roce<P: Packet>(
         &mut self,
-        (classifier, counters): (&PortClassifier, &PortCounters),
+        classifier: &PortClassifier,
+        counters: &PortCounters,
         burst: &Burst<P>,
-        (metas, lanes): (&mut [Meta; BURST], &mut BurstLanes),
+        notes: &mut BurstNotes,
     ) {
         for index in self.data.iter() {
-            let meta = &mut metas[index % BURST];
+            let meta = &mut notes.metas[index % BURST];
             let (l3, l3_offset) = (meta.class_bits.l3(), meta.desc.l3_offset());
             let Some(kind) = RoceControl::of(burst[index].bytes(), l3, l3_offset.into()) else { continue };
             let Some(classification) = classifier.of_roce(kind) else { continue };
@@ -31,7 +31,7 @@ impl Arrived {
             meta.class_bits = meta.class_bits.reclassified(classification.class_bits);
             meta.desc = meta.desc.reclassified(classification.desc);
             self.sums[usize::from(meta.class_bits.class())].add(meta.desc);
-            lanes.queues.set(index, classification.queue);
+            notes.lanes.queues.set(index, classification.queue);
         }
     }
 }

@@ -62,7 +62,8 @@ impl Port {
         io: &mut I,
         port: usize,
         burst: &mut Burst<I::Pkt>,
-        (round, shedder): (&PollRound, &mut Shedder),
+        round: &PollRound,
+        shedder: &mut Shedder,
         now: Ticks,
     ) {
         let is_late = shedder.is_on();
@@ -84,7 +85,8 @@ impl<P: Packet> Pipeline<P> {
     pub(crate) fn shed_burst<I: Ports<Pkt = P>>(
         &mut self,
         io: &mut I,
-        (port, is_full): (usize, bool),
+        port: usize,
+        is_full: bool,
         burst: &mut Burst<P>,
         round: &mut PollRound,
     ) -> bool {
@@ -149,7 +151,7 @@ impl<P: Packet> Pipeline<P> {
                 }
             }
             let full = if state.rx_queues.is_managed() {
-                state.receive_queues(io, port, burst, (round, &mut self.shedder), now);
+                state.receive_queues(io, port, burst, round, &mut self.shedder, now);
                 LEAST_BURST
             } else {
                 let most = self.burst_size.frames();
@@ -303,7 +305,7 @@ impl<P: Packet> Pipeline<P> {
     /// frames are a backlog even if the mark is higher.
     fn judge_left<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, left: Option<usize>, most: u32, now: Ticks) {
         let (state, counters) = (&mut self.ports[port], &self.telemetry.counters.ports[port]);
-        if self.pauses.judge_backlog((port, state), (left, most), counters, now) {
+        if self.pauses.judge_backlog(port, state, left, most, counters, now) {
             self.update_pfc(port);
             self.send_pfc(io, port, now);
         }
@@ -323,7 +325,7 @@ impl<P: Packet> Pipeline<P> {
             }
             self.count_shed(port, &sums);
             if self.mirror.wants_dropped(DropReason::Shed) {
-                self.copy_shed(burst, port, (frames, sums.map(Shed::frames)));
+                self.copy_shed(burst, port, frames, sums.map(Shed::frames));
             }
             io.shed(burst, frames);
         }

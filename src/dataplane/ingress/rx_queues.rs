@@ -194,15 +194,15 @@ impl RxQueues {
         let (lossless, others) = (open & self.lossless, open - self.lossless);
         let is_shared = !conditions.is_late && !others.is_empty();
         let share = if is_shared { LEAST_BURST - LOSSY_SHARE } else { LEAST_BURST };
-        let mut lossless_drained = self.take(io, port, (1, lossless), share, burst);
+        let mut lossless_drained = self.take(io, port, 1, lossless, share, burst);
         let before = burst.len();
         let others_drained =
-            self.take(io, port, (0, others), before.saturating_add(self.others_left).min(LEAST_BURST), burst);
+            self.take(io, port, 0, others, before.saturating_add(self.others_left).min(LEAST_BURST), burst);
         self.others_left -= burst.len() - before;
         let is_cut = before == share;
         if is_shared && is_cut && self.most == LEAST_BURST {
             // The others left room.
-            lossless_drained = self.take(io, port, (1, lossless), LEAST_BURST, burst);
+            lossless_drained = self.take(io, port, 1, lossless, LEAST_BURST, burst);
         }
         self.is_drained = lossless_drained && (others_drained || self.backlogged() != self.all);
         self.burst = burst.len();
@@ -214,7 +214,8 @@ impl RxQueues {
         &mut self,
         io: &mut I,
         port: usize,
-        (kind, queues): (usize, ClassSet),
+        kind: usize,
+        queues: ClassSet,
         until: usize,
         burst: &mut Burst<I::Pkt>,
     ) -> bool {

@@ -69,7 +69,7 @@ impl<P: Packet> Pipeline<P> {
     /// Copies a frame of each class of those `frames` of a burst of `port` that are shed. The others count as beyond
     /// the rate: an lcore that sheds has no time for them. `shed` is the number by class.
     #[cold]
-    pub(crate) fn copy_shed(&mut self, burst: &Burst<P>, port: usize, (frames, shed): (FrameSet, [u64; CLASSES])) {
+    pub(crate) fn copy_shed(&mut self, burst: &Burst<P>, port: usize, frames: FrameSet, shed: [u64; CLASSES]) {
         let cause = CopyCause::Dropped(DropReason::Shed);
         let mut left: ClassSet = (0..CLASSES).filter(|&class| shed[class] > 0).collect();
         for class in left.iter() {

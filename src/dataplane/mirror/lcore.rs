@@ -78,7 +78,7 @@ pub(crate) struct Mirror {
 
 impl Mirror {
     /// Creates the mirror of `lcore`, whose clock has `hz` ticks a second. It copies nothing without a channel.
-    pub fn new(spec: &MirrorSpec, counters: Arc<Counters>, lcore: usize, (hz, seed): (u64, u32)) -> Self {
+    pub fn new(spec: &MirrorSpec, counters: Arc<Counters>, lcore: usize, hz: u64, seed: u32) -> Self {
         Self {
             channel: None,
             spec: spec.clone(),
@@ -175,7 +175,7 @@ impl Mirror {
 
     /// Copies a frame that was discarded in a queue of port `egress`.
     #[cold]
-    pub fn copy_discarded(&mut self, bytes: &[u8], egress: usize, desc: FrameDesc, (reason, now): (DropReason, Ticks)) {
+    pub fn copy_discarded(&mut self, bytes: &[u8], egress: usize, desc: FrameDesc, reason: DropReason, now: Ticks) {
         // No port has received an own frame. Copies are such, so that a lost copy causes no other one.
         if desc.is_own() {
             return;

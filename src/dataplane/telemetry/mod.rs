@@ -107,7 +107,7 @@ pub(crate) struct Telemetry {
 
 impl Telemetry {
     /// Creates the telemetry of `lcore`, which owns the ports `own`.
-    pub fn new(counters: Arc<Counters>, (lcore, own): (usize, PortSet), hz: u64, poll_gap: Nanos) -> Self {
+    pub fn new(counters: Arc<Counters>, lcore: usize, own: PortSet, hz: u64, poll_gap: Nanos) -> Self {
         let clock = PollClock::new(hz, poll_gap);
         let logged_drops = counters.ports.iter().map(|_| [u64::MAX; CLASSES]).collect();
         Self {
@@ -203,7 +203,7 @@ impl Telemetry {
 
     /// Publishes the gauges of an lcore: its buffer, the number of frames in its queues and of stations in its
     /// database.
-    pub fn publish_lcore(&self, lcore: usize, buffer: &Buffer, (frames, stations): (u32, usize), now: Ticks) {
+    pub fn publish_lcore(&self, lcore: usize, buffer: &Buffer, frames: u32, stations: usize, now: Ticks) {
         let lcore = &self.counters.lcores[lcore];
         for (pool, (gauge, highest)) in buffer.pools.shared.iter().zip([
             (&lcore.lossy_used_cells, &lcore.lossy_used_highest_cells),

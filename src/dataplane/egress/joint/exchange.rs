@@ -73,7 +73,7 @@ impl<P> Pipeline<P> {
             let waits = ports[port].is_standing();
             standing |= PortSet::only_if(waits, port);
             if waits || joint.told_standing.contains(port) {
-                tell_depths(&joint.told, *lcore, (port, &ports[port]));
+                tell_depths(&joint.told, *lcore, port, &ports[port]);
             }
         }
         if standing != joint.told_standing {
@@ -107,12 +107,12 @@ impl JointPorts {
 
 /// Tells the depths of the queues of port `number`.
 #[inline]
-fn tell_depths(told: &Told, lcore: usize, (number, port): (usize, &Port)) {
+fn tell_depths(told: &Told, lcore: usize, number: usize, port: &Port) {
     for queue in 0..CLASSES {
         let depth = port.told_depth(queue);
         if mutant::is(Mutant::DepthStays) && depth == Depth::default() {
             continue;
         }
-        told.tell_depth(lcore, (number, queue), depth);
+        told.tell_depth(lcore, number, queue, depth);
     }
 }

@@ -52,7 +52,7 @@ impl JointPorts {
             self.told.tell_stopped(port, self.obeyed[port]);
         }
         for (port, queue) in self.ports.iter().flat_map(|port| (0..CLASSES).map(move |queue| (port, queue))) {
-            self.told.tell_depth(lcore, (port, queue), Depth::default());
+            self.told.tell_depth(lcore, port, queue, Depth::default());
         }
         self.told.tell_standing(lcore, PortSet::EMPTY);
     }

@@ -110,7 +110,7 @@ impl Told {
 
     /// Tells that `lcore` holds `depth` in `queue` of `port`. [`Told::tell_standing`] follows if its ports change.
     #[inline]
-    pub fn tell_depth(&self, lcore: usize, (port, queue): (usize, usize), depth: Depth) {
+    pub fn tell_depth(&self, lcore: usize, port: usize, queue: usize, depth: Depth) {
         let (told, depth) = (&self.ports[port].depths[lcore][queue], depth.pack());
         // A store takes the line from the other lcores, even if it changes nothing.
         if told.load(Ordering::Relaxed) != depth {

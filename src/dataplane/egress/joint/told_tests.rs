@@ -10,11 +10,11 @@ fn word_that_is_newer_than_its_set_is_read_again() {
     let depth = Depth { cells: Cells(5), bytes: Bytes(1000) };
     // The other lcore tells a port after this one has read the set, and withdraws it before the next look.
     let set = told.standing_elsewhere(1);
-    told.tell_depth(0, (2, 3), depth);
+    told.tell_depth(0, 2, 3, depth);
     let before = heard.look(set | PortSet::only(2));
     assert_eq!((before, told.elsewhere(1, 2, 3)), (PortSet::only(2), depth));
     heard.keep(2, true);
-    told.tell_depth(0, (2, 3), Depth::default());
+    told.tell_depth(0, 2, 3, Depth::default());
     told.tell_standing(0, PortSet::EMPTY);
     assert_eq!(heard.look(told.standing_elsewhere(1)), PortSet::only(2), "its depth is read again");
     heard.keep(2, false);

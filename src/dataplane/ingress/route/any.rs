@@ -82,8 +82,8 @@ pub(super) fn send(
         frame.bytes_mut().split_at_mut_checked(usize::from(meta.desc.l3_offset())).ok_or(NOT_ROUTABLE)?;
     let addresses = ethernet.first_chunk_mut().ok_or(NOT_ROUTABLE)?;
     let (adjacency, egress) = match meta.class_bits.l3() {
-        L3::V4 => send_v4(hops, (addresses, packet), meta, group)?,
-        _ => send_v6(hops, (addresses, packet), meta, group)?,
+        L3::V4 => send_v4(hops, addresses, packet, meta, group)?,
+        _ => send_v6(hops, addresses, packet, meta, group)?,
     };
     if meta.class_bits.tags() > 0 {
         // A new tag: the TPID, PCP and DEI that came are those of another network. Its PCP is the class of the packet,
@@ -98,7 +98,8 @@ pub(super) fn send(
 #[inline]
 fn send_v4<'a>(
     hops: &mut NextHops<'a, '_>,
-    (addresses, packet): (&mut [u8; 12], &mut [u8]),
+    addresses: &mut [u8; 12],
+    packet: &mut [u8],
     meta: &mut Meta,
     group: FoundGroup,
 ) -> Result<(&'a Adjacency, EgressPort), Exception> {
@@ -118,7 +119,8 @@ fn send_v4<'a>(
 #[inline]
 fn send_v6<'a>(
     hops: &mut NextHops<'a, '_>,
-    (addresses, packet): (&mut [u8; 12], &mut [u8]),
+    addresses: &mut [u8; 12],
+    packet: &mut [u8],
     meta: &mut Meta,
     group: FoundGroup,
 ) -> Result<(&'a Adjacency, EgressPort), Exception> {

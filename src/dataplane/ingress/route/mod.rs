@@ -13,15 +13,17 @@ mod usual;
 
 use std::sync::Arc;
 
+use arrayvec::ArrayVec;
+
 use self::any::Destination;
 use self::bridged::BridgedPorts;
 use self::next_hop::NextHops;
 pub(crate) use self::next_hop::RoutedBurst;
 use self::usual::ShortWay;
 use super::forwarder::{Forwarder, IngressContext};
-use super::punt::{Punter, RouteContext};
-use crate::dataplane::frame::lanes::Lanes;
+use super::punt::{Exception, Punter, RouteContext};
 use crate::dataplane::frame::meta::{Forwarding, Meta};
+use crate::dataplane::frame::notes::BurstNotes;
 use crate::dataplane::spec::SwitchSpec;
 use crate::forward::fdb::{Station, StationPair};
 use crate::io::{Burst, Packet};
@@ -155,10 +157,10 @@ impl Router {
     #[inline]
     pub fn route_usual_from_routed<P: Packet>(
         &mut self,
+        punter: &mut Punter,
         from: RouteContext<'_>,
         burst: &mut Burst<P>,
-        metas: &mut [Meta; BURST],
-        lanes: &mut Lanes,
+        notes: &mut BurstNotes,
     ) -> (RoutedBurst, FrameSet) {
         let station = self.station(from.port);
         // Untagged frames are in this VLAN: it is compared here, not for each.
@@ -166,20 +168,20 @@ impl Router {
             return (RoutedBurst::NONE, FrameSet::first(burst.len()));
         }
         let ours = StationPair::new(station.vlan(), station.mac().to_number(), 0);
-        self.route_usual(from, burst, (metas, lanes), |meta| meta.stations.dst_difference(ours))
+        self.route_usual(punter, from, burst, notes, |meta| meta.stations.dst_difference(ours))
     }
 
     /// Routes the usual packets of a burst from a port that bridges; see [`Router::route_usual`].
     #[inline]
     pub fn route_usual_from_bridged<P: Packet>(
         &mut self,
+        punter: &mut Punter,
         from: RouteContext<'_>,
         burst: &mut Burst<P>,
-        metas: &mut [Meta; BURST],
-        lanes: &mut Lanes,
+        notes: &mut BurstNotes,
     ) -> (RoutedBurst, FrameSet) {
         let ours = Forwarding::Send(ROUTER_PORT as u8);
-        self.route_usual(from, burst, (metas, lanes), |meta| (meta.forwarding() != ours).into())
+        self.route_usual(punter, from, burst, notes, |meta| (meta.forwarding() != ours).into())
     }
 
     /// Routes the usual packets of a burst, and puts their egress ports into `lanes`. Packets for the router have a
@@ -187,13 +189,16 @@ impl Router {
     #[inline(always)]
     fn route_usual<P: Packet>(
         &mut self,
+        punter: &mut Punter,
         from: RouteContext<'_>,
         burst: &mut Burst<P>,
-        (metas, lanes): (&mut [Meta; BURST], &mut Lanes),
+        notes: &mut BurstNotes,
         difference: impl Fn(&Meta) -> u64,
     ) -> (RoutedBurst, FrameSet) {
-        // A burst mostly goes on as it begins.
-        if !metas[0].class_bits.is_plain_untagged_ipv4() {
+        let BurstNotes { metas, lanes } = notes;
+        // Mostly all packets of a burst are of one kind.
+        let ends = [burst.len().saturating_sub(1), 0];
+        if !ends.iter().any(|&end| metas[end % BURST].class_bits.is_plain_untagged_ipv4()) {
             return (RoutedBurst::NONE, FrameSet::first(burst.len()));
         }
         let Self { table, bridged, fitting, v4, .. } = self;
@@ -202,32 +207,40 @@ impl Router {
         let mut hops = NextHops::new(table, bridged, from, fitting[from.port % MAX_PORTS]);
         let way = ShortWay { table, sources: &table.sources, hops: hops.direct };
         let (mut others, mut ports) = (FrameSet::EMPTY, PortSet::EMPTY);
+        let mut exceptions: ArrayVec<(usize, Exception), BURST> = ArrayVec::new();
         for (index, ((frame, meta), &group)) in burst.iter_mut().zip(&mut *metas).zip(&v4.groups).enumerate() {
             let difference = difference(meta) | u64::from(!meta.class_bits.is_plain_untagged_ipv4());
-            match way.send(&mut hops, frame, (meta, difference), group) {
-                Some(egress) => {
+            match way.send(&mut hops, frame, meta, difference, group) {
+                Some(Ok(egress)) => {
                     ports |= egress.set;
-                    lanes.set(index, egress.number);
+                    lanes.egresses.set(index, egress.number);
                 }
+                Some(Err(exception)) => exceptions.push((index, exception)),
                 None => others.insert(index),
             }
         }
-        (hops.finish(len - others.len(), ports), others)
+        let routed = hops.finish(len - others.len() - exceptions.len(), ports);
+        for &(index, exception) in &exceptions {
+            punter.except(from, burst[index].bytes(), &mut metas[index % BURST], exception);
+        }
+        (RoutedBurst { are_single: exceptions.is_empty(), ..routed }, others)
     }
 
     /// Routes those frames of `data` that leave by the router's port, and puts the egress ports of all into `lanes`.
     #[inline(never)]
     pub fn route_others<P: Packet>(
         &mut self,
-        (punter, from): (&mut Punter, RouteContext<'_>),
+        punter: &mut Punter,
+        from: RouteContext<'_>,
         burst: &mut Burst<P>,
-        (metas, lanes): (&mut [Meta; BURST], &mut Lanes),
+        notes: &mut BurstNotes,
         data: FrameSet,
     ) -> RoutedBurst {
-        let routed = self.route_burst((punter, from), burst, metas, data);
+        let BurstNotes { metas, lanes } = notes;
+        let routed = self.route_burst(punter, from, burst, metas, data);
         for index in data.iter() {
             if let Forwarding::Send(egress) = metas[index].forwarding() {
-                lanes.set(index, egress);
+                lanes.egresses.set(index, egress);
             }
         }
         routed
@@ -235,7 +248,8 @@ impl Router {
 
     fn route_burst<P: Packet>(
         &mut self,
-        (punter, from): (&mut Punter, RouteContext<'_>),
+        punter: &mut Punter,
+        from: RouteContext<'_>,
         burst: &mut Burst<P>,
         metas: &mut [Meta; BURST],
         data: FrameSet,
@@ -268,14 +282,15 @@ impl Router {
                 }
             }
         }
-        others.and(self.send_batches((punter, from), burst, metas, fragments))
+        others.and(self.send_batches(punter, from, burst, metas, fragments))
     }
 
     /// Routes the packets of both batches.
     #[inline]
     fn send_batches<P: Packet>(
         &mut self,
-        (punter, from): (&mut Punter, RouteContext<'_>),
+        punter: &mut Punter,
+        from: RouteContext<'_>,
         burst: &mut Burst<P>,
         metas: &mut [Meta; BURST],
         mut fragments: FrameSet,

@@ -1,7 +1,6 @@
 //! The short way of a router's usual packets: plain, untagged IPv4 with a good source and a next hop that takes them.
 //!
-//! A burst is routed in order, so that no packet needs its position. The long way ([`super::any`]) takes what is left:
-//! one odd packet costs the others nothing.
+//! A burst is routed in order, so that no packet needs its position. The long way ([`super::any`]) takes what is left.
 
 use super::next_hop::{DirectHops, EgressPort, Limits, NextHops};
 use super::source;
@@ -44,27 +43,31 @@ pub(super) struct ShortWay<'a, 'b> {
 
 impl ShortWay<'_, '_> {
     /// Sends one packet by a next hop of `group`, if it is usual, and for the router: `difference` is zero. Returns its
-    /// egress port. `None` leaves the packet as it is.
+    /// egress port, or why it has none. `None` leaves the packet to the long way.
     #[inline(always)]
     pub fn send(
         self,
         hops: &mut NextHops<'_, '_>,
         frame: &mut impl Packet,
-        (meta, difference): (&mut Meta, u64),
+        meta: &mut Meta,
+        difference: u64,
         group: FoundGroup,
-    ) -> Option<EgressPort> {
+    ) -> Option<Result<EgressPort, Exception>> {
         let headers: &mut Headers = frame.bytes_mut().first_chunk_mut()?;
         if !is_usual(self.table, self.sources, headers, difference) {
             return None;
         }
         let (hop, egress) = match self.hops.only(group, headers[IP + 8]) {
             Some(hop) => (hop, EgressPort::of(hop)),
-            None => choose(hops, headers, meta, group).ok()?,
+            None => match choose(hops, headers, meta, group) {
+                Ok(chosen) => chosen,
+                Err(exception) => return Some(Err(exception)),
+            },
         };
         ip::decrement_ttl(headers[IP..].first_chunk_mut().expect("the array is longer"));
         let addresses = headers.first_chunk_mut().expect("the array is longer");
         self.hops.send(addresses, meta, hop, egress.number);
-        Some(egress)
+        Some(Ok(egress))
     }
 }
 
@@ -77,8 +80,8 @@ fn is_usual(table: &RouteTable, sources: &SourceFilter, headers: &Headers, diffe
     oddity == 0 && ip::has_right_checksum(ipv4(headers)) || is_usual_despite(table, headers, difference)
 }
 
-/// Whether a packet that looked odd takes the short way all the same. The filter suspects good sources, too: one of 200
-/// if the switch has ten addresses.
+/// Whether a packet that looked odd takes the short way all the same. The filter suspects good sources, too: one of 70
+/// if the router has ten networks.
 #[inline(never)]
 fn is_usual_despite(table: &RouteTable, headers: &Headers, difference: u64) -> bool {
     let ipv4 = ipv4(headers);

@@ -171,13 +171,13 @@ pub fn depths_are_seen_with_their_ports(starts: [fn(); 2]) {
     let told = Arc::new(Told::new(2, 3));
     let mut threads = Vec::new();
     for (lcore, cells) in CELLS.into_iter().enumerate() {
-        told.tell_depth(lcore, (1, 0), depth(1));
+        told.tell_depth(lcore, 1, 0, depth(1));
         told.tell_standing(lcore, PortSet::only(1));
         let told = told.clone();
         threads.push(thread::spawn(move || {
             starts[0]();
-            told.tell_depth(lcore, (0, 0), depth(cells));
-            told.tell_depth(lcore, (1, 0), depth(0));
+            told.tell_depth(lcore, 0, 0, depth(cells));
+            told.tell_depth(lcore, 1, 0, depth(0));
             told.tell_standing(lcore, PortSet::only(0));
         }));
     }
@@ -204,9 +204,9 @@ pub fn depths_are_whole_and_in_order(starts: [fn(); 2]) {
     let held = told.clone();
     let holder = thread::spawn(move || {
         starts[0]();
-        held.tell_depth(0, (0, 0), depth(3));
+        held.tell_depth(0, 0, 0, depth(3));
         held.tell_standing(0, PortSet::only(0));
-        held.tell_depth(0, (0, 0), depth(5));
+        held.tell_depth(0, 0, 0, depth(5));
     });
     let sender = thread::spawn(move || {
         starts[1]();
@@ -315,7 +315,7 @@ where
 pub fn withdrawn_depths_are_forgotten(keep: Keep) {
     let topic = Topic::<[Depth; CLASSES]> {
         tell: |told, depths| {
-            depths.iter().enumerate().for_each(|(queue, depth)| told.tell_depth(0, (0, queue), *depth));
+            depths.iter().enumerate().for_each(|(queue, depth)| told.tell_depth(0, 0, queue, *depth));
             told.tell_standing(0, PortSet::only_if(depths != [depth(0); CLASSES], 0));
         },
         ports: |told| told.standing_elsewhere(1),
