@@ -282,7 +282,7 @@ impl<P: Packet> Pipeline<P> {
         egresses: Egresses,
     ) {
         if !self.mirror.staged.is_empty() {
-            self.finish_samples(&mut notes.metas);
+            self.finish_samples(&notes.metas);
         }
         let demand = self.rewriter.rewrite(&self.ports[port], burst, &mut notes.metas, arrived, egresses);
         self.dispatch(io, port, burst, notes, &demand);
