@@ -1,13 +1,12 @@
-//! The stage after the parser, which sees each frame while its headers are at hand.
+//! The stage after the parser, which sees the stations of each frame as soon as they are read.
 
 use crate::dataplane::frame::meta::Meta;
 use crate::forward::fdb::StationPair;
 use crate::forward::flow_cache::CachePlace;
 
-/// Reads or prefetches what it needs for a burst that is being parsed.
+/// Prefetches what it needs for a burst that is being parsed.
 pub(crate) trait NextStage: Copy {
-    /// Sees a frame that has a class, at `index` of the burst. Notes its `place` in the flow cache, if it is looked up
-    /// there.
+    /// Sees a frame that has a class. Notes its `place` in the flow cache, if it is looked up there.
     fn see(self, meta: &Meta, place: &mut CachePlace);
 
     /// Sees a frame between `stations` that is usual by its headers. A frame that turns out to be shorter than its

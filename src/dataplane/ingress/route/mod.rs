@@ -196,7 +196,7 @@ impl Router {
         difference: impl Fn(&Meta) -> u64,
     ) -> (RoutedBurst, FrameSet) {
         let BurstNotes { metas, lanes } = notes;
-        // Mostly all packets of a burst are of one kind.
+        // A burst mostly has packets of one kind, perhaps with an odd one at one of its ends.
         let ends = [burst.len().saturating_sub(1), 0];
         if !ends.iter().any(|&end| metas[end % BURST].class_bits.is_plain_untagged_ipv4()) {
             return (RoutedBurst::NONE, FrameSet::first(burst.len()));
@@ -246,6 +246,7 @@ impl Router {
         routed
     }
 
+    /// Does the work of [`Router::route_others`], but for the lanes.
     fn route_burst<P: Packet>(
         &mut self,
         punter: &mut Punter,

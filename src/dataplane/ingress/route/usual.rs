@@ -37,6 +37,7 @@ fn ipv4(headers: &Headers) -> &Ipv4Header {
 #[derive(Clone, Copy)]
 pub(super) struct ShortWay<'a, 'b> {
     pub table: &'a RouteTable,
+    /// Those of the table, as a reference: one load nearer.
     pub sources: &'a SourceFilter,
     pub hops: DirectHops<'a, 'b>,
 }
