@@ -26,10 +26,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use holdfast::config;
-use holdfast::dataplane::{Counters, Pipeline, SwitchSpec};
+use holdfast::dataplane::Pipeline;
 use holdfast::dpdk::{self, Eal, EalOptions, Mbuf, Memory, Mempool};
 use holdfast::forward::VlanMode;
 use holdfast::io::{Burst, Packet, Ports};
+use holdfast::plan::{Counters, SwitchSpec};
 use holdfast::qos::Trust;
 use holdfast::sets::{BURST, ClassSet};
 use holdfast::units::{BitRate, Nanos, Ticks};

@@ -3,9 +3,9 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
-use holdfast::dataplane::SwitchSpec;
 use holdfast::dpdk::{Eal, RteFib};
 use holdfast::forward::VlanMode;
+use holdfast::plan::SwitchSpec;
 use holdfast::route::{
     Adjacency, AdjacencyId, Attachment, FibSize, FibWriter, Group, GroupId, InterfaceSpec, RouteTable, RoutingSpec,
 };

@@ -16,8 +16,9 @@ use std::time::{Duration, Instant};
 
 use frames::{Frame, PORTS, Traffic, Wires, mac};
 use holdfast::config;
-use holdfast::dataplane::{Counters, Pipeline, SwitchSpec};
+use holdfast::dataplane::Pipeline;
 use holdfast::forward::VlanMode;
+use holdfast::plan::{Counters, SwitchSpec};
 use holdfast::stats::{Current, SwitchCollector, SwitchView};
 use holdfast::units::{BitRate, Nanos, Ticks};
 

@@ -9,6 +9,21 @@
 //! println!("{}", build::table());
 //! ```
 
+use crate::plan::BuildFacts;
+
+/// All facts that the switch itself states.
+pub const FACTS: BuildFacts = BuildFacts {
+    program: concat!("Holdfast ", env!("HOLDFAST_VERSION")),
+    version: VERSION,
+    commit: COMMIT,
+    date: DATE,
+    dpdk: DPDK,
+    linkage: LINKAGE,
+    rustc: RUSTC,
+    target: TARGET,
+    features: FEATURES,
+};
+
 /// The version of the package and, if it is known, the commit: `0.1.0 (1a2b3c4)`.
 pub const VERSION: &str = env!("HOLDFAST_VERSION");
 

@@ -21,6 +21,10 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, de};
 
+/// Bytes that a frame occupies on the wire beyond its own: preamble, start delimiter, frame check sequence and
+/// inter-frame gap.
+pub const WIRE_OVERHEAD: u32 = 8 + 4 + 12;
+
 /// The error for a text that is not the expected quantity. It names valid spellings.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{value}` is not {what}; write {remedy}")]

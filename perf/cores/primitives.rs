@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use crossbeam_utils::CachePadded;
-use holdfast::dataplane::handoff::ring::ring;
 use holdfast::dpdk::{Eal, Lcore};
+use holdfast::plan::ring::ring;
 use holdfast::sets::BURST;
 
 const TRIPS: u64 = 20_000;

@@ -6,8 +6,9 @@ use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
 
 use holdfast::config;
-use holdfast::dataplane::{Counters, Pipeline, SwitchSpec};
+use holdfast::dataplane::Pipeline;
 use holdfast::dpdk::{self, Eal, Lcore, Mbuf, Mempool};
+use holdfast::plan::{Counters, SwitchSpec};
 use holdfast::units::{BitRate, Nanos};
 
 use crate::Pattern;

@@ -4,10 +4,11 @@ use holdfast::dataplane::Scratch;
 use std::sync::Arc;
 
 use holdfast::config;
-use holdfast::dataplane::handoff::exception::exception_channel;
-use holdfast::dataplane::mirror::MirrorSession;
-use holdfast::dataplane::{Counters, DropReason, Pipeline, SwitchSpec};
+use holdfast::dataplane::Pipeline;
 use holdfast::forward::VlanMode;
+use holdfast::plan::exception::exception_channel;
+use holdfast::plan::mirror::MirrorSession;
+use holdfast::plan::{Counters, DropReason, SwitchSpec};
 use holdfast::qos::Trust;
 use holdfast::route::RouteTable;
 use holdfast::sets::PortSet;

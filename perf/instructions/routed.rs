@@ -6,8 +6,8 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
-use holdfast::dataplane::SwitchSpec;
 use holdfast::forward::VlanMode;
+use holdfast::plan::SwitchSpec;
 use holdfast::qos::Trust;
 use holdfast::route::{Adjacency, AdjacencyId, Attachment, Group, GroupId, InterfaceSpec, RouteTable, RoutingSpec};
 use holdfast::sets::PortSet;

@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use holdfast::dataplane::egress::queue::{Queue, Slab};
 use holdfast::dataplane::frame::desc::FrameDesc;
-use holdfast::dataplane::handoff::ring::ring;
 use holdfast::forward::fdb::Station;
 use holdfast::forward::{Fdb, FdbSpec};
 use holdfast::mmu::{ExactPool, GroupProfile, Lease, Pools, PortLedger, PortProfile, SharedPool, Tallies, Threshold};
+use holdfast::plan::ring::ring;
 use holdfast::qos::wred::XorShift;
 use holdfast::qos::{MarkMap, QueueDiscipline, Scheduler, Shaper, Trust, WredProfile};
 use holdfast::sets::{BURST, ClassSet};

@@ -11,8 +11,8 @@ mod tables;
 
 use std::time::Duration;
 
-use holdfast::dataplane::SwitchSpec;
 use holdfast::headroom::{HeadroomInput, LEFT_BEHIND, SmallPackets};
+use holdfast::plan::SwitchSpec;
 use holdfast::units::{BitRate, Bytes, Length, Nanos, Ticks};
 use rig::{
     Args, Bed, BedSpec, Flow, LinkSpec, Machine, POLL_GAP_NS, Reaction, Samples, Setup, Shadow, Stamped, Storm, Watch,

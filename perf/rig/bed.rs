@@ -4,9 +4,10 @@ use holdfast::dataplane::Scratch;
 use std::sync::Arc;
 
 use holdfast::config;
-use holdfast::dataplane::{Counters, Pipeline, SwitchSpec};
+use holdfast::dataplane::Pipeline;
 use holdfast::dpdk::{self, Eal, EalOptions, Mbuf, Memory, Mempool};
 use holdfast::io::{Burst, Packet};
+use holdfast::plan::{Counters, SwitchSpec};
 use holdfast::qos::shaper::{MIN_FRAME, WIRE_OVERHEAD};
 use holdfast::sets::CLASSES;
 use holdfast::units::{BitRate, Nanos, Ticks};

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use holdfast::stats::table::{Align, Table};
+use holdfast::text::table::{Align, Table};
 use serde_json::Value;
 
 use super::{Args, Histogram};

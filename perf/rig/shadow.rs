@@ -10,8 +10,8 @@
 
 use std::sync::Arc;
 
-use holdfast::dataplane::SwitchSpec;
 use holdfast::mmu::{ExactPool, Lease, Pools, PortLedger, SharedPool};
+use holdfast::plan::SwitchSpec;
 use holdfast::units::{CellSize, Cells};
 use holdfast::wire::mac_control::PfcFrame;
 

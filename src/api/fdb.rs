@@ -7,9 +7,9 @@ use axum::body::Bytes;
 use tokio::sync::Mutex;
 
 use super::model::{Fdb, FdbEntry};
-use crate::dataplane::LcoreControl;
-use crate::dataplane::handoff::fdb_view::{FdbWindow, Part};
 use crate::forward::fdb::Sighting;
+use crate::plan::LcoreControl;
+use crate::plan::fdb_view::{FdbWindow, Part};
 use crate::stats::SwitchView;
 
 /// Longest time for which an answer is repeated.

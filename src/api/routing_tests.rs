@@ -6,7 +6,7 @@ use http_body_util::BodyExt;
 use serde_json::Value;
 
 use super::*;
-use crate::dataplane::LcoreControl;
+use crate::plan::LcoreControl;
 use crate::router::RouterHandle;
 use crate::stats::{Current, fixture};
 

@@ -26,7 +26,7 @@ use super::model::{
 };
 use super::reloads::Reloads;
 use super::routing;
-use crate::dataplane::LcoreControl;
+use crate::plan::LcoreControl;
 use crate::router::RouterHandle;
 use crate::stats::bounded::{Bounded, busy, hang_up_after};
 use crate::stats::{Current, Snapshot};
@@ -89,7 +89,7 @@ impl Served {
 
     fn version(&self) -> Version {
         Version {
-            version: self.current.get().version.to_owned(),
+            version: self.current.get().build.version.to_owned(),
             api: "v1".to_owned(),
             pid: std::process::id(),
             began_unix_ns: self.began_unix_ns(),

@@ -47,7 +47,7 @@ fn summary(config: &Config) -> Value {
         })
     };
     json!({
-        "headroom_policy": config::policy_name(config.switch.buffer.policy),
+        "headroom_policy": config.switch.buffer.policy.label(),
         "headroom_bytes": config.switch.buffer.headroom.to_bytes(config.switch.buffer.cell).0,
         "lossless_groups": config.switch.lossless_groups().len(),
         "lossless_fit": config.summary.lossless_fit,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use holdfast::build;
 use holdfast::config;
 use holdfast::doctor::{Finding, Level, Needs, findings, probe};
-use holdfast::stats::table::{Align::Left, Table};
+use holdfast::text::table::{Align::Left, Table};
 use serde_json::{Value, json};
 
 use super::{Failure, print, print_json};

@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 
-use holdfast::config::{Config, LacpConfig, PortDevice, mirror_words, policy_name, words};
-use holdfast::dataplane::{PortSpec, SwitchSpec};
+use holdfast::config::{Config, LacpConfig, PortDevice, mirror_words, words};
 use holdfast::forward::LagSpec;
 use holdfast::headroom::SmallPackets;
 use holdfast::hosts::{FlowPattern, FlowSpec, FlowTarget};
 use holdfast::mmu::HeadroomPolicy;
+use holdfast::plan::{PortSpec, SwitchSpec};
 use holdfast::qos::FloodKind;
 use holdfast::sets::CLASSES;
-use holdfast::stats::table::Align::{Left, Right};
-use holdfast::stats::table::Table;
+use holdfast::text::table::Align::{Left, Right};
+use holdfast::text::table::Table;
 use holdfast::units::{Bytes, Cells};
 
 use super::routing;
@@ -94,7 +94,7 @@ fn summary(config: &Config) -> Vec<String> {
     let mut lines = vec![format!(
         "lossless groups: {has}; the buffer has room for {} at these cables and rates, with {} headroom",
         summary.lossless_fit,
-        policy_name(switch.buffer.policy)
+        switch.buffer.policy.label()
     )];
     lines.extend(small_packets(config));
     for order in &summary.ecn {
@@ -282,7 +282,7 @@ fn ports(switch: &SwitchSpec, devices: &[PortDevice]) -> Table {
             port.rate.to_string(),
             device.cable.to_string(),
             port.mtu.to_string(),
-            format!("{}, else {}", words::trust(port.trust), port.port_class),
+            format!("{}, else {}", port.trust.label(), port.port_class),
             words::vlans(&port.vlan),
             rewrite(port),
             port.lcore.to_string(),
@@ -317,7 +317,7 @@ fn guards(switch: &SwitchSpec) -> Table {
         let insurance = port.buffer.insurance;
         table.row([
             port.name.clone(),
-            words::pfc(port.pfc).to_owned(),
+            port.pfc.label().to_owned(),
             headroom(port, cell),
             if insurance.0 == 0 { "-".to_owned() } else { insurance.to_bytes(cell).to_string() },
             if kinds.is_empty() { "-".to_owned() } else { kinds.join(", ") },
@@ -335,7 +335,7 @@ fn buffer(switch: &SwitchSpec) -> Table {
     let mut table = Table::new(&[("buffer", Left), ("cells", Right), ("size", Right), ("share", Right)]);
     let headroom = match plan.policy {
         HeadroomPolicy::Independent => "headroom".to_owned(),
-        policy => format!("headroom, {}", policy_name(policy)),
+        policy => format!("headroom, {}", policy.label()),
     };
     let rows = [
         ("reserves", plan.reserves),

@@ -2,8 +2,8 @@
 
 use holdfast::config::Config;
 use holdfast::route::{Attachment, InterfaceSpec, RoutingSpec};
-use holdfast::stats::table::Align::{Left, Right};
-use holdfast::stats::table::Table;
+use holdfast::text::table::Align::{Left, Right};
+use holdfast::text::table::Table;
 use serde_json::{Value, json};
 
 /// The table of interfaces and a line of counts; `None` if the switch only bridges.

@@ -169,6 +169,7 @@ fn start(config: Config, args: Args) -> Result<(), Failure> {
         duration: args.duration(),
         json: args.json,
         fail_on_loss: args.fail_on_loss,
+        build: holdfast::build::FACTS,
         verbose: args.verbose,
         interface_wait: args.wait_for_interfaces.map_or(Duration::ZERO, |time| time.0),
     };

@@ -1,7 +1,7 @@
 //! `holdfast why-dropped`: explains the drops and pauses of a running switch.
 
 use holdfast::api::model::{Why, age};
-use holdfast::stats::format::{frames, grouped};
+use holdfast::text::format::{frames, grouped};
 use serde::Deserialize;
 
 use super::asked::{Asked, check_port, class, failed};

@@ -20,11 +20,11 @@ use super::sections::{
 };
 use super::yaml::names::Unique;
 use super::yaml::read::{Fields, Item};
-use crate::dataplane::{PortSpec, QueueSpec, SwitchSpec};
 use crate::forward::FdbSpec;
 use crate::hosts::HostSpec;
 use crate::mmu::{AbmSpec, HpccRules, PortProfile, QueueLimit};
 use crate::pfc::{PfcMode, WatchdogSpec};
+use crate::plan::{PortSpec, QueueSpec, SwitchSpec};
 use crate::qos::StormLimits;
 use crate::sets::{CLASSES, ClassSet};
 use crate::units::{Bytes, Cells};

@@ -2,9 +2,9 @@
 
 use super::model::Config;
 use crate::config::yaml::exact::Exact;
-use crate::dataplane::mirror::{CopyCause, MirrorSession, ReasonSet};
-use crate::dataplane::telemetry::drops::DropReason;
 use crate::mirror::{Destination, SflowConfig, Target};
+use crate::plan::drops::DropReason;
+use crate::plan::mirror::{CopyCause, MirrorSession, ReasonSet};
 use crate::sets::{ClassSet, PortSet};
 use crate::units::Nanos;
 

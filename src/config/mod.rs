@@ -39,7 +39,7 @@ pub use overrides::Overrides;
 pub use sections::api::{MAX_SOCKET_PATH, Socket};
 pub use sections::faults::{check_syntax as check_fault_syntax, read_request as read_faults};
 pub use sections::lcores::MAX_LCORES;
-pub use sections::policy::{Pool, Ratio, headroom_sum, policy_name};
+pub use sections::policy::{Pool, Ratio, headroom_sum};
 
 pub(crate) use self::build::build;
 use self::yaml::count;

@@ -5,11 +5,11 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use crate::config::sections::api::Socket;
-use crate::dataplane::SwitchSpec;
 use crate::faults::Fault;
 use crate::headroom::SmallPackets;
 use crate::hosts::HostSpec;
 use crate::mirror::MirrorConfig;
+use crate::plan::SwitchSpec;
 use crate::route::{Attachment, RoutingSpec};
 use crate::units::{Bytes, Length, Nanos};
 

@@ -11,10 +11,9 @@ use super::restart_only;
 use super::routing_settings;
 use super::words;
 use crate::config::sections::device::chooses_queues;
-use crate::config::sections::policy::policy_name;
 use crate::config::yaml::exact::Exact;
-use crate::dataplane::{PortSpec, SwitchSpec};
 use crate::mmu::{GroupProfile, Threshold};
+use crate::plan::{PortSpec, SwitchSpec};
 use crate::qos::{FloodKind, only_class};
 use crate::sets::CLASSES;
 use crate::units::{Cells, Nanos};
@@ -249,7 +248,7 @@ fn of_hosts(config: &Config, list: &mut List) {
 fn of_switch(switch: &SwitchSpec, list: &mut List) {
     let plan = &switch.buffer;
     list.fixed_rounded("buffer.cell", plan.cell, plan.cell);
-    list.fixed("buffer.headroom.policy", policy_name(plan.policy));
+    list.fixed("buffer.headroom.policy", plan.policy.label());
     list.fixed_rounded("buffer.queue_policy", words::queue_policy(switch.abm.as_ref()), switch.abm);
     let parts = [
         ("buffer.size", plan.total),
@@ -309,14 +308,14 @@ fn of_port(port: &PortSpec, device: &PortDevice, switch: &SwitchSpec, list: &mut
     list.fixed("descriptors", format!("{} rx, {} tx", device.rx_descriptors, device.tx_descriptors));
     list.fixed("filter.l4_length", port.checks_l4);
     list.fixed("vlan", words::vlans(&port.vlan));
-    list.fixed("pfc", words::pfc(port.pfc));
+    list.fixed("pfc", port.pfc.label());
     list.fixed("pfc_proven", device.pfc_proven);
     list.fixed("lcore", port.lcore);
     list.live("lldp", if device.lldp { "on" } else { "off" });
     list.fixed("backlog_mark", port.backlog_mark.map_or("off".to_owned(), |mark| mark.to_string()));
     // Flow rules by these marks stay in the device.
     let is_live = device.queues == 1 || !chooses_queues(&device.kind);
-    list.live_if(is_live, "trust", words::trust(port.trust));
+    list.live_if(is_live, "trust", port.trust.label());
     list.live_if(is_live, "class", port.port_class);
     let tables = [("maps.dscp", &port.marks.dscp_to_tc[..]), ("maps.pcp", &port.marks.pcp_to_tc[..])];
     for (key, table) in tables {

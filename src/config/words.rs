@@ -1,33 +1,12 @@
 //! Settings as text for people: in the plan of `holdfast check`, and in the differences of a reload.
 
-use crate::dataplane::SwitchSpec;
 use crate::forward::VlanMode;
 use crate::mmu::{AbmSpec, Threshold};
-use crate::pfc::{PfcMode, WatchdogAction, WatchdogSpec};
-use crate::qos::{CongestionPointSpec, MaxRate, QueueDiscipline, Trust, WredProfile};
+use crate::pfc::WatchdogSpec;
+use crate::plan::SwitchSpec;
+use crate::qos::{CongestionPointSpec, MaxRate, QueueDiscipline, WredProfile};
 use crate::sets::{CLASSES, ClassSet};
 use crate::units::{Bytes, Probability};
-
-/// The mark that decides the class.
-#[must_use]
-pub fn trust(trust: Trust) -> &'static str {
-    match trust {
-        Trust::Dscp => "dscp",
-        Trust::Pcp => "pcp",
-        Trust::Port => "port",
-    }
-}
-
-/// The PFC mode of a port.
-#[must_use]
-pub fn pfc(mode: PfcMode) -> &'static str {
-    match mode {
-        PfcMode::Off => "off",
-        PfcMode::Symmetric => "software",
-        PfcMode::Asymmetric => "asymmetric",
-        PfcMode::Queue => "queue",
-    }
-}
 
 /// Formats a queue discipline: `strict`, or `weight 3`.
 #[must_use]
@@ -86,17 +65,7 @@ pub fn congestion_point(spec: &CongestionPointSpec) -> String {
 /// The action of a watchdog and its times.
 #[must_use]
 pub fn watchdog(spec: &WatchdogSpec) -> String {
-    format!("{} after {}, until {} of quiet", action(spec.action), spec.detection, spec.restoration)
-}
-
-/// The action of a watchdog.
-#[must_use]
-pub fn action(action: WatchdogAction) -> &'static str {
-    match action {
-        WatchdogAction::Drop => "drop",
-        WatchdogAction::Forward => "forward",
-        WatchdogAction::Alert => "alert",
-    }
+    format!("{} after {}, until {} of quiet", spec.action.label(), spec.detection, spec.restoration)
 }
 
 /// Formats the VLANs of a port: `10`, `10,20-30 tagged, 1 native`, or `routed, internal 4094`.

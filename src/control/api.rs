@@ -12,8 +12,8 @@ use crate::api::model::RunningConfig;
 use crate::api::socket::Bound;
 use crate::api::{EventLog, Reloads, Served, Socket, server};
 use crate::config::Config;
-use crate::dataplane::LcoreControl;
 use crate::output::{self, Stream};
+use crate::plan::LcoreControl;
 use crate::router::RouterHandle;
 use crate::stats::Current;
 

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use super::idle;
 use crate::config::Config;
-use crate::dataplane::handoff::mailbox::Receiver;
 use crate::dataplane::{Pipeline, Resting, Work};
 use crate::dpdk::{self, EthIo, Mbuf};
 use crate::faults::{FaultBoard, FaultTable, Faulty};
 use crate::hosts::HostsOn;
 use crate::io::Ports;
+use crate::plan::mailbox::Receiver;
 use crate::units::Ticks;
 
 /// Ports with faults, on the clock of the lcores.

@@ -5,11 +5,11 @@ use std::thread::{JoinHandle, Thread};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::config::Config;
-use crate::dataplane::handoff::exception::{EXCEPTION_FRAMES, ExceptionLink, ExceptionPort, exception_channel};
-use crate::dataplane::mirror::{CopyFrame, MirrorSpec};
-use crate::dataplane::spec::SwitchSpec;
-use crate::dataplane::{Counters, LcoreControl};
 use crate::mirror::{Board, Exporter, Failing, Inject, MirrorConfig};
+use crate::plan::exception::{EXCEPTION_FRAMES, ExceptionLink, ExceptionPort, exception_channel};
+use crate::plan::mirror::{CopyFrame, MirrorSpec};
+use crate::plan::spec::SwitchSpec;
+use crate::plan::{Counters, LcoreControl};
 use crate::pulse::{PERIOD, Pulse};
 use crate::route::InjectTo;
 use crate::sync::{AtomicBool, Ordering};
@@ -35,6 +35,7 @@ pub(super) struct Prepared {
     links: Vec<ExceptionLink<CopyFrame>>,
     switch: SwitchSpec,
     system: String,
+    program: &'static str,
     config: MirrorConfig,
     board: Arc<Board>,
 }
@@ -66,12 +67,16 @@ impl Shared {
 }
 
 /// Creates the thread of the switch of `config`, which is called `system`, and the lcores' ends of its rings.
-pub(super) fn prepare(config: &Config, system: &str) -> (Prepared, Vec<ExceptionPort<CopyFrame>>) {
+pub(super) fn prepare(
+    config: &Config,
+    system: &str,
+    program: &'static str,
+) -> (Prepared, Vec<ExceptionPort<CopyFrame>>) {
     let switch = config.switch.clone();
     let longest = switch.ports.iter().map(|port| usize::from(port.mtu) + 14 + 8).max().unwrap_or_default();
     let (ends, links) = (0..switch.lcores).map(|_| exception_channel(longest)).unzip();
     let (system, config) = (system.to_owned(), config.mirror.clone());
-    (Prepared { links, switch, system, config, board: Arc::default() }, ends)
+    (Prepared { links, switch, system, program, config, board: Arc::default() }, ends)
 }
 
 impl Prepared {
@@ -91,7 +96,7 @@ impl Prepared {
         clock: fn() -> Ticks,
         hz: u64,
     ) -> std::io::Result<MirrorThread> {
-        let exporter = Exporter::new(&self.switch, &self.system, counters.clone());
+        let exporter = Exporter::new(&self.switch, &self.system, counters.clone()).of_program(self.program);
         self.start_with(exporter, control, clock, hz)
     }
 

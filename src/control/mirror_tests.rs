@@ -4,10 +4,10 @@ use std::sync::OnceLock;
 
 use super::*;
 use crate::config::embedded;
-use crate::dataplane::mirror::{MirrorSession, SessionSet};
 use crate::mirror::tests::hanging::{open_hanging, set_hanging, wait};
 use crate::mirror::tests::pcapng_reader::{Block, packets, read};
 use crate::mirror::{Destination, FileConfig, Target};
+use crate::plan::mirror::{MirrorSession, SessionSet};
 use crate::units::Bytes;
 
 /// Microseconds since the first call.
@@ -41,7 +41,7 @@ fn copies_become_packets_with_the_time_of_day() {
     let path = directory.path().join("f");
     let file = FileConfig { path: path.clone(), size: Bytes(1 << 20), files: 2 };
     let config = config(Destination::File(file), 1);
-    let (prepared, mut ends) = prepare(&config, "tor1");
+    let (prepared, mut ends) = prepare(&config, "tor1", "Holdfast");
     let board = prepared.board();
     let thread = start(prepared, &config.switch);
     let before = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64;
@@ -67,7 +67,7 @@ fn copies_become_packets_with_the_time_of_day() {
 #[test]
 fn a_thread_without_sessions_follows_a_reload() {
     let switch = embedded().switch;
-    let (prepared, mut ends) = prepare(&embedded(), "tor1");
+    let (prepared, mut ends) = prepare(&embedded(), "tor1", "Holdfast");
     let board = prepared.board();
     let thread = start(prepared, &switch);
     wait("a first look", || board.view().sessions.is_empty());
@@ -94,7 +94,7 @@ fn a_disk_that_hangs_keeps_neither_the_reload_nor_the_stop() {
     let path = directory.path().join("f");
     let to = FileConfig { path: path.clone(), size: Bytes(1 << 20), files: 2 };
     let before = config(Destination::File(to), 1);
-    let (prepared, mut ends) = prepare(&before, "tor1");
+    let (prepared, mut ends) = prepare(&before, "tor1", "Holdfast");
     let board = prepared.board();
     let control = Arc::new(LcoreControl::new(usize::from(before.switch.lcores)));
     let exporter = Exporter::new(&before.switch, "tor1", Arc::new(Counters::of(&before.switch)));

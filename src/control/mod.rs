@@ -59,13 +59,14 @@ use self::threads::{Helpers, LateThreads};
 use self::watch::Watch;
 use crate::api::Reloads;
 use crate::config::{Config, settings};
-use crate::dataplane::handoff::exception::ExceptionPort;
-use crate::dataplane::handoff::mailbox::{Receiver, mailbox};
-use crate::dataplane::mirror::CopyFrame;
-use crate::dataplane::{Counters, LcoreControl, LiveConfig, Pipeline, Work, run_companion};
+use crate::dataplane::{LiveConfig, Pipeline, Work};
 use crate::dpdk::{self, EthIo, EthPort, Worker};
 use crate::hosts::{Hosts, HostsOn};
 use crate::output::{self, Stream};
+use crate::plan::exception::ExceptionPort;
+use crate::plan::mailbox::{Receiver, mailbox};
+use crate::plan::mirror::CopyFrame;
+use crate::plan::{BuildFacts, Counters, LcoreControl, run_companion};
 use crate::sets::PortSet;
 use crate::stats::{Current, Report, SwitchView, http};
 
@@ -83,6 +84,8 @@ pub struct RunOptions {
     pub json: bool,
     /// Whether broken losslessness is an error.
     pub fail_on_loss: bool,
+    /// Facts about the build, which metrics, LLDP and captures state.
+    pub build: BuildFacts,
     /// Whether to print DPDK's log to standard error.
     pub verbose: bool,
     /// Longest time to wait until the kernel's interfaces of ports exist.
@@ -132,10 +135,11 @@ pub fn run(mut config: Config, options: RunOptions, again: Again) -> Result<(), 
     let hz = dpdk::hz(&ports.eal);
     let control = Arc::new(control(&config, hz));
     let hosts = hosts(&config, hz);
-    let (mut plane, ends) = plane::prepare(&config, &ports)?.unzip();
+    let (mut plane, ends) = plane::prepare(&config, &ports, options.build.program)?.unzip();
     let faults = faulty::prepare(&config, hz);
-    let (mirror, copies) = mirror::prepare(&config, &plane::system_name(&config));
+    let (mirror, copies) = mirror::prepare(&config, &plane::system_name(&config), options.build.program);
     let mut switch_view = describe(&config, &ports, &counters);
+    switch_view.build = options.build;
     observe(&mut switch_view, (plane.as_mut(), &mirror), &hosts, faults.as_ref());
     let (devices, up, warnings) = Devices::start(&ports.ports, &switch_view);
     warnings.iter().for_each(|line| warn(line));

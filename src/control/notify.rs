@@ -5,7 +5,7 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::dataplane::Counters;
+use crate::plan::Counters;
 
 use super::RunError;
 

@@ -10,10 +10,11 @@ use super::mirror::MirrorHandle;
 use super::plane;
 use crate::api::model::{Difference, Reload, ReloadOutcome};
 use crate::config::{Config, ConfigErrors, settings};
-use crate::dataplane::handoff::mailbox::Sender;
-use crate::dataplane::{LiveConfig, SwitchSpec};
+use crate::dataplane::LiveConfig;
 use crate::faults::board::Refused;
 use crate::faults::{Fault, FaultBoard};
+use crate::plan::SwitchSpec;
+use crate::plan::mailbox::Sender;
 use crate::router::RouterHandle;
 use crate::stats::Current;
 
@@ -186,7 +187,7 @@ impl Reloader {
             router.tell(move |router, now| router.configure(&routing, now));
         }
         if let Some(board) = &self.current.get().lldp {
-            board.configure(plane::lldp_settings(&wanted));
+            board.configure(plane::lldp_settings(&wanted, self.current.get().build.program));
         }
         self.current.tuned_mirroring(wanted.switch.clone(), wanted.mirror.clone(), settings::fingerprint(&wanted));
         self.running = wanted;

@@ -3,13 +3,13 @@
 use crate::config::Config;
 use crate::config::model::{DeviceKind, HostsLcore, MemoryMode, PortDevice};
 use crate::config::sections::vdev;
-use crate::dataplane::telemetry::counters::Counter;
 use crate::dpdk::{
     self, Eal, EalOptions, EthIo, EthPort, Memory, Mempool, PortConfig, PortQueues, PortSender, RingLink, RteFib,
 };
 use crate::faults::hold::SPARE_FRAMES;
 use crate::faults::{HELD_FRAMES, HELD_PFC_FRAMES};
 use crate::pfc::PfcMode;
+use crate::plan::counters::Counter;
 use crate::sets::{BURST, MAX_PORTS};
 use crate::stats::{BufferPool, PfcStanding};
 use crate::wire::MacAddr;

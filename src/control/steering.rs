@@ -8,8 +8,8 @@
 //! The rules stay as they are at the start, so a change of `trust`, `class` or `maps` at such a port needs a restart.
 
 use super::devices::PortAccess;
-use crate::dataplane::PortSpec;
 use crate::dpdk::{FlowRule, Frames, Steerable, steerable};
+use crate::plan::PortSpec;
 use crate::qos::{ClassMap, Trust};
 use crate::sets::ClassSet;
 

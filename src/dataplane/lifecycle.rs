@@ -1,9 +1,9 @@
 //! Link changes, and the start and the end of the switch's operation.
 
 use super::pipeline::Pipeline;
-use crate::dataplane::telemetry::drops::DropReason;
 use crate::forward::LagState;
 use crate::io::{Packet, Ports};
+use crate::plan::drops::DropReason;
 use crate::sets::{ClassSet, PortSet};
 use crate::units::Ticks;
 

@@ -5,7 +5,8 @@
 //! ```
 //! use std::sync::Arc;
 //!
-//! use holdfast::dataplane::{Counters, Pipeline, Scratch};
+//! use holdfast::dataplane::{Pipeline, Scratch};
+//! use holdfast::plan::Counters;
 //! use holdfast::io::memory::{MemPacket, MemPorts};
 //! use holdfast::units::Ticks;
 //!
@@ -34,16 +35,11 @@ pub mod mirror;
 pub(crate) mod pipeline;
 mod poll;
 pub(crate) mod port;
-pub mod spec;
 pub mod telemetry;
 
-pub use handoff::mailbox::mailbox;
 pub use ingress::scratch::Scratch;
+pub use lcore::Work;
 pub use lcore::idle::{Idle, Rest, Resting};
 pub use lcore::live_config::LiveConfig;
-pub use lcore::{Companion, LcoreControl, Work, run_companion};
 pub use pipeline::Pipeline;
-pub use spec::{PortSpec, QueueSpec, SwitchSpec};
-pub use telemetry::counters::Counters;
-pub use telemetry::drops::DropReason;
 pub use telemetry::view::ClassView;

@@ -1,17 +1,17 @@
 //! The state of one port: plain memory of the lcore that owns it.
 
-use super::spec::SwitchSpec;
 use crate::dataplane::egress::joint::side::JointSide;
 use crate::dataplane::egress::queue::Queue;
 use crate::dataplane::egress::stuck::Progress;
 use crate::dataplane::ingress::backlog::{Backlog, Rings};
 use crate::dataplane::ingress::port_classifier::PortClassifier;
 use crate::dataplane::ingress::rx_queues::RxQueues;
-use crate::dataplane::telemetry::counters::Counters;
-use crate::dataplane::telemetry::drops::DropReason;
 use crate::headroom::{bursts_per_poll, most_slack};
 use crate::mmu::{DepthFilter, LimitPart, PortLedger};
 use crate::pfc::{PfcMode, PortPfc, PortPfcSpec, PriorityMap};
+use crate::plan::counters::Counters;
+use crate::plan::drops::DropReason;
+use crate::plan::spec::SwitchSpec;
 use crate::qos::{MaxRate, QueueShapers, Scheduler, Shaper};
 use crate::sets::{CLASSES, ClassSet, LEAST_BURST, PortSet};
 use crate::units::{Bytes, Ticks};

@@ -7,8 +7,8 @@ use super::MOST_FAULTS;
 use super::counters::{FaultCounters, PFC_ROW, ROWS};
 use super::spec::{Fault, FaultKind, FaultVerb, Toward};
 use super::table::{ClassReader, Entry, FaultTable, storm_gap, to_ticks};
-use crate::dataplane::SwitchSpec;
-use crate::dataplane::handoff::mailbox::{Receiver, Sender, mailbox};
+use crate::plan::SwitchSpec;
+use crate::plan::mailbox::{Receiver, Sender, mailbox};
 use crate::sets::CLASSES;
 use crate::units::{BitRate, Nanos, Ticks};
 

@@ -2,7 +2,7 @@
 
 use super::MOST_FAULTS;
 use super::spec::{FaultVerb, Toward};
-use crate::dataplane::telemetry::counters::Counter;
+use crate::plan::counters::Counter;
 use crate::sets::CLASSES;
 
 /// Row of MAC control frames.

@@ -11,8 +11,8 @@ use super::reorder::Behind;
 use super::spec::Toward;
 use super::storm;
 use super::table::FaultTable;
-use crate::dataplane::handoff::mailbox::Receiver;
 use crate::io::{Burst, Ports};
+use crate::plan::mailbox::Receiver;
 use crate::sets::{BURST, CLASSES, ClassSet, FrameSet, PortSet};
 use crate::units::Ticks;
 

@@ -1,7 +1,7 @@
 //! The faults as lcores get them: with instants instead of times, and with the classes of ports.
 
 use super::spec::Fault;
-use crate::dataplane::{PortSpec, SwitchSpec};
+use crate::plan::{PortSpec, SwitchSpec};
 use crate::qos::Trust;
 use crate::sets::CLASSES;
 use crate::units::{BitRate, Nanos, Ticks};

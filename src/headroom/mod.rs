@@ -48,7 +48,7 @@ pub use small::{SmallPackets, WorstFrame};
 pub const FRAME_OVERHEAD: u64 = 14 + 8;
 
 /// Frame check sequence (4), preamble and delimiter (8), inter-frame gap (12): on the wire, but not in the buffer.
-pub const WIRE_OVERHEAD: u64 = 4 + 8 + 12;
+pub const WIRE_OVERHEAD: u64 = crate::units::WIRE_OVERHEAD as u64;
 
 /// The shortest frame as the buffer sees it, without the frame check sequence.
 pub const SHORTEST_FRAME: u64 = 60;

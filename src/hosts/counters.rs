@@ -1,7 +1,7 @@
 //! Counters of virtual hosts: written by the thread that polls the hosts, readable by any thread at any time.
 
 use super::spec::{FlowKind, FlowPattern};
-use crate::dataplane::telemetry::counters::{Counter, PerClass};
+use crate::plan::counters::{Counter, PerClass};
 use crate::qos::shaper::WIRE_OVERHEAD;
 use crate::sets::CLASSES;
 use crate::units::{BitRate, Nanos};

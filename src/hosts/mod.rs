@@ -35,8 +35,8 @@ use frame::{Station, Template};
 use host::Host;
 use sequence::SequenceWindow;
 
-use crate::dataplane::Companion;
 use crate::io::Ports;
+use crate::plan::Companion;
 use crate::qos::Shaper;
 use crate::sync::{AtomicUsize, Ordering};
 use crate::units::{Nanos, Ticks};

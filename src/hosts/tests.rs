@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 
 use super::*;
-use crate::dataplane::{LcoreControl, run_companion};
 use crate::io::{Burst, Packet};
+use crate::plan::{LcoreControl, run_companion};
 use crate::sets::ClassSet;
 use crate::units::{BitRate, Quanta};
 use crate::wire::MacAddr;

@@ -5,8 +5,8 @@
 
 use std::net::IpAddr;
 
-use crate::dataplane::{PortSpec, SwitchSpec};
 use crate::forward::VlanMode;
+use crate::plan::{PortSpec, SwitchSpec};
 use crate::qos::{QueueDiscipline, Trust};
 use crate::sets::{CLASSES, ClassSet};
 use crate::wire::lldp::{

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::compare::DscpRow;
 use super::*;
 use crate::config;
-use crate::dataplane::SwitchSpec;
+use crate::plan::SwitchSpec;
 use crate::sets::ClassSet;
 use crate::wire::MacAddr;
 use crate::wire::lldp::{

@@ -10,9 +10,9 @@ use super::pcapng::{self, Packet};
 use super::sflow::Agent;
 use super::spec::{Destination, FileConfig, MirrorConfig, Target};
 use super::text;
-use crate::dataplane::mirror::{CopyFrame, MirrorSpec};
-use crate::dataplane::spec::SwitchSpec;
-use crate::dataplane::telemetry::counters::Counters;
+use crate::plan::counters::Counters;
+use crate::plan::mirror::{CopyFrame, MirrorSpec};
+use crate::plan::spec::SwitchSpec;
 use crate::sets::PortSet;
 use crate::units::Nanos;
 
@@ -89,6 +89,13 @@ impl Exporter {
             line: String::new(),
             frame: Vec::new(),
         }
+    }
+
+    /// Names the program in the files: its name and version.
+    #[must_use]
+    pub fn of_program(mut self, program: &'static str) -> Self {
+        self.facts.program = program;
+        self
     }
 
     /// Creates the writers of files by `open_file`.

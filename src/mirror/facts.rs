@@ -1,6 +1,6 @@
 //! The facts of a switch that its copies and samples name.
 
-use crate::dataplane::spec::SwitchSpec;
+use crate::plan::{BuildFacts, SwitchSpec};
 use crate::sets::ClassSet;
 use crate::units::{BitRate, Bytes};
 
@@ -9,6 +9,8 @@ use crate::units::{BitRate, Bytes};
 pub struct SwitchFacts {
     /// Name of the system, in printable ASCII.
     pub system: String,
+    /// The program with its version.
+    pub program: &'static str,
     /// Ports by index.
     pub ports: Vec<PortFacts>,
     /// Size of a cell.
@@ -41,7 +43,12 @@ impl SwitchFacts {
             lossless: port.lossless_groups(),
             has_pfc: port.pfc.is_on(),
         });
-        Self { system: printable(system), ports: ports.collect(), cell: spec.buffer.cell }
+        Self {
+            system: printable(system),
+            program: BuildFacts::default().program,
+            ports: ports.collect(),
+            cell: spec.buffer.cell,
+        }
     }
 
     /// Changes the name of the system.

@@ -9,9 +9,9 @@
 //! # Example
 //!
 //! ```
-//! use holdfast::dataplane::handoff::exception::Buffered;
-//! use holdfast::dataplane::mirror::{CopyCause, CopyFrame, MirrorSession, MirrorSpec, SessionSet};
-//! use holdfast::dataplane::{Counters, DropReason};
+//! use holdfast::plan::exception::Buffered;
+//! use holdfast::plan::mirror::{CopyCause, CopyFrame, MirrorSession, MirrorSpec, SessionSet};
+//! use holdfast::plan::{Counters, DropReason};
 //! use holdfast::mirror::{Destination, Exporter, Inject, MirrorConfig, Target};
 //! use holdfast::units::Nanos;
 //!

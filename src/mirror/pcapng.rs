@@ -57,7 +57,6 @@ pub fn is_section(bytes: &[u8]) -> bool {
 
 /// Appends the section header and the interfaces of the switch. Packets have at most `snap` bytes.
 pub fn section(into: &mut Vec<u8>, facts: &SwitchFacts, snap: u16) {
-    let application = format!("Holdfast {}", crate::build::VERSION);
     block(into, SECTION_HEADER, |body| {
         body.extend(BYTE_ORDER_MAGIC.to_le_bytes());
         // Version 1.0, and a section of unknown length.
@@ -65,7 +64,7 @@ pub fn section(into: &mut Vec<u8>, facts: &SwitchFacts, snap: u16) {
         body.extend((-1_i64).to_le_bytes());
         option(body, HARDWARE, std::env::consts::ARCH.as_bytes());
         option(body, OS, std::env::consts::OS.as_bytes());
-        option(body, APPLICATION, application.as_bytes());
+        option(body, APPLICATION, facts.program.as_bytes());
         option(body, END_OF_OPTIONS, &[]);
     });
     for port in &facts.ports {

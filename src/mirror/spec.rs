@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::units::{Bytes, Nanos};
 
 /// The sessions' names and destinations. Index `n` belongs to session `n` of
-/// [`MirrorSpec::sessions`](crate::dataplane::mirror::MirrorSpec::sessions).
+/// [`MirrorSpec::sessions`](crate::plan::mirror::MirrorSpec::sessions).
 #[derive(Debug, Default, Clone, PartialEq, Eq, Hash)]
 pub struct MirrorConfig {
     /// Destinations of the sessions, in their order. Those of sFlow are the last.

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::facts::SwitchFacts;
-use crate::dataplane::mirror::{CopyCause, CopyFrame, GroupState, QueueState};
+use crate::plan::mirror::{CopyCause, CopyFrame, GroupState, QueueState};
 
 /// The longest line in bytes.
 pub const MOST_BYTES: usize = 255;
@@ -65,8 +65,8 @@ fn write_queue(state: QueueState, is_after_group: bool, line: &mut String) -> st
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dataplane::DropReason;
     use crate::mirror::tests::{facts, full_copy};
+    use crate::plan::DropReason;
     use proptest::prelude::*;
 
     fn line(copy: &CopyFrame) -> String {

@@ -1,6 +1,7 @@
 //! The division of the buffer and the use that each priority group may make of it: checked once, then constant.
 
 use crate::sets::CLASSES;
+use crate::text::format::word_of;
 use crate::units::{Alpha, Bytes, Cells};
 
 /// Limit on the cells of a pool that a group or queue may hold.
@@ -69,6 +70,18 @@ pub enum HeadroomPolicy {
     /// shared buffer. To keep it free, a group is paused an eta before its threshold, and a port at the sum of its
     /// groups' thresholds.
     Dynamic,
+}
+
+impl HeadroomPolicy {
+    /// The words of the configuration for it.
+    pub const WORDS: [(&'static str, Self); 3] =
+        [("independent", Self::Independent), ("shared-pool", Self::SharedPool), ("dynamic", Self::Dynamic)];
+
+    /// The word of the configuration for it.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        word_of(&Self::WORDS, &self)
+    }
 }
 
 /// The buffer settings of one port.

@@ -32,6 +32,7 @@ pub use timers::PauseTimers;
 pub use watchdog::{Watchdog, WatchdogEvents};
 
 use crate::sets::ClassSet;
+use crate::text::format::word_of;
 use crate::units::{BitRate, Nanos};
 
 /// The PFC mode of a port.
@@ -57,6 +58,18 @@ pub enum PfcMode {
     /// A receive queue is polled only while the lossless priorities in it are XON. Its device keeps the frames, so that
     /// the sender waits. For peers that know no PFC: guests, memif, in-process links.
     Queue,
+}
+
+impl PfcMode {
+    /// The words of the configuration for it.
+    pub const WORDS: [(&'static str, Self); 4] =
+        [("software", Self::Symmetric), ("asymmetric", Self::Asymmetric), ("queue", Self::Queue), ("off", Self::Off)];
+
+    /// The word of the configuration for it.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        word_of(&Self::WORDS, &self)
+    }
 }
 
 impl PfcMode {
@@ -103,6 +116,18 @@ pub enum WatchdogAction {
     Forward,
     /// Only counts and reports the storm.
     Alert,
+}
+
+impl WatchdogAction {
+    /// The words of the configuration for it.
+    pub const WORDS: [(&'static str, Self); 3] =
+        [("drop", Self::Drop), ("forward", Self::Forward), ("alert", Self::Alert)];
+
+    /// The word of the configuration for it.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        word_of(&Self::WORDS, &self)
+    }
 }
 
 /// The times and the action of the PFC watchdog (modelled on SONiC's pfcwd).

@@ -1,6 +1,7 @@
 //! Maps from DSCP or PCP to traffic class, and from traffic class to priority group and egress queue.
 
 use crate::sets::CLASSES;
+use crate::text::format::word_of;
 
 /// The mark of a frame that determines its traffic class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
@@ -12,6 +13,17 @@ pub enum Trust {
     Pcp,
     /// No mark: every frame gets the port's own class.
     Port,
+}
+
+impl Trust {
+    /// The words of the configuration for it.
+    pub const WORDS: [(&'static str, Self); 3] = [("dscp", Self::Dscp), ("pcp", Self::Pcp), ("port", Self::Port)];
+
+    /// The word of the configuration for it.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        word_of(&Self::WORDS, &self)
+    }
 }
 
 /// Maps from DSCP and PCP to traffic class. Every value is below [`CLASSES`], which [`MarkMap::is_valid`] checks.

@@ -1,10 +1,7 @@
 //! Paces a port to its link rate, in integer arithmetic.
 
+pub use crate::units::WIRE_OVERHEAD;
 use crate::units::{BitRate, Bytes, Nanos, Ticks};
-
-/// Bytes that a frame occupies on the wire beyond its own: preamble, start delimiter, frame check sequence and
-/// inter-frame gap.
-pub const WIRE_OVERHEAD: u32 = 8 + 4 + 12;
 
 /// Shorter frames are padded on the wire (IEEE 802.3 minimum, without the frame check sequence).
 pub const MIN_FRAME: u32 = 60;

@@ -9,7 +9,7 @@ use super::node::Node;
 use super::outcome::Ending;
 use super::spec::{FaultKind, Learning, PortRef, Scenario};
 use super::waivers::{self, Waiver};
-use crate::dataplane::telemetry::drops::DropReason;
+use crate::plan::drops::DropReason;
 use crate::sets::{CLASSES, ClassSet};
 
 /// State of the checks of switches' steps.

@@ -8,8 +8,8 @@ use super::outcome::{ClassOutcome, Ending, LinkOutcome, Outcome, PortOutcome, Sw
 use super::own::Own;
 use super::watch::Watch;
 use crate::dataplane::Pipeline;
-use crate::dataplane::telemetry::counters::{Counter, LcoreCounters, PerClass, PortCounters, UNCLASSIFIED};
-use crate::dataplane::telemetry::drops::DropReason;
+use crate::plan::counters::{Counter, LcoreCounters, PerClass, PortCounters, UNCLASSIFIED};
+use crate::plan::drops::DropReason;
 use crate::sets::CLASSES;
 use crate::units::Ticks;
 

@@ -1,7 +1,7 @@
 //! Results of a run: plain numbers, in the order of the scenario, for tables, JSON, CSV and plots. All times are
 //! picoseconds of network time, all counts are exact.
 
-use crate::dataplane::telemetry::drops::DropReason;
+use crate::plan::drops::DropReason;
 use crate::sets::CLASSES;
 
 use super::queues::QueueLengths;

@@ -4,8 +4,8 @@ use std::io::{self, Write};
 
 use super::node::Node;
 use super::spec::{FaultKind, Learning, Scenario};
-use crate::dataplane::SwitchSpec;
-use crate::dataplane::telemetry::drops::DropReason;
+use crate::plan::SwitchSpec;
+use crate::plan::drops::DropReason;
 use crate::verify::record::{self, Stations, Tape};
 
 /// Maximum number of recorded frames, each of 40 bytes.

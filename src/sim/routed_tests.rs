@@ -4,7 +4,7 @@ use super::outcome::{Ending, Outcome};
 use super::random;
 use super::scenario::{self, Options};
 use super::spec::Scenario;
-use crate::dataplane::DropReason;
+use crate::plan::DropReason;
 
 /// Two leaves with four hosts each, and four spines whose cables differ in length: the latency of a frame tells its
 /// path. The path over the second spine is the longest, so a flow that returns to it overtakes nothing.

@@ -6,13 +6,13 @@ use std::collections::BTreeSet;
 use super::host::standard_response_ps;
 use super::load::PS;
 use super::spec::{End, Fault, FaultKind, FlowNode, FrameSizes, LinkNode, Load, Lost, PortRef, Scenario, SwitchNode};
-use crate::dataplane::PortSpec;
 use crate::headroom::{
     HeadroomInput, LEFT_BEHIND, Lapse, SHORTEST_FRAME, SmallPackets, WIRE_OVERHEAD, headroom, largest_frame,
     most_slack, posting_gap, standard_response,
 };
 use crate::mmu::{HeadroomPolicy, HpccRule, HpccRules};
 use crate::pfc::PriorityMap;
+use crate::plan::PortSpec;
 use crate::sets::ClassSet;
 use crate::units::{BitRate, Bytes, Cells, Nanos};
 

@@ -8,12 +8,12 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::format::{frames, grouped, time};
 use super::needs::{Need, needs, to_bytes};
 use super::snapshot::{PortSnapshot, Snapshot};
 use super::switch_view::SwitchView;
 use crate::headroom::headroom;
 use crate::sets::CLASSES;
+use crate::text::format::{frames, grouped, time};
 use crate::units::Nanos;
 
 /// The largest `lcores.poll_gap` that the configuration accepts.
@@ -290,7 +290,7 @@ mod tests {
 
     use super::super::fixture::quiet;
     use super::*;
-    use crate::dataplane::DropReason;
+    use crate::plan::DropReason;
     use crate::stats::PfcStanding;
     use crate::units::{Bytes, Cells};
 
@@ -367,7 +367,7 @@ mod tests {
     #[test]
     fn advice_uses_the_poll_gap_of_each_lcore() {
         let mut switch_view = cabled();
-        switch_view.counters = std::sync::Arc::new(crate::dataplane::Counters::new(2, 2));
+        switch_view.counters = std::sync::Arc::new(crate::plan::Counters::new(2, 2));
         switch_view.spec.ports[1].lcore = 1;
         switch_view.counters.lcores[1].poll_gap_highest_ns.set(40_000);
         let texts = with_gap(&switch_view, 30_000);

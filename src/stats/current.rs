@@ -3,8 +3,8 @@
 use std::sync::{Arc, PoisonError, RwLock};
 
 use super::switch_view::SwitchView;
-use crate::dataplane::SwitchSpec;
 use crate::mirror::MirrorConfig;
+use crate::plan::SwitchSpec;
 
 /// The current [`SwitchView`]. Observers read it for each snapshot; only the control thread replaces it.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! Counters of the devices behind the ports, which the control thread reads regularly from the drivers.
 
-use crate::dataplane::telemetry::counters::Counter;
+use crate::plan::counters::Counter;
 
 /// One reading of a port's device.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]

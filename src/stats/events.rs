@@ -4,13 +4,13 @@
 
 use std::time::Duration;
 
-use super::format::{frames, grouped};
 use super::snapshot::{PortSnapshot, Snapshot};
 use super::switch_view::SwitchView;
-use crate::dataplane::DropReason;
 use crate::pfc::WatchdogAction;
+use crate::plan::DropReason;
 use crate::route::PuntCause;
 use crate::sets::CLASSES;
+use crate::text::format::{frames, grouped};
 use crate::units::Nanos;
 
 /// Least time between two lines of a kind.

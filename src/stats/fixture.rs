@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use super::snapshot::Snapshot;
 use super::switch_view::{PfcStanding, SwitchView};
-use crate::dataplane::{Counters, DropReason, PortSpec, QueueSpec, SwitchSpec};
 use crate::forward::{FdbSpec, LagsSpec};
 use crate::hosts::{FlowKind, FlowPattern, FlowSpec, FlowTarget, HostSpec, Hosts};
 use crate::lacp;
@@ -14,6 +13,7 @@ use crate::lldp::{self, Agent, Board, System, Timing};
 use crate::mirror::{self, CollectorView, MirrorView, SessionView, SflowView};
 use crate::mmu::{BufferPlan, GroupProfile, HeadroomPolicy, QueueLimit, Threshold};
 use crate::pfc::{PfcMode, WatchdogAction, WatchdogSpec};
+use crate::plan::{Counters, DropReason, PortSpec, QueueSpec, SwitchSpec};
 use crate::qos::{ClassMap, QueueDiscipline};
 use crate::route::{FibWriter, NextHopSpec, SoftFib};
 use crate::router::{self, Router, Source};
@@ -82,7 +82,7 @@ pub fn slow(rate: BitRate) -> SwitchView {
         telemetry_queues: ClassSet::EMPTY,
         congestion_points: [None; CLASSES],
         routing: None,
-        mirror: crate::dataplane::mirror::MirrorSpec::default(),
+        mirror: crate::plan::mirror::MirrorSpec::default(),
         ports: vec![port(0), port(1)],
         buffer: BufferPlan {
             cell: Bytes(200),
@@ -106,7 +106,7 @@ pub fn slow(rate: BitRate) -> SwitchView {
     let roce = FlowSpec { rate, ..flow(FlowKind::Roce, 3) };
     let hosts = [host(0, vec![roce, flow(FlowKind::Udp, 0)]), host(1, Vec::new())];
     let mut switch_view = SwitchView::new(spec, Arc::new(Counters::new(2, 1)));
-    switch_view.version = "0.0.0";
+    switch_view.build.version = "0.0.0";
     switch_view.pfc = vec![PfcStanding::Proven; 2];
     switch_view.hosts = Some(Hosts::new(&hosts, 1_000_000_000).counters());
     switch_view
@@ -127,7 +127,8 @@ pub fn routing() -> (SwitchView, Router) {
     router.update();
     router.settle();
     let counters = Arc::new(Counters::of(&spec));
-    let switch_view = SwitchView { version: "0.0.0", ..SwitchView::new(spec, counters) };
+    let mut switch_view = SwitchView::new(spec, counters);
+    switch_view.build.version = "0.0.0";
     switch_view.router.as_ref().unwrap().publish(&router, |id| switch_view.counters.adjacency_frames(id));
     (switch_view, router)
 }

@@ -8,7 +8,7 @@
 
 use serde::Serialize;
 
-use crate::dataplane::telemetry::counters::Counter;
+use crate::plan::counters::Counter;
 
 /// Drivers whose device has no MAC of its own, so that it cannot pause by itself.
 const WITHOUT_MAC: [&str; 12] = [

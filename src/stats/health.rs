@@ -8,7 +8,7 @@ use std::fmt::Write;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::dataplane::Counters;
+use crate::plan::Counters;
 use crate::pulse;
 use crate::sync::{AtomicBool, Ordering};
 

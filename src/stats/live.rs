@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::current::Current;
-use super::format::{gigabits, percent, wire_rate};
 use super::screen::screen;
 use super::snapshot::{PortSnapshot, Snapshot, Values};
 use super::switch_view::SwitchView;
 use crate::mmu::HeadroomPolicy;
 use crate::output;
 use crate::sets::CLASSES;
+use crate::text::format::{gigabits, percent, wire_rate};
 use crate::units::Cells;
 
 /// Most notices on a screen.

@@ -6,11 +6,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::format::{frames, grouped};
 use super::snapshot::Snapshot;
 use super::switch_view::SwitchView;
-use crate::dataplane::DropReason;
+use crate::plan::DropReason;
 use crate::sets::CLASSES;
+use crate::text::format::{frames, grouped};
 
 /// Start of each line, after its time.
 pub const PREFIX: &str = "lossless drop: ";

@@ -9,7 +9,7 @@
 //! ```
 //! use std::sync::Arc;
 //!
-//! use holdfast::dataplane::Counters;
+//! use holdfast::plan::Counters;
 //! use holdfast::stats::{Current, SwitchCollector, SwitchView};
 //!
 //! let switch = holdfast::config::embedded().switch;
@@ -26,7 +26,6 @@ pub mod current;
 pub mod device;
 pub mod events;
 pub mod flow_control;
-pub mod format;
 pub mod health;
 pub mod http;
 pub mod live;
@@ -37,7 +36,6 @@ pub mod report;
 mod screen;
 pub mod snapshot;
 pub mod switch_view;
-pub mod table;
 mod text;
 pub mod verdict;
 pub mod watermarks;

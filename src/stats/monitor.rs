@@ -55,7 +55,7 @@ mod tests {
         assert!(lines.len() == 2 && lines[0].starts_with("t=2.0s watchdog: p2"), "{lines:?}");
         assert!(lines[1].starts_with("warning: p2: the watchdog found a storm once"), "{lines:?}");
         assert_eq!(look(3), [""; 0]);
-        switch_view.counters.ports[0].drops[3][crate::dataplane::DropReason::NoBuffer as usize].add(9);
+        switch_view.counters.ports[0].drops[3][crate::plan::DropReason::NoBuffer as usize].add(9);
         let lines = look(4);
         assert!(
             lines.len() == 1 && lines[0].starts_with("t=4.0s lossless drop: p1 class 3 lost 9 frames"),

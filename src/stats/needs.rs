@@ -2,9 +2,9 @@
 
 use super::snapshot::{PortSnapshot, Snapshot, cells};
 use super::switch_view::SwitchView;
-use crate::dataplane::DropReason;
 use crate::headroom::{HeadroomInput, headroom};
 use crate::mmu::HeadroomPolicy;
+use crate::plan::DropReason;
 use crate::sets::CLASSES;
 use crate::units::{Bytes, Cells, Nanos};
 

@@ -11,17 +11,17 @@ use serde::Serialize;
 
 use super::advice::{Advice, advices};
 use super::flow_control::DeviceFlowControl;
-use super::format::{headroom_policy, pfc_mode, wire_rate};
 use super::needs::{Need, needs, to_bytes};
 use super::snapshot::{LcoreSnapshot, PortSnapshot, Snapshot, cells};
 use super::switch_view::{PfcStanding, SwitchView};
 use super::verdict::Verdict;
-use crate::dataplane::DropReason;
-use crate::dataplane::telemetry::counters::UNCLASSIFIED;
 use crate::hosts::{FlowKind, FlowTally, HostCounters, HostTally};
 use crate::mmu::HeadroomPolicy;
 use crate::pfc::PfcMode;
+use crate::plan::DropReason;
+use crate::plan::counters::UNCLASSIFIED;
 use crate::sets::CLASSES;
+use crate::text::format::wire_rate;
 use crate::units::Cells;
 
 /// Version of the report's format.
@@ -292,7 +292,7 @@ impl Report {
         });
         Self {
             format: FORMAT,
-            version: switch_view.version,
+            version: switch_view.build.version,
             seconds,
             ports: (0..snapshot.ports.len()).map(|port| port_report(switch_view, snapshot, &needs, port)).collect(),
             pools: pool_reports(switch_view, snapshot),
@@ -333,7 +333,7 @@ fn port_report(switch_view: &SwitchView, snapshot: &Snapshot, needs: &[Need], in
         rate_bits_per_second: spec.map_or(0, |port| port.rate.0),
         lcore: spec.map_or(0, |port| port.lcore),
         pfc: switch_view.standing(index),
-        pfc_mode: pfc_mode(spec.map_or(PfcMode::Off, |port| port.pfc)),
+        pfc_mode: spec.map_or(PfcMode::Off, |port| port.pfc).label(),
         flow_control: switch_view.flow_control.get(index),
         link_up: port.device.link_up,
         receive_missed_frames: port.device.rx_missed,
@@ -420,7 +420,7 @@ fn headroom_report(switch_view: &SwitchView, snapshot: &Snapshot) -> HeadroomRep
     let plan = &switch_view.spec.buffer;
     let is_pool = plan.policy == HeadroomPolicy::SharedPool;
     HeadroomReport {
-        policy: headroom_policy(plan.policy),
+        policy: plan.policy.label(),
         size_bytes: to_bytes(switch_view, plan.headroom).0,
         used_bytes: in_bytes(switch_view, snapshot.sum(|port| port.group_headroom_cells.iter().sum())),
         highest_bytes: is_pool.then(|| in_bytes(switch_view, snapshot.lcore.headroom_pool_highest_cells)),

@@ -1,10 +1,10 @@
 //! The live picture on a terminal: a pure function of the interval between two snapshots.
 
-use super::format::{classes, frames, gigabits, grouped, per_second, percent, short, time};
 use super::live::{Step, Style};
 use super::snapshot::{LcoreSnapshot, cells};
 use super::switch_view::SwitchView;
 use crate::sets::ClassSet;
+use crate::text::format::{classes, frames, gigabits, grouped, per_second, percent, short, time};
 use crate::units::{Bytes, Cells, Nanos};
 
 /// Lines and columns of a picture: a terminal of 24 by 80, less the line of the cursor.
@@ -27,7 +27,8 @@ const POOL_BAR: usize = 20;
 pub(super) fn screen(step: &Step<'_>, style: Style, notices: &[String]) -> String {
     let (switch_view, after) = (step.switch_view, step.after);
     let ports = after.ports.len();
-    let mut text = format!("holdfast {}   {:.0} s   {ports} ports\n\n", switch_view.version, after.at.as_secs_f64());
+    let mut text =
+        format!("holdfast {}   {:.0} s   {ports} ports\n\n", switch_view.build.version, after.at.as_secs_f64());
     text += "port         rx Gb/s  tx Gb/s  to XOFF  hdrm  xoff    time  paused  time drops/s\n";
     let mut below = below(step, style);
     notices.iter().for_each(|notice| below += &format!("{}\n", cut(notice)));
@@ -201,8 +202,8 @@ mod tests {
 
     use super::super::fixture::{quiet, second};
     use super::*;
-    use crate::dataplane::DropReason;
     use crate::mmu::HeadroomPolicy;
+    use crate::plan::DropReason;
     use crate::sets::CLASSES;
     use crate::stats::{Snapshot, live};
 
@@ -247,7 +248,7 @@ mod tests {
         let port = switch_view.spec.ports[0].clone();
         switch_view.spec.ports = vec![port; 64];
         switch_view.spec.ports[5].name = "a-name-longer-than-its-column".to_owned();
-        switch_view.counters = Arc::new(crate::dataplane::Counters::new(64, 9));
+        switch_view.counters = Arc::new(crate::plan::Counters::new(64, 9));
         for port in &switch_view.counters.ports {
             for class in 0..CLASSES {
                 port.rx_frames[class].add(1 << 26);

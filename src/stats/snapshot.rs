@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use super::device::DeviceStats;
 use super::switch_view::SwitchView;
-use crate::dataplane::Counters;
-use crate::dataplane::telemetry::counters::{Counter, GAP_BUCKETS, LcoreCounters, PerClass, PortCounters};
-use crate::dataplane::telemetry::drops::PerReason;
 use crate::mmu::{BufferPlan, Threshold};
+use crate::plan::Counters;
+use crate::plan::counters::{Counter, GAP_BUCKETS, LcoreCounters, PerClass, PortCounters};
+use crate::plan::drops::PerReason;
 use crate::route::PuntCause;
 use crate::sets::{CLASSES, ClassSet};
 use crate::units::{Cells, Nanos};
@@ -177,7 +177,7 @@ impl PortSnapshot {
     }
 
     /// Drops in the rows for which `is_counted` is true.
-    /// [`UNCLASSIFIED`](crate::dataplane::telemetry::counters::UNCLASSIFIED) is one of them.
+    /// [`UNCLASSIFIED`](crate::plan::counters::UNCLASSIFIED) is one of them.
     #[must_use]
     pub fn dropped(&self, is_counted: impl Fn(usize) -> bool) -> u64 {
         let rows = self.drops.iter().enumerate().filter(|(row, _)| is_counted(*row));

@@ -8,8 +8,6 @@ use super::device::{BufferPool, DeviceCounters};
 use super::flow_control::FlowControls;
 use super::health::Health;
 use super::watermarks::Watermarks;
-use crate::build;
-use crate::dataplane::{Counters, DropReason, PortSpec, SwitchSpec};
 use crate::faults::FaultBoard;
 use crate::headroom::{HeadroomInput, LEFT_BEHIND, SmallPackets, posting_gap};
 use crate::hosts::HostCounters;
@@ -17,6 +15,7 @@ use crate::lacp;
 use crate::lldp::Board;
 use crate::mirror::{self, MirrorConfig};
 use crate::pfc::PfcMode;
+use crate::plan::{BuildFacts, Counters, DropReason, PortSpec, SwitchSpec};
 use crate::qos::only_class;
 use crate::router::Published;
 use crate::sets::{CLASSES, ClassSet};
@@ -60,8 +59,8 @@ impl PfcStanding {
 /// A running switch as its observers see it: settings and references to counters.
 #[derive(Debug, Clone)]
 pub struct SwitchView {
-    /// Version of the program.
-    pub version: &'static str,
+    /// Facts about the build.
+    pub build: BuildFacts,
     /// The settings of the switch.
     pub spec: SwitchSpec,
     /// The traffic classes that are configured as lossless. A loss in one of them breaks the promise even if
@@ -138,7 +137,7 @@ impl SwitchView {
             PfcMode::Symmetric | PfcMode::Asymmetric => PfcStanding::Unproven,
         };
         Self {
-            version: build::VERSION,
+            build: BuildFacts::default(),
             lossless,
             pfc: spec.ports.iter().map(|port| pfc(port.pfc)).collect(),
             witnesses: vec![None; spec.ports.len()],

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use super::format::{frames, gigabits, grouped, percent, time};
 use super::report::{ClassReport, FlowReport, HeadroomReport, PollReport, Report};
-use super::table::{Align, Table};
-use crate::dataplane::DropReason;
+use crate::plan::DropReason;
+use crate::text::format::{frames, gigabits, grouped, percent, time};
+use crate::text::table::{Align, Table};
 use crate::units::{Bytes, Nanos};
 
 impl fmt::Display for Report {

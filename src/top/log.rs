@@ -9,8 +9,8 @@ use std::collections::VecDeque;
 use super::step::lost;
 use crate::api::State;
 use crate::api::model::{Event, PfcPriority};
-use crate::stats::format::{grouped, percent, short, time};
 use crate::stats::losses;
+use crate::text::format::{grouped, percent, short, time};
 use crate::units::Nanos;
 
 /// Entries kept in the log.

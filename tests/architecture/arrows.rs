@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Rooms that every other room may use. The table omits the arrows to them.
-const COMMON: [&str; 4] = ["mutant", "prefetch", "sets", "sync"];
+const COMMON: [&str; 5] = ["mutant", "prefetch", "sets", "sync", "text"];
 
 /// The only atomics of the program itself: a flag for a received signal. No lcore shares it, and the program cannot use
 /// `sync`.
@@ -196,6 +196,15 @@ fn only_verify_reads_the_inside_of_the_dataplane() {
         found.extend(names.map(|name| format!("{} of {room} uses dataplane::{name}", path.display())));
     }
     assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+/// Readers of a switch take its plan, counters and drop reasons from `plan`.
+#[test]
+fn only_verify_sim_and_control_use_the_dataplane() {
+    let found = arrows();
+    let users: Vec<&str> =
+        found.iter().filter(|(_, uses)| uses.contains("dataplane")).map(|(room, _)| room.as_str()).collect();
+    assert_eq!(users, ["control", "sim", "verify"]);
 }
 
 #[test]

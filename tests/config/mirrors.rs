@@ -1,10 +1,10 @@
 //! `mirrors` and `sflow`: the sessions of a switch, and refusals with place and remedy.
 
 use holdfast::config::Overrides;
-use holdfast::dataplane::mirror::{MirrorSession, ReasonSet};
-use holdfast::dataplane::telemetry::drops::DropReason;
 use holdfast::mirror::{Destination, FileConfig, SflowConfig};
 use holdfast::pfc::PfcMode;
+use holdfast::plan::drops::DropReason;
+use holdfast::plan::mirror::{MirrorSession, ReasonSet};
 use holdfast::sets::{ClassSet, PortSet};
 use holdfast::units::{Bytes, Nanos};
 

@@ -6,12 +6,12 @@
 use std::sync::{Arc, LazyLock};
 
 use holdfast::config;
-use holdfast::dataplane::SwitchSpec;
 use holdfast::lacp::{self, GroupSettings, Negotiation};
 use holdfast::lldp::{self, MOST_NEIGHBOURS, Stated, System, Timing};
 use holdfast::mmu::HpccRules;
 use holdfast::netlink::decode::entry_key;
 use holdfast::netlink::{Limits, Mirror, TableName, decode, messages};
+use holdfast::plan::SwitchSpec;
 use holdfast::route::{FibWriter, PuntCause, PuntFrame, SoftFib};
 use holdfast::router::{Router, fixture};
 use holdfast::sim::hpcc::{Inputs, MmuSizes};

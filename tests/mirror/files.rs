@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
-use holdfast::dataplane::mirror::CopyCause;
 use holdfast::mirror::{Destination, FileConfig, Target};
+use holdfast::plan::mirror::CopyCause;
 use holdfast::units::Bytes;
 
 use crate::rig::{DROPPED, Rig, TIME, copy, output, program};

@@ -6,12 +6,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use etherparse::PacketBuilder;
-use holdfast::dataplane::handoff::exception::Buffered;
-use holdfast::dataplane::mirror::{
-    CopyCause, CopyFrame, GroupState, MirrorSession, MirrorSpec, QueueState, SessionSet,
-};
-use holdfast::dataplane::{Counters, DropReason};
 use holdfast::mirror::{Exporter, Inject, MirrorConfig, SflowConfig, Target};
+use holdfast::plan::exception::Buffered;
+use holdfast::plan::mirror::{CopyCause, CopyFrame, GroupState, MirrorSession, MirrorSpec, QueueState, SessionSet};
+use holdfast::plan::{Counters, DropReason};
 use holdfast::units::{Cells, Nanos};
 
 /// 2026-11-27 12:00:00.123456789 UTC in nanoseconds.

@@ -6,9 +6,9 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use etherparse::PacketBuilder;
-use holdfast::dataplane::DropReason;
-use holdfast::dataplane::mirror::CopyCause;
 use holdfast::mirror::{Destination, SflowConfig, Target};
+use holdfast::plan::DropReason;
+use holdfast::plan::mirror::CopyCause;
 use holdfast::sets::PortSet;
 use holdfast::units::Nanos;
 

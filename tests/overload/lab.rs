@@ -7,11 +7,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use holdfast::config::{self, Config};
+use holdfast::dataplane::Pipeline;
 use holdfast::dataplane::Scratch;
-use holdfast::dataplane::{Counters, Pipeline};
 use holdfast::hosts::{HostCounters, Hosts};
 use holdfast::io::memory::MemPacket;
 use holdfast::io::{self, Burst, Packet, Ports};
+use holdfast::plan::Counters;
 use holdfast::sets::{ClassSet, FrameSet};
 use holdfast::units::{Quanta, Ticks};
 use holdfast::wire::MacAddr;

@@ -1,7 +1,7 @@
 //! Ports that the loop guard has blocked: they forward nothing in either direction, and are part of their link still.
 
-use holdfast::dataplane::DropReason;
 use holdfast::forward::VlanMode;
+use holdfast::plan::DropReason;
 use holdfast::route::InjectTo;
 use holdfast::sets::PortSet;
 use holdfast::wire::MacAddr;

@@ -3,10 +3,11 @@
 use holdfast::dataplane::Scratch;
 use std::sync::Arc;
 
-use holdfast::dataplane::{Counters, DropReason, Pipeline};
+use holdfast::dataplane::Pipeline;
 use holdfast::io::memory::{MemPacket, MemPorts};
 use holdfast::io::{Burst, Ports};
 use holdfast::mmu::{QueueLimit, Threshold};
+use holdfast::plan::{Counters, DropReason};
 use holdfast::sets::ClassSet;
 use holdfast::units::{Cells, Ticks};
 

@@ -1,7 +1,7 @@
 //! Learning, VLANs, flooding, and frames that are never forwarded.
 
-use holdfast::dataplane::DropReason;
 use holdfast::forward::{StaticEntry, VlanMode};
+use holdfast::plan::DropReason;
 use holdfast::sets::ClassSet;
 use holdfast::units::Ticks;
 

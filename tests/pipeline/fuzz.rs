@@ -2,13 +2,13 @@
 //!
 //! Ten million frames by default; `HOLDFAST_FUZZ_FRAMES` and `HOLDFAST_FUZZ_SEED` choose other runs.
 
-use holdfast::dataplane::handoff::exception::ExceptionLink;
-use holdfast::dataplane::mirror::{CopyFrame, MirrorSession};
-use holdfast::dataplane::telemetry::counters::LcoreCounters;
-use holdfast::dataplane::{DropReason, SwitchSpec};
 use holdfast::forward::{LagSpec, LagState, VlanMode};
 use holdfast::mmu::HeadroomPolicy;
 use holdfast::pfc::{PfcMode, WatchdogAction, WatchdogSpec};
+use holdfast::plan::counters::LcoreCounters;
+use holdfast::plan::exception::ExceptionLink;
+use holdfast::plan::mirror::{CopyFrame, MirrorSession};
+use holdfast::plan::{DropReason, SwitchSpec};
 use holdfast::qos::wred::XorShift;
 use holdfast::qos::{FloodKind, WredProfile};
 use holdfast::route::InjectTo;

@@ -4,13 +4,14 @@ use holdfast::dataplane::Scratch;
 use std::sync::Arc;
 
 use crate::{LCORES, TX_QUEUES};
-use holdfast::dataplane::handoff::exception::{ExceptionLink, exception_channel};
-use holdfast::dataplane::handoff::own_probes::OwnProbes;
-use holdfast::dataplane::mirror::CopyFrame;
-use holdfast::dataplane::{Counters, DropReason, LiveConfig, Pipeline, PortSpec, QueueSpec, SwitchSpec};
+use holdfast::dataplane::{LiveConfig, Pipeline};
 use holdfast::forward::{FdbSpec, LagState, LagsSpec};
 use holdfast::io::memory::{MemPacket, MemPorts};
 use holdfast::mmu::{BufferPlan, GroupProfile, HeadroomPolicy, QueueLimit, Threshold};
+use holdfast::plan::exception::{ExceptionLink, exception_channel};
+use holdfast::plan::mirror::CopyFrame;
+use holdfast::plan::own_probes::OwnProbes;
+use holdfast::plan::{Counters, DropReason, PortSpec, QueueSpec, SwitchSpec};
 use holdfast::qos::{ClassMap, QueueDiscipline};
 use holdfast::route::RouteTable;
 use holdfast::sets::{CLASSES, ClassSet, PortSet};
@@ -90,7 +91,7 @@ pub fn spec(ports: usize) -> SwitchSpec {
         telemetry_queues: ClassSet::EMPTY,
         congestion_points: [None; CLASSES],
         routing: None,
-        mirror: holdfast::dataplane::mirror::MirrorSpec::default(),
+        mirror: holdfast::plan::mirror::MirrorSpec::default(),
     }
 }
 

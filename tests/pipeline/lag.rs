@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use holdfast::dataplane::{DropReason, SwitchSpec};
 use holdfast::forward::{LagSpec, LagState, LagsSpec, VlanMode};
+use holdfast::plan::{DropReason, SwitchSpec};
 use holdfast::route::{
     Adjacency, AdjacencyId, Attachment, FibWriter, Group, GroupId, InjectTo, InterfaceSpec, RouteTable, RoutingSpec,
     SoftFib,

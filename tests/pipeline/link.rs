@@ -1,8 +1,8 @@
 //! Frames of links: LLDP goes between a port and the control plane, whatever the VLANs, and by no other port.
 
-use holdfast::dataplane::DropReason;
-use holdfast::dataplane::handoff::exception::ExceptionLink;
 use holdfast::forward::VlanMode;
+use holdfast::plan::DropReason;
+use holdfast::plan::exception::ExceptionLink;
 use holdfast::route::{InjectTo, PuntCause};
 use holdfast::sets::MAX_PORTS;
 use holdfast::units::Cells;

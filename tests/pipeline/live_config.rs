@@ -3,9 +3,10 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use holdfast::dataplane::{Companion, DropReason, LcoreControl, LiveConfig, SwitchSpec, Work, mailbox};
+use holdfast::dataplane::{LiveConfig, Work};
 use holdfast::mmu::Threshold;
 use holdfast::pfc::{WatchdogAction, WatchdogSpec};
+use holdfast::plan::{Companion, DropReason, LcoreControl, SwitchSpec, mailbox};
 use holdfast::qos::{MaxRate, QueueDiscipline, Trust, WredProfile};
 use holdfast::sets::ClassSet;
 use holdfast::units::{BitRate, Bytes, Cells, Nanos, Probability, Ticks};

@@ -1,9 +1,10 @@
 //! Mirrors: copies of dropped, marked and sampled frames, and ports that send copies.
 
-use holdfast::dataplane::handoff::exception::{EXCEPTION_FRAMES, ExceptionLink};
-use holdfast::dataplane::mirror::{CopyCause, CopyFrame, MirrorSession, ReasonSet};
-use holdfast::dataplane::{DropReason, LiveConfig, SwitchSpec};
+use holdfast::dataplane::LiveConfig;
 use holdfast::mmu::{QueueLimit, Threshold};
+use holdfast::plan::exception::{EXCEPTION_FRAMES, ExceptionLink};
+use holdfast::plan::mirror::{CopyCause, CopyFrame, MirrorSession, ReasonSet};
+use holdfast::plan::{DropReason, SwitchSpec};
 use holdfast::qos::WredProfile;
 use holdfast::route::InjectTo;
 use holdfast::sets::{ClassSet, MAX_PORTS, PortSet};

@@ -1,8 +1,8 @@
 //! PFC in both directions, exact to the nanosecond.
 
-use holdfast::dataplane::DropReason;
 use holdfast::mmu::Threshold;
 use holdfast::pfc::{WatchdogAction, WatchdogSpec};
+use holdfast::plan::DropReason;
 use holdfast::sets::ClassSet;
 use holdfast::units::{Cells, Nanos};
 use holdfast::wire::mac_control::PfcFrame;

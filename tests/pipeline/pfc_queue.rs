@@ -1,7 +1,7 @@
 //! `pfc: queue`: XOFF stops the receive queues that carry its group, and no PFC frame leaves.
 
-use holdfast::dataplane::{DropReason, SwitchSpec};
 use holdfast::pfc::PfcMode;
+use holdfast::plan::{DropReason, SwitchSpec};
 use holdfast::sets::{ClassSet, LEAST_BURST};
 use holdfast::units::Cells;
 

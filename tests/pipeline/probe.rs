@@ -3,11 +3,11 @@
 use std::hash::RandomState;
 use std::sync::Arc;
 
-use holdfast::dataplane::DropReason;
-use holdfast::dataplane::handoff::exception::ExceptionLink;
-use holdfast::dataplane::handoff::own_probes::OwnProbes;
 use holdfast::forward::{LagSpec, LagState, LagsSpec, VlanMode};
 use holdfast::lldp::{Guard, ProbedPort, Prober, probe::identity};
+use holdfast::plan::DropReason;
+use holdfast::plan::exception::ExceptionLink;
+use holdfast::plan::own_probes::OwnProbes;
 use holdfast::route::{InjectTo, PuntCause};
 use holdfast::sets::PortSet;
 use holdfast::units::Nanos;
@@ -29,7 +29,7 @@ fn probe(station: usize, identity: u64, tag: Option<u16>) -> Vec<u8> {
 }
 
 /// A switch of `spec` with a control plane, and the ends of that.
-fn bed(spec: &holdfast::dataplane::SwitchSpec) -> (Bed, Vec<ExceptionLink>) {
+fn bed(spec: &holdfast::plan::SwitchSpec) -> (Bed, Vec<ExceptionLink>) {
     let mut bed = Bed::new(spec);
     let links = bed.switch.attach_exceptions(LONGEST);
     bed.switch.recognize_probes(&Arc::new(OwnProbes::new(OWN, ROUNDS)));

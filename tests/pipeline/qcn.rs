@@ -1,7 +1,7 @@
 //! Congestion points of QCN with real frames: messages go to the sources of sampled frames.
 
-use holdfast::dataplane::SwitchSpec;
 use holdfast::forward::VlanMode;
+use holdfast::plan::SwitchSpec;
 use holdfast::qos::CongestionPointSpec;
 use holdfast::sets::ClassSet;
 use holdfast::units::{Bytes, Cells};

@@ -1,7 +1,7 @@
 //! Scheduling, pacing and marking of real frames.
 
-use holdfast::dataplane::DropReason;
 use holdfast::mmu::Threshold;
+use holdfast::plan::DropReason;
 use holdfast::qos::{MaxRate, QueueDiscipline, Trust, WredProfile};
 use holdfast::sets::ClassSet;
 use holdfast::units::{BitRate, Bytes, Cells, Probability};

@@ -3,8 +3,9 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
-use holdfast::dataplane::{Companion, Counters, Idle, LcoreControl, Resting, Work};
+use holdfast::dataplane::{Idle, Resting, Work};
 use holdfast::io::memory::MemPorts;
+use holdfast::plan::{Companion, Counters, LcoreControl};
 use holdfast::sets::ClassSet;
 use holdfast::units::{Nanos, Ticks};
 

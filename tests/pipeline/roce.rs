@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use holdfast::dataplane::SwitchSpec;
+use holdfast::plan::SwitchSpec;
 use holdfast::qos::{QueueDiscipline, RoceMap};
 use holdfast::sets::ClassSet;
 

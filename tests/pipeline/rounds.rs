@@ -4,9 +4,10 @@ use holdfast::dataplane::Scratch;
 use std::sync::Arc;
 
 use crate::harness::{CELL, HZ, LOSSLESS, LOSSLESS_DSCP, frame, mac, pfc_of, spec};
-use holdfast::dataplane::{Counters, Pipeline, SwitchSpec};
+use holdfast::dataplane::Pipeline;
 use holdfast::io::memory::{MemPacket, MemPorts};
 use holdfast::io::{Burst, Packet, Ports};
+use holdfast::plan::{Counters, SwitchSpec};
 use holdfast::sets::{BURST, ClassSet, LEAST_BURST};
 use holdfast::units::{BitRate, Nanos, Ticks};
 

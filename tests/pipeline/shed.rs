@@ -4,9 +4,10 @@ use holdfast::dataplane::Scratch;
 use std::sync::Arc;
 
 use crate::harness::{HZ, LOSSLESS, LOSSLESS_DSCP, frame, mac, pfc_of, spec};
-use holdfast::dataplane::{Counters, DropReason, Pipeline, SwitchSpec};
+use holdfast::dataplane::Pipeline;
 use holdfast::io::memory::{MemPacket, MemPorts};
 use holdfast::io::{Burst, Ports};
+use holdfast::plan::{Counters, DropReason, SwitchSpec};
 use holdfast::qos::RoceMap;
 use holdfast::sets::{ClassSet, FrameSet, LEAST_BURST};
 use holdfast::units::{BitRate, Nanos, Ticks};

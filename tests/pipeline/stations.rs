@@ -1,6 +1,6 @@
 //! A port that floods the switch with source addresses: the stations of others are learned and known as before.
 
-use holdfast::dataplane::SwitchSpec;
+use holdfast::plan::SwitchSpec;
 
 use crate::harness::*;
 

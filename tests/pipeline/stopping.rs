@@ -3,8 +3,9 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use holdfast::dataplane::{Companion, DropReason, LcoreControl, Work};
+use holdfast::dataplane::Work;
 use holdfast::pfc::PfcMode;
+use holdfast::plan::{Companion, DropReason, LcoreControl};
 use holdfast::sets::ClassSet;
 use holdfast::units::{BitRate, Ticks};
 use holdfast::wire::mac_control::PfcFrame;

@@ -1,6 +1,7 @@
 //! Storm control: frames to be flooded are limited at their ingress port, by kind; nothing else is.
 
-use holdfast::dataplane::{DropReason, LiveConfig, SwitchSpec};
+use holdfast::dataplane::LiveConfig;
+use holdfast::plan::{DropReason, SwitchSpec};
 use holdfast::qos::FloodKind;
 use holdfast::units::PacketRate;
 use holdfast::wire::MacAddr;

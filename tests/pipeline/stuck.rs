@@ -1,6 +1,7 @@
 //! A port whose device accepts no frames: it is found, its frames are dropped, and no other port is affected.
 
-use holdfast::dataplane::{DropReason, LiveConfig, SwitchSpec};
+use holdfast::dataplane::LiveConfig;
+use holdfast::plan::{DropReason, SwitchSpec};
 use holdfast::sets::ClassSet;
 use holdfast::units::Nanos;
 

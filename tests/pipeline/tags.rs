@@ -1,7 +1,7 @@
 //! Unusual VLAN tags: a service tag, a tag on an access port, more tags than the parser reads.
 
-use holdfast::dataplane::DropReason;
 use holdfast::forward::VlanMode;
+use holdfast::plan::DropReason;
 
 use crate::harness::*;
 

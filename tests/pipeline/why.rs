@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use holdfast::api::model::{Look, Why};
-use holdfast::dataplane::{DropReason, SwitchSpec};
 use holdfast::mmu::{QueueLimit, Threshold};
+use holdfast::plan::{DropReason, SwitchSpec};
 use holdfast::stats::{Snapshot, SwitchView};
 use holdfast::units::Cells;
 

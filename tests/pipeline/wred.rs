@@ -1,6 +1,6 @@
 //! Rates of WRED marks and drops: 10,000 frames at a constant depth, within five standard deviations of the binomial.
 
-use holdfast::dataplane::{DropReason, SwitchSpec};
+use holdfast::plan::{DropReason, SwitchSpec};
 use holdfast::qos::WredProfile;
 use holdfast::units::Bytes;
 

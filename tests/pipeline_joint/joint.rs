@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use holdfast::dataplane::{Counters, DropReason, Pipeline, Scratch, SwitchSpec};
+use holdfast::dataplane::{Pipeline, Scratch};
 use holdfast::io::memory::{MemPacket, MemPorts};
 use holdfast::io::{Burst, Ports};
 use holdfast::mmu::{QueueLimit, Threshold};
 use holdfast::pfc::{WatchdogAction, WatchdogSpec};
+use holdfast::plan::{Counters, DropReason, SwitchSpec};
 use holdfast::qos::{QueueDiscipline, WredProfile};
 use holdfast::sets::ClassSet;
 use holdfast::units::{BitRate, Bytes, Cells, Nanos, Probability, Ticks};

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use holdfast::dataplane::{Companion, Counters, DropReason, Idle, LcoreControl, Pipeline, Resting, SwitchSpec, Work};
+use holdfast::dataplane::{Idle, Pipeline, Resting, Work};
 use holdfast::io::memory::{MemPacket, MemPorts};
+use holdfast::plan::{Companion, Counters, DropReason, LcoreControl, SwitchSpec};
 use holdfast::sets::PortSet;
 use holdfast::units::{Cells, Nanos, Ticks};
 

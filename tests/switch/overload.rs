@@ -20,9 +20,14 @@ const FRAMES_PER_MS: u64 = 128;
 const RING: u64 = 16_384;
 const FREE: u64 = RING * 3 / 4;
 
-/// Duration of sending. A port of 100M sends only a frame or two in a poll, so received frames wait in the buffer. They
-/// fit it for this duration, so only a receive ring pauses a host.
-const RUN: Duration = Duration::from_millis(1500);
+/// Duration of sending.
+const RUN: Duration = Duration::from_millis(500);
+
+/// A port of 100M sends only a frame or two in a poll, so received frames wait in the buffer. All that hosts send must
+/// fit it below the limits of the groups: with a switch that is quick between its waits, nothing else holds. A frame
+/// takes a cell of 208 B. With an alpha of 8 four equal groups reach their limits when they fill 32 of 33 parts.
+const BUFFER_BYTES: u64 = 64 << 20;
+const _: () = assert!(PORTS * FRAMES_PER_MS * RUN.as_millis() as u64 * 208 < BUFFER_BYTES / 33 * 32);
 
 /// Whether the hosts' lcore and each lcore of the switch have a CPU. Prints a message if not.
 pub fn hosts_have_a_cpu() -> bool {
@@ -46,8 +51,9 @@ fn overload(backlog_xoff: &str) -> Option<Value> {
         return None;
     }
     let lcores = format!("{{hosts: own, poll_delay: 1ms, backlog_xoff: {backlog_xoff}}}");
-    let mut yaml =
-        format!("preset: roce\nbuffer: {{size: 64MiB}}\nclasses: {{3: {{alpha: 8}}}}\nlcores: {lcores}\nports:\n");
+    let mut yaml = format!(
+        "preset: roce\nbuffer: {{size: {BUFFER_BYTES}}}\nclasses: {{3: {{alpha: 8}}}}\nlcores: {lcores}\nports:\n"
+    );
     let port = format!("device: ring, speed: 100M, rx_descriptors: {RING}");
     (0..PORTS).for_each(|n| yaml += &format!("  - {{name: p{n}, {port}}}\n"));
     yaml += "hosts:\n";

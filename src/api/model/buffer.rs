@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 
 use super::Look;
 use crate::mmu::HeadroomPolicy;
-use crate::stats::format::headroom_policy;
 use crate::units::Cells;
 
 /// The whole buffer.
@@ -78,7 +77,7 @@ impl Buffers {
             reserves_bytes: look.size(plan.reserves),
             held_bytes: look.bytes(look.snapshot.held_cells()),
             held_frames: look.snapshot.lcore.held_frames,
-            headroom_policy: headroom_policy(plan.policy).to_owned(),
+            headroom_policy: plan.policy.label().to_owned(),
             pools: pools(look),
             ports: ports(look),
         }

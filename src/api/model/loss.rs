@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Look;
-use crate::dataplane::DropReason;
+use crate::plan::DropReason;
 use crate::sets::CLASSES;
 use crate::units::Probability;
 

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::Look;
 use crate::config::mirror_words;
-use crate::dataplane::mirror::{CopyCause, MirrorSession, ReasonSet};
 use crate::mirror::{Destination, FileConfig, MirrorView, SflowConfig, Target};
+use crate::plan::mirror::{CopyCause, MirrorSession, ReasonSet};
 use crate::sets::{ClassSet, PortSet};
 
 /// Sessions that copy frames, the events that they copy, and the agent of sFlow.

@@ -6,7 +6,6 @@ use super::Look;
 use crate::pfc::PfcMode;
 use crate::sets::{CLASSES, ClassSet};
 use crate::stats::SwitchView;
-use crate::stats::format::pfc_mode;
 
 /// PFC of one port.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
@@ -94,7 +93,7 @@ impl Pfc {
                 };
                 Self {
                     port: spec.name.clone(),
-                    mode: pfc_mode(spec.pfc).to_owned(),
+                    mode: spec.pfc.label().to_owned(),
                     standing: look.switch_view.standing(index).label().to_owned(),
                     sent_frames: counters.pfc_tx_frames,
                     received_frames: counters.pfc_rx_frames,

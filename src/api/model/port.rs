@@ -3,12 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::Look;
-use crate::dataplane::PortSpec;
-use crate::dataplane::telemetry::counters::UNCLASSIFIED;
+use crate::plan::PortSpec;
+use crate::plan::counters::UNCLASSIFIED;
 use crate::qos::Trust;
 use crate::qos::shaper::WIRE_OVERHEAD;
 use crate::sets::CLASSES;
-use crate::stats::format::pfc_mode;
 use crate::stats::snapshot::Values;
 
 /// One port.
@@ -174,7 +173,7 @@ impl Port {
             link_up: device.link_up,
             egress_stuck: counters.egress_stuck,
             egress_stucks: counters.egress_stucks,
-            pfc_mode: pfc_mode(spec.pfc).to_owned(),
+            pfc_mode: spec.pfc.label().to_owned(),
             pfc_standing: standing.label().to_owned(),
             flow_control: switch_view.flow_control.get(index).label().to_owned(),
             lossless: !spec.lossless_groups().is_empty() && standing.is_relied_upon(),

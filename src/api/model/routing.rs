@@ -3,7 +3,7 @@
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
-use crate::dataplane::SwitchSpec;
+use crate::plan::SwitchSpec;
 use crate::route::{Attachment, RoutingSpec};
 use crate::router::view::{HopView, RouteView};
 use crate::router::{InterfaceView, NeighbourView, Source};

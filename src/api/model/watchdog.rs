@@ -3,7 +3,6 @@
 use serde::{Deserialize, Serialize};
 
 use super::Look;
-use crate::pfc::WatchdogAction;
 use crate::sets::CLASSES;
 
 /// The watchdog of one port.
@@ -50,20 +49,12 @@ impl Watchdog {
                 };
                 Some(Self {
                     port: port.name.clone(),
-                    action: action(spec.action).to_owned(),
+                    action: spec.action.label().to_owned(),
                     detection_ns: spec.detection.0,
                     restoration_ns: spec.restoration.0,
                     queues: (0..CLASSES).map(queue).collect(),
                 })
             })
             .collect()
-    }
-}
-
-fn action(action: WatchdogAction) -> &'static str {
-    match action {
-        WatchdogAction::Drop => "drop",
-        WatchdogAction::Forward => "forward",
-        WatchdogAction::Alert => "alert",
     }
 }

@@ -4,11 +4,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::Look;
-use crate::dataplane::DropReason;
-use crate::dataplane::telemetry::decision_log::{LoggedDecision, LoggedEvent, PauseCause};
 use crate::mmu::{HeadroomPolicy, Threshold};
+use crate::plan::DropReason;
+use crate::plan::decision_log::{LoggedDecision, LoggedEvent, PauseCause};
 use crate::sets::CLASSES;
-use crate::stats::format::{frames, time};
+use crate::text::format::{frames, time};
 use crate::units::{Cells, Nanos};
 
 /// Drops of one port and class, and the XOFFs that the port sent for the class.

@@ -3,11 +3,11 @@
 mod prove;
 
 use holdfast::config::checks::bounds::{self, LONGEST_RESPONSE, MTUS};
-use holdfast::config::{Pool, Ratio, headroom_sum, policy_name};
+use holdfast::config::{Pool, Ratio, headroom_sum};
 use holdfast::headroom::{Headroom, HeadroomInput, LEFT_BEHIND, Lapse, SmallPackets};
 use holdfast::mmu::HeadroomPolicy;
-use holdfast::stats::table::Align::{Left, Right};
-use holdfast::stats::table::Table;
+use holdfast::text::table::Align::{Left, Right};
+use holdfast::text::table::Table;
 use holdfast::units::{BitRate, Bytes, Length, Nanos};
 use serde_json::json;
 
@@ -146,7 +146,7 @@ fn to_sums(args: &Args, policies: &[(HeadroomPolicy, u64)]) -> String {
             HeadroomPolicy::Dynamic => format!("{ports} x eta"),
         };
         let size = Bytes(cells.saturating_mul(args.cell.0)).to_string();
-        table.row([policy_name(*policy).to_owned(), cells.to_string(), size, how]);
+        table.row([policy.label().to_owned(), cells.to_string(), size, how]);
     }
     let plural = |count: &u8, one: &str, many: &str| format!("{count} {}", if *count == 1 { one } else { many });
     let ports = plural(ports, "such port", "such ports");
@@ -155,7 +155,7 @@ fn to_sums(args: &Args, policies: &[(HeadroomPolicy, u64)]) -> String {
 
 fn to_json(args: &Args, headroom: &Headroom, warnings: &[String]) -> serde_json::Value {
     let row = |row: &holdfast::headroom::HeadroomRow| json!({"name": row.name, "bytes": row.value.0, "how": row.how, "source": row.source, "seed": row.seed});
-    let policies = policies(args, headroom).map(|(policy, cells)| (policy_name(policy).to_owned(), json!(cells)));
+    let policies = policies(args, headroom).map(|(policy, cells)| (policy.label().to_owned(), json!(cells)));
     json!({
         "rows": headroom.rows.iter().map(row).collect::<Vec<_>>(),
         "seed_bytes": headroom.seed.0,

@@ -4,8 +4,8 @@ use std::io::{self, IsTerminal, Write};
 
 use holdfast::headroom::most_slack;
 use holdfast::sim::headroom::{Link, Peer, Proof, Term, links, prove as prove_link, terms};
-use holdfast::stats::table::Align::{Left, Right};
-use holdfast::stats::table::Table;
+use holdfast::text::table::Align::{Left, Right};
+use holdfast::text::table::Table;
 use holdfast::units::Nanos;
 use serde_json::json;
 

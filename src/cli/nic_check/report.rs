@@ -2,7 +2,7 @@
 
 use holdfast::control::nic_check::{CheckedPort, NicReport};
 use holdfast::nic_check::Held;
-use holdfast::stats::table::{Align::Left, Align::Right, Table};
+use holdfast::text::table::{Align::Left, Align::Right, Table};
 use holdfast::units::{Bytes, Nanos};
 use serde_json::{Value, json};
 

@@ -1,7 +1,7 @@
 //! The columns that describe a decision, defined once for the table, CSV and JSON lines.
 
-use holdfast::dataplane::SwitchSpec;
 use holdfast::mmu::HeadroomPolicy;
+use holdfast::plan::SwitchSpec;
 use holdfast::qos::ClassMap;
 use holdfast::units::Cells;
 use holdfast::verify::replay::{Decision, EventResult, Transition};

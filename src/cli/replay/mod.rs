@@ -10,7 +10,7 @@ use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::path::PathBuf;
 
 use holdfast::config;
-use holdfast::dataplane::SwitchSpec;
+use holdfast::plan::SwitchSpec;
 use holdfast::units::Ticks;
 use holdfast::verify::replay::Replay;
 

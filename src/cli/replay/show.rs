@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use holdfast::dataplane::SwitchSpec;
 use holdfast::mmu::HpccRule;
+use holdfast::plan::SwitchSpec;
 use holdfast::verify::replay::{Decision, EventResult, Transition};
 
 use super::column::{COLUMNS, Column, Value, values};

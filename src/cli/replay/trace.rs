@@ -3,8 +3,8 @@
 use std::fmt;
 use std::io::BufRead;
 
-use holdfast::dataplane::SwitchSpec;
 use holdfast::headroom::largest_frame;
+use holdfast::plan::SwitchSpec;
 use holdfast::sets::CLASSES;
 use holdfast::verify::replay::{Ecn, Frame};
 

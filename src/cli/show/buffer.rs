@@ -1,7 +1,7 @@
 //! The buffer: pools, priority groups, egress queues.
 
 use holdfast::api::model::{Group, Queue};
-use holdfast::stats::table::{Align, Table};
+use holdfast::text::table::{Align, Table};
 use holdfast::units::{BitRate, Bytes};
 
 use super::Looks;

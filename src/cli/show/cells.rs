@@ -1,6 +1,6 @@
 //! Formats the cells of tables: zero and missing values are a dash.
 
-use holdfast::stats::format::{self, grouped};
+use holdfast::text::format::{self, grouped};
 use holdfast::units::{Bytes, Nanos};
 
 /// The cell of a zero or missing value.

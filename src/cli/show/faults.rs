@@ -1,7 +1,7 @@
 //! Faults by order: their state, and the frames that they hit.
 
 use holdfast::api::model::Faults;
-use holdfast::stats::table::{Align, Table};
+use holdfast::text::table::{Align, Table};
 
 use super::Looks;
 use Align::{Left, Right};

@@ -1,7 +1,7 @@
 //! PFC, ECN, drops and the PFC watchdog.
 
 use holdfast::api::model::{Dropped, Pfc, PfcPriority, State};
-use holdfast::stats::table::{Align, Table};
+use holdfast::text::table::{Align, Table};
 use holdfast::units::Nanos;
 
 use super::Looks;

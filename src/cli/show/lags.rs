@@ -1,7 +1,7 @@
 //! Link aggregation groups: members, their partners, and why members are not active.
 
 use holdfast::api::model::{Lag, LagMember};
-use holdfast::stats::table::{Align, Table};
+use holdfast::text::table::{Align, Table};
 
 use super::Looks;
 use super::cells::NONE;

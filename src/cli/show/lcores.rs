@@ -1,6 +1,6 @@
 //! Dataplane lcores.
 
-use holdfast::stats::table::{Align, Table};
+use holdfast::text::table::{Align, Table};
 
 use super::Looks;
 use super::cells::{NONE, count, duration, grown, percent, since, time};

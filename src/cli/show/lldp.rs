@@ -1,7 +1,7 @@
 //! LLDP: the neighbour of each port, its differences from the port, and the commands that mend them.
 
 use holdfast::api::model::{LldpNeighbour, LldpPort};
-use holdfast::stats::table::{Align, Table};
+use holdfast::text::table::{Align, Table};
 
 use super::Looks;
 use super::cells::{NONE, duration};

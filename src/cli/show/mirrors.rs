@@ -1,7 +1,7 @@
 //! Mirrors and sFlow: sessions, the frames that they copied, and errors of destinations.
 
 use holdfast::api::model::{Mirrors, Session};
-use holdfast::stats::table::{Align, Table};
+use holdfast::text::table::{Align, Table};
 
 use super::Looks;
 use super::cells::{NONE, bytes, count};

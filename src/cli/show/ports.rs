@@ -1,7 +1,7 @@
 //! Ports and the stations behind them.
 
 use holdfast::api::model::{Fdb, Port, State};
-use holdfast::stats::table::{Align, Table};
+use holdfast::text::table::{Align, Table};
 use holdfast::units::BitRate;
 
 use super::Looks;

@@ -1,7 +1,7 @@
 //! The small resources: configuration, classes, hosts, flows, events, advice, version.
 
 use holdfast::api::model::{Event, RunningConfig};
-use holdfast::stats::table::{Align, Table};
+use holdfast::text::table::{Align, Table};
 
 use super::Looks;
 use super::cells::{NONE, class, count, duration, gigabits, grown, percent, since, time};

@@ -1,7 +1,7 @@
 //! Routing: interfaces, neighbours, routes.
 
 use holdfast::api::model::{Interfaces, Neighbours, Route, Routes};
-use holdfast::stats::table::{Align, Table};
+use holdfast::text::table::{Align, Table};
 
 use super::Looks;
 use super::cells::{NONE, count, duration};

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use holdfast::sim::random::{Failure as Failed, Progress, Totals, soak};
-use holdfast::stats::format::grouped as number;
+use holdfast::text::format::grouped as number;
 use holdfast::units::Nanos;
 use serde::{Deserialize, Serialize};
 

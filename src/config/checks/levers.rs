@@ -1,7 +1,7 @@
 //! The settings to change first when headroom does not fit the buffer.
 
 use crate::config::sections::buffer::Buffer;
-use crate::config::sections::policy::{Pool, Ratio, headroom_sum, policy_name};
+use crate::config::sections::policy::{Pool, Ratio, headroom_sum};
 use crate::config::sections::ports::{Common, Port};
 use crate::config::sections::preset::ClassSettings;
 use crate::headroom::{HeadroomInput, SmallPackets, headroom};
@@ -98,9 +98,9 @@ impl Levers<'_> {
         let (least, policy) = sums.min_by_key(|(sum, _)| *sum)?;
         let saved = self.sum(now, pool, |_| {}).saturating_sub(least);
         Some(Change {
-            name: format!("`buffer.headroom` of {}", policy_name(now)),
+            name: format!("`buffer.headroom` of {}", now.label()),
             saved,
-            how: format!("saves {} with `{}`", self.bytes(saved), policy_name(policy)),
+            how: format!("saves {} with `{}`", self.bytes(saved), policy.label()),
         })
     }
 

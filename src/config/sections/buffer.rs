@@ -12,9 +12,9 @@ use crate::config::checks::bounds;
 use crate::config::checks::levers::Levers;
 use crate::config::overrides::Overrides;
 use crate::config::yaml::read::Item;
-use crate::dataplane::frame::desc::MAX_CELLS;
 use crate::headroom::{SmallPackets, headroom, largest_frame};
 use crate::mmu::{AbmSpec, BufferPlan, GroupProfile, HeadroomPolicy, PortProfile, Threshold};
+use crate::plan::spec::MAX_CELLS;
 use crate::sets::CLASSES;
 use crate::units::{Bytes, Cells};
 

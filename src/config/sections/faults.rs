@@ -10,8 +10,8 @@ use crate::config::model::FaultsConfig;
 use crate::config::yaml::read::{Fields, Item, Report, one_of};
 use crate::config::yaml::share::Chance;
 use crate::config::yaml::{Bound, bounds, parse_within};
-use crate::dataplane::SwitchSpec;
 use crate::faults::{Fault, FaultKind, FaultVerb, Flow, MOST_FAULTS, Share, Toward, What};
+use crate::plan::SwitchSpec;
 use crate::sets::ClassSet;
 use crate::units::Nanos;
 

@@ -11,10 +11,10 @@ use super::sflow::Sflow;
 use crate::config::yaml::bounds;
 use crate::config::yaml::names::{self, Unique};
 use crate::config::yaml::read::{Fields, Item};
-use crate::dataplane::mirror::{MirrorSession, MirrorSpec, ReasonSet};
-use crate::dataplane::telemetry::drops::DropReason;
 use crate::forward::VlanMode;
 use crate::mirror::{Destination, Failing, FileConfig, MOST_FILES, MirrorConfig, Target};
+use crate::plan::drops::DropReason;
+use crate::plan::mirror::{MirrorSession, MirrorSpec, ReasonSet};
 use crate::sets::{CLASSES, ClassSet, PortSet};
 use crate::units::Bytes;
 

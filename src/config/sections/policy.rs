@@ -10,18 +10,6 @@ use crate::units::{Bytes, Cells};
 
 const KEYS: &[&str] = &["policy", "ratio", "size"];
 
-pub(crate) const POLICIES: [(&str, HeadroomPolicy); 3] = [
-    ("independent", HeadroomPolicy::Independent),
-    ("shared-pool", HeadroomPolicy::SharedPool),
-    ("dynamic", HeadroomPolicy::Dynamic),
-];
-
-/// The policy as the configuration spells it.
-#[must_use]
-pub fn policy_name(policy: HeadroomPolicy) -> &'static str {
-    POLICIES.iter().find(|(_, other)| *other == policy).map_or("", |(name, _)| name)
-}
-
 /// The ratio of the sum of all etas to the size of the shared pool: 1 to 64, in thousandths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ratio(u64);
@@ -109,11 +97,13 @@ pub fn read<'a>(item: Option<Item<'a>>, wanted: Option<HeadroomPolicy>) -> Polic
 
 fn read_written<'a>(item: &Item<'a>, policy: &mut Policy<'a>) {
     if !item.is_map() {
-        policy.policy = item.choice(&POLICIES).unwrap_or_default();
+        policy.policy = item.choice(&HeadroomPolicy::WORDS).unwrap_or_default();
         return;
     }
     let Some(fields) = item.fields(KEYS) else { return };
-    let Some(written) = fields.required("policy", "policy: shared-pool").and_then(|item| item.choice(&POLICIES)) else {
+    let Some(written) =
+        fields.required("policy", "policy: shared-pool").and_then(|item| item.choice(&HeadroomPolicy::WORDS))
+    else {
         return;
     };
     policy.policy = written;
@@ -122,7 +112,7 @@ fn read_written<'a>(item: &Item<'a>, policy: &mut Policy<'a>) {
         for item in [ratio, size].into_iter().flatten() {
             item.fail(format!(
                 "has no effect with `policy: {}`; remove it or write `policy: shared-pool`",
-                policy_name(written)
+                written.label()
             ));
         }
         return;

@@ -190,7 +190,6 @@ fn read_port<'a>(
 ) -> Port<'a> {
     let rate = fields.required("speed", "speed: 10G").and_then(|item| item.read(bounds::speed));
     let number = |key, what, range| fields.get(key).and_then(|item| item.number::<u16>(what, range));
-    let trusts = [("dscp", Trust::Dscp), ("pcp", Trust::Pcp), ("port", Trust::Port)];
     let has_device = kind.is_some();
     let kind = kind.unwrap_or(DeviceKind::Ring);
     let pfc = read_pfc(fields, &kind, context.overrides);
@@ -221,7 +220,7 @@ fn read_port<'a>(
         mac,
         rate: rate.unwrap_or(SLOWEST),
         mtu: number("mtu", "an MTU", MTUS.0.into()..=MTUS.1.into()).unwrap_or(DEFAULT_MTU),
-        trust: fields.get("trust").and_then(|item| item.choice(&trusts)).unwrap_or(Trust::Dscp),
+        trust: fields.get("trust").and_then(|item| item.choice(&Trust::WORDS)).unwrap_or(Trust::Dscp),
         class: fields.get("class").and_then(|item| item.number("a class", 0..=7)).unwrap_or(0),
         marks: maps::read_of_port(fields.get("maps"), context.maps),
         rewrite: maps::read_rewrite(fields.get("rewrite"), context.maps),
@@ -293,16 +292,10 @@ fn read_pfc(fields: &Fields<'_>, kind: &DeviceKind, overrides: &Overrides) -> Pf
         DeviceKind::Vhost(_) if !overrides.simulated => PfcMode::Queue,
         _ => PfcMode::Symmetric,
     };
-    let modes = [
-        ("software", PfcMode::Symmetric),
-        ("asymmetric", PfcMode::Asymmetric),
-        ("queue", PfcMode::Queue),
-        ("off", PfcMode::Off),
-    ];
     let read = |item: Item<'_>| match () {
         () if item.is("nic") => item.refuse(NIC),
         () if item.is("queue") && overrides.simulated => item.refuse(SIMULATED_QUEUE),
-        () => item.choice(&modes),
+        () => item.choice(&PfcMode::WORDS),
     };
     let written = fields.get("pfc").and_then(read).unwrap_or(default);
     match overrides.pfc {

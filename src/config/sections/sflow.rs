@@ -6,8 +6,8 @@ use super::mirrors::{MOST_COPIES, MOST_FRAMES, SFLOW_NAMES};
 use super::ports::Port;
 use crate::config::yaml::bounds;
 use crate::config::yaml::read::{Fields, Item};
-use crate::dataplane::mirror::MirrorSession;
 use crate::mirror::{Destination, SflowConfig, Target};
+use crate::plan::mirror::MirrorSession;
 use crate::sets::PortSet;
 use crate::units::Nanos;
 

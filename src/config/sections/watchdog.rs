@@ -45,12 +45,10 @@ pub fn read_over<'a>(item: Option<Item<'a>>, over: Option<Watchdog<'a>>) -> Opti
     }
     let fields = item.fields(KEYS)?;
     let time = |key| fields.get(key).and_then(|item| read_time(&item));
-    let actions =
-        [("drop", WatchdogAction::Drop), ("forward", WatchdogAction::Forward), ("alert", WatchdogAction::Alert)];
     let spec = WatchdogSpec {
         detection: time("detection").unwrap_or(base.spec.detection),
         restoration: time("restoration").unwrap_or(base.spec.restoration),
-        action: fields.get("action").and_then(|item| item.choice(&actions)).unwrap_or(base.spec.action),
+        action: fields.get("action").and_then(|item| item.choice(&WatchdogAction::WORDS)).unwrap_or(base.spec.action),
     };
     Some(Watchdog { spec, detection: fields.get("detection").or(base.detection) })
 }

@@ -1,7 +1,6 @@
 //! Values printed to the last unit, to distinguish two values that look equal when rounded.
 
 use crate::config::model::IdleConfig;
-use crate::config::words;
 use crate::mmu::{AbmSpec, Threshold};
 use crate::pfc::WatchdogSpec;
 use crate::qos::{CongestionPointSpec, MaxRate, WredProfile};
@@ -80,7 +79,7 @@ impl Exact for WredProfile {
 impl Exact for WatchdogSpec {
     fn exact(&self) -> String {
         let Self { detection, restoration, .. } = self;
-        format!("{} after {}, until {} of quiet", words::action(self.action), detection.exact(), restoration.exact())
+        format!("{} after {}, until {} of quiet", self.action.label(), detection.exact(), restoration.exact())
     }
 }
 

@@ -5,10 +5,10 @@ use std::sync::{Arc, LazyLock};
 
 use super::Lcores;
 use crate::config::{Config, DeviceKind, LoopGuard};
-use crate::dataplane::handoff::own_probes::OwnProbes;
 use crate::forward::{LagsSpec, VlanMode};
 use crate::lldp::probe::identity;
 use crate::lldp::{Agent, AgentView, Board, Guard, ProbedPort, Prober, Settings, Stated, System, Timing, stated};
+use crate::plan::own_probes::OwnProbes;
 use crate::route::{InjectTo, PuntCause, PuntFrame};
 use crate::sets::PortSet;
 use crate::units::Nanos;
@@ -53,8 +53,8 @@ pub(super) struct LldpThread {
 
 /// The settings of LLDP by `config`. Each port has a number of its own in this process: a peer that knows that of one
 /// port cannot guess that of another.
-pub(in crate::control) fn settings(config: &Config) -> Settings {
-    let (switch, system) = (&config.switch, system(config));
+pub(in crate::control) fn settings(config: &Config, program: &str) -> Settings {
+    let (switch, system) = (&config.switch, system(config, program));
     let ports = config.devices.iter().enumerate();
     let is_guarded = config.lldp.loop_guard != LoopGuard::Off;
     let stated = ports.map(|(port, device)| {
@@ -84,12 +84,12 @@ fn probed_ports(config: &Config) -> Vec<Option<ProbedPort>> {
 }
 
 /// The system as LLDP states it.
-fn system(config: &Config) -> System {
+fn system(config: &Config, program: &str) -> System {
     let name = system_name(config);
     let interfaces = config.switch.routing.iter().flat_map(|routing| &routing.interfaces);
     let addresses = interfaces.flat_map(|interface| &interface.addresses).map(ipnet::IpNet::addr);
     let management = addresses.filter(|address| !address.is_loopback()).take(MOST_ADDRESSES).collect();
-    System { name, description: format!("Holdfast {}", crate::build::VERSION), management }
+    System { name, description: program.to_owned(), management }
 }
 
 /// Identifiers of groups in LLDP begin here, behind those of ports.
@@ -132,8 +132,8 @@ fn ports(stated: &[Option<Stated>]) -> PortSet {
 
 impl LldpThread {
     /// Creates the agent of `config`. All links are down.
-    pub fn new(config: &Config) -> Self {
-        let Settings { stated, timing, blocks_loops, probe_interval } = settings(config);
+    pub fn new(config: &Config, program: &str) -> Self {
+        let Settings { stated, timing, blocks_loops, probe_interval } = settings(config, program);
         let (ports, groups) = (ports(&stated), groups(config));
         let agent = Agent::new(with_groups(&stated, &groups, PortSet::EMPTY), timing);
         let board = Arc::new(Board::default());

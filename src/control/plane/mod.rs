@@ -16,12 +16,12 @@ pub(super) use self::lldp::{settings as lldp_settings, system_name};
 use self::routing::{Routing, TablesEnd};
 use super::{RunError, setup};
 use crate::config::Config;
-use crate::dataplane::handoff::exception::{ExceptionLink, ExceptionPort, exception_channel};
-use crate::dataplane::handoff::own_probes::OwnProbes;
-use crate::dataplane::spec::SwitchSpec;
-use crate::dataplane::{Counters, LcoreControl};
 use crate::forward::LagsSpec;
 use crate::lldp::Board;
+use crate::plan::exception::{ExceptionLink, ExceptionPort, exception_channel};
+use crate::plan::own_probes::OwnProbes;
+use crate::plan::spec::SwitchSpec;
+use crate::plan::{Counters, LcoreControl};
 use crate::pulse::Pulse;
 use crate::route::{InjectTo, PuntFrame};
 use crate::router::handle::RouterHandle;
@@ -84,7 +84,11 @@ pub(super) struct PlaneThread {
 
 /// Creates the control plane of `config` and the lcores' ends of it; `None` if the switch does not route and no port
 /// has a peer that the control plane could talk to.
-pub(super) fn prepare(config: &Config, ports: &setup::Ports) -> Result<Option<(Prepared, Vec<LcoreEnd>)>, RunError> {
+pub(super) fn prepare(
+    config: &Config,
+    ports: &setup::Ports,
+    program: &str,
+) -> Result<Option<(Prepared, Vec<LcoreEnd>)>, RunError> {
     if !config.has_control_plane() {
         return Ok(None);
     }
@@ -94,7 +98,7 @@ pub(super) fn prepare(config: &Config, ports: &setup::Ports) -> Result<Option<(P
         Some(tables) => &mut tables.drain(..).map(Some),
         None => &mut std::iter::repeat_with(|| None),
     };
-    let (lldp, lacp) = (LldpThread::new(config), LacpThread::new(config));
+    let (lldp, lacp) = (LldpThread::new(config, program), LacpThread::new(config));
     let ends = exceptions.into_iter().zip(tables).map(|(exceptions, tables)| LcoreEnd {
         exceptions,
         probes: lldp.own_probes(),

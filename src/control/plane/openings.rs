@@ -13,8 +13,8 @@
 //! members that are closed themselves. A member that others hold up for a second, as by pauses, opens all the same, and
 //! is counted.
 
-use crate::dataplane::{Counters, LcoreControl};
 use crate::forward::LagsSpec;
+use crate::plan::{Counters, LcoreControl};
 use crate::sets::PortSet;
 use crate::units::Nanos;
 

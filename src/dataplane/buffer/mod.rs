@@ -11,7 +11,6 @@ use std::sync::Arc;
 
 use self::reverie::Reverie;
 use super::port::Port;
-use super::spec::SwitchSpec;
 use crate::dataplane::frame::desc::FrameDesc;
 use crate::dataplane::frame::fast_path::{self, FastPath};
 use crate::dataplane::frame::meta::Meta;
@@ -21,6 +20,7 @@ use crate::mmu::{
     Admission, BurstRequest, ExactPool, GroupState, Lease, LossyPool, Pools, QueueAdmission, QueueReserves, SharedPool,
     Tallies, TallyWriter,
 };
+use crate::plan::spec::SwitchSpec;
 use crate::sets::{BURST, CLASSES, ClassSet, PortSet};
 use crate::units::{CellSize, Cells};
 

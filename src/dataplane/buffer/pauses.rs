@@ -1,8 +1,8 @@
 //! The peers that an lcore has paused, and why: groups at XOFF, or a backlog in the receive ring.
 
 use crate::dataplane::port::Port;
-use crate::dataplane::telemetry::counters::PortCounters;
 use crate::mutant::{self, Mutant};
+use crate::plan::counters::PortCounters;
 use crate::sets::{CLASSES, ClassSet, PortSet};
 use crate::units::Ticks;
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::Buffer;
 use crate::dataplane::frame::desc::FrameDesc;
 use crate::dataplane::port::Port;
-use crate::dataplane::spec::SwitchSpec;
 use crate::mmu::ReverieGroups;
+use crate::plan::spec::SwitchSpec;
 use crate::sets::CLASSES;
 
 /// The state that all ledgers share, and the frames that have left: tallies count cells only.

@@ -7,10 +7,10 @@
 use crossbeam_utils::CachePadded;
 
 use crate::dataplane::port::Port;
-use crate::dataplane::spec::SwitchSpec;
-use crate::dataplane::telemetry::counters::{Counter, PortCounters};
 use crate::headroom::WIRE_OVERHEAD;
 use crate::mmu::{AbmSpec, CongestionSums, LimitPart, QueueAdmission};
+use crate::plan::counters::{Counter, PortCounters};
+use crate::plan::spec::SwitchSpec;
 use crate::sets::{CLASSES, ClassSet, PortSet};
 use crate::units::{BitRate, Bytes, Nanos, Ticks};
 

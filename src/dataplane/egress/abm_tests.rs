@@ -9,10 +9,10 @@ use super::abm::AbmMeter;
 use crate::config;
 use crate::dataplane::frame::desc::FrameDesc;
 use crate::dataplane::port::Port;
-use crate::dataplane::spec::SwitchSpec;
-use crate::dataplane::telemetry::counters::Counters;
 use crate::io::memory::MemPacket;
 use crate::mmu::{AbmSpec, LimitPart, QueueAdmission, QueueLimit, Threshold};
+use crate::plan::counters::Counters;
+use crate::plan::spec::SwitchSpec;
 use crate::units::{Alpha, BitRate, Bytes, Cells, Nanos, Ticks};
 
 /// One tick is a nanosecond.

@@ -5,7 +5,7 @@ use arrayvec::ArrayVec;
 use crate::dataplane::buffer::Buffer;
 use crate::dataplane::frame::desc::FrameDesc;
 use crate::dataplane::frame::run::{BurstSum, Run};
-use crate::dataplane::telemetry::counters::PortCounters;
+use crate::plan::counters::PortCounters;
 use crate::sets::{BURST, CLASSES, ClassSet, FrameSet};
 use crate::units::{Bytes, Cells};
 

@@ -5,10 +5,10 @@
 //! in a ring.
 
 use crate::dataplane::egress::queue::QueuePlace;
-use crate::dataplane::handoff::ring::{Consumer, Producer, lcore_pairs, ring};
 use crate::dataplane::port::Port;
-use crate::dataplane::spec::SwitchSpec;
 use crate::headroom::{CONGESTION_MESSAGES, WIRE_OVERHEAD};
+use crate::plan::ring::{Consumer, Producer, lcore_pairs, ring};
+use crate::plan::spec::SwitchSpec;
 use crate::qos::qcn::CongestionPoint;
 use crate::qos::wred::XorShift;
 use crate::sets::{CLASSES, ClassSet, MAX_PORTS};

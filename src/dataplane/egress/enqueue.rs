@@ -15,14 +15,14 @@ use crate::dataplane::frame::lanes::BurstLanes;
 use crate::dataplane::frame::meta::{Forwarding, Meta};
 use crate::dataplane::frame::notes::BurstNotes;
 use crate::dataplane::handoff::mesh::HandoffFrame;
-use crate::dataplane::handoff::ring::Consumer;
 use crate::dataplane::ingress::rewrite::BurstDemand;
 use crate::dataplane::port::Port;
-use crate::dataplane::telemetry::drops::DropReason;
 use crate::dataplane::telemetry::log::RefusingQueue;
 use crate::io::{Burst, Packet};
 use crate::mmu::{LossyPool, QueueAdmission, QueueDepth};
 use crate::mutant::{self, Mutant};
+use crate::plan::drops::DropReason;
+use crate::plan::ring::Consumer;
 use crate::sets::{BURST, ClassSet, PortSet};
 
 /// Frames that queues refused, each with the reason and the state of its queue at that moment.

@@ -4,7 +4,7 @@
 //! flow is reordered. The control plane asks for that; the lcores look when they are told to, and not in each poll.
 
 use crate::dataplane::port::Port;
-use crate::dataplane::telemetry::counters::PortCounters;
+use crate::plan::counters::PortCounters;
 use crate::sets::{CLASSES, ClassSet, MAX_PORTS, PortSet};
 
 /// The frames of one lcore that must leave.

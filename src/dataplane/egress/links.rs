@@ -1,9 +1,9 @@
 //! The ports that can send: link state, ports that refuse frames, and PFC frames, which bypass the queues.
 
 use crate::dataplane::port::Port;
-use crate::dataplane::telemetry::counters::PortCounters;
-use crate::dataplane::telemetry::drops::DropReason;
 use crate::io::{Burst, Ports};
+use crate::plan::counters::PortCounters;
+use crate::plan::drops::DropReason;
 use crate::route::ROUTER_PORT;
 use crate::sets::{ClassSet, PortSet};
 use crate::units::Ticks;

@@ -1,10 +1,11 @@
 //! Egress queues: lists of chunks from one slab, so that any queue may hold the whole buffer without allocating.
 
 use super::slots::{CHUNK, Descs, LeavingFrames, Slots, Unpacked};
-use crate::dataplane::frame::desc::{FrameDesc, MAX_CELLS, SUM_BYTES};
+use crate::dataplane::frame::desc::{FrameDesc, SUM_BYTES};
 use crate::dataplane::frame::meta::Meta;
 use crate::dataplane::frame::run::{Run, RunKind};
 use crate::io::Burst;
+use crate::plan::spec::MAX_CELLS;
 use crate::sets::{BURST, FrameSet};
 use crate::units::{Bytes, Cells};
 

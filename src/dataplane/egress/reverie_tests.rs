@@ -8,10 +8,10 @@ use crate::dataplane::buffer::Buffer;
 use crate::dataplane::frame::desc::FrameDesc;
 use crate::dataplane::handoff::mesh::HandoffFrame;
 use crate::dataplane::port::Port;
-use crate::dataplane::spec::SwitchSpec;
-use crate::dataplane::telemetry::drops::DropReason;
 use crate::io::memory::MemPacket;
 use crate::mmu::{AbmSpec, QueueAdmission, QueueLimit, Threshold};
+use crate::plan::drops::DropReason;
+use crate::plan::spec::SwitchSpec;
 use crate::sets::ClassSet;
 use crate::units::{Alpha, Cells};
 

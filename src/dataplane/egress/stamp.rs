@@ -5,8 +5,8 @@
 use super::slots::Descs;
 use crate::dataplane::frame::desc::FrameDesc;
 use crate::dataplane::port::Port;
-use crate::dataplane::spec::SwitchSpec;
 use crate::io::{Burst, Packet};
+use crate::plan::spec::SwitchSpec;
 use crate::qos::shaper::Shaper;
 use crate::sets::{CLASSES, ClassSet};
 use crate::units::{BitRate, Bytes, Ticks};

@@ -3,8 +3,8 @@
 use super::{Offered, Sender};
 use crate::dataplane::pipeline::Pipeline;
 use crate::dataplane::port::Port;
-use crate::dataplane::telemetry::counters::PortCounters;
 use crate::io::{Packet, Ports};
+use crate::plan::counters::PortCounters;
 use crate::sets::{LEAST_BURST, PortSet};
 use crate::units::Ticks;
 

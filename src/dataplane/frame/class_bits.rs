@@ -1,6 +1,6 @@
 //! The class and the headers of a frame in one word.
 
-use crate::dataplane::telemetry::counters::UNCLASSIFIED;
+use crate::plan::counters::UNCLASSIFIED;
 use crate::sets::ClassSet;
 use crate::wire::parse::L3;
 

@@ -1,5 +1,6 @@
 //! The descriptor that accompanies a frame into its queue. It is one word and moves in a register.
 
+use crate::plan::spec::MAX_CELLS;
 use crate::qos::shaper::MIN_FRAME;
 use crate::units::Cells;
 use crate::wire::parse::L3;
@@ -15,7 +16,7 @@ pub struct FrameDesc(pub(super) u64);
 
 /// Lowest bit of the bytes in a sum of descriptors. The cells are below: a buffer has fewer than 2^28 cells and 2^36
 /// bytes.
-pub(crate) const SUM_BYTES: u32 = 28;
+pub(crate) const SUM_BYTES: u32 = MAX_CELLS.ilog2();
 const SUM_MASK: u64 = 0xffff << SUM_BYTES | 0xffff;
 const IP: u32 = 16;
 const OWN: u64 = 1 << 24;
@@ -25,9 +26,6 @@ const GROUP: u32 = 50;
 pub(super) const CHARGE: u64 = 0x1ff << INGRESS;
 const QUEUE: u32 = 53;
 const CLASS: u32 = 56;
-
-/// Upper bound on the cells of a buffer.
-pub const MAX_CELLS: u32 = 1 << SUM_BYTES;
 
 impl FrameDesc {
     /// Empty descriptor, without a frame.

@@ -3,8 +3,8 @@
 use super::class_bits::ClassBits;
 use super::desc::FrameDesc;
 use crate::dataplane::ingress::port_classifier::Classification;
-use crate::dataplane::telemetry::drops::DropReason;
 use crate::forward::fdb::StationPair;
+use crate::plan::drops::DropReason;
 use crate::sets::MAX_PORTS;
 use crate::wire::parse::L3;
 use crate::wire::{Headers, Plain, Usual, ecn};

@@ -1,6 +1,7 @@
 //! Runs of frames: their sums, and whether they can be treated as one frame.
 
-use super::desc::{CHARGE, FrameDesc, MAX_CELLS, SUM_BYTES};
+use super::desc::{CHARGE, FrameDesc, SUM_BYTES};
+use crate::plan::spec::MAX_CELLS;
 use crate::qos::shaper::MIN_FRAME;
 use crate::sets::BURST;
 use crate::units::{Bytes, Cells};

@@ -4,11 +4,11 @@
 //! releases it. Each pair of lcores has a ring in each direction. It has a slot for each cell of the buffer, so an
 //! admitted frame always finds room.
 
-use super::ring::{Consumer, Producer, lcore_pairs, ring};
 use crate::dataplane::frame::desc::FrameDesc;
 use crate::dataplane::frame::meta::Meta;
-use crate::dataplane::spec::SwitchSpec;
 use crate::mmu::QueueRequest;
+use crate::plan::ring::{Consumer, Producer, lcore_pairs, ring};
+use crate::plan::spec::SwitchSpec;
 use crate::sets::{BURST, MAX_PORTS};
 
 /// An admitted frame on its way to its queue, on this lcore or on another.

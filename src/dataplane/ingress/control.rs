@@ -3,9 +3,9 @@
 use crate::dataplane::frame::meta::{Forwarding, Meta};
 use crate::dataplane::pipeline::Pipeline;
 use crate::dataplane::port::Port;
-use crate::dataplane::telemetry::counters::PortCounters;
-use crate::dataplane::telemetry::drops::DropReason;
 use crate::io::{Burst, Packet};
+use crate::plan::counters::PortCounters;
+use crate::plan::drops::DropReason;
 use crate::sets::{BURST, FrameSet};
 use crate::units::Ticks;
 use crate::wire::mac_control::{self, MacControl, PfcFrame};

@@ -3,11 +3,11 @@
 
 use crate::dataplane::frame::desc::FrameDesc;
 use crate::dataplane::frame::meta::Meta;
-use crate::dataplane::handoff::exception::{Buffered, ExceptionPort};
 use crate::dataplane::ingress::port_classifier::Classification;
 use crate::dataplane::pipeline::Pipeline;
 use crate::forward::fdb::{Station, StationPair};
 use crate::io::{Burst, Packet, Ports};
+use crate::plan::exception::{Buffered, ExceptionPort};
 use crate::route::punt::INJECT_CLASSES;
 use crate::route::{InjectFrame, InjectTo};
 use crate::sets::{BURST, PortSet};

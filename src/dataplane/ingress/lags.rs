@@ -6,11 +6,11 @@
 use super::forwarder::Egresses;
 use crate::dataplane::frame::meta::{Forwarding, Meta};
 use crate::dataplane::frame::notes::BurstNotes;
-use crate::dataplane::spec::SwitchSpec;
-use crate::dataplane::telemetry::drops::DropReason;
 use crate::forward::lag::{BUCKETS, member_of};
 use crate::forward::{LagState, LagsSpec};
 use crate::io::{Burst, Packet};
+use crate::plan::drops::DropReason;
+use crate::plan::spec::SwitchSpec;
 use crate::route::{ROUTER_PORT, hash::FlowHash};
 use crate::sets::{MAX_PORTS, PortSet};
 use crate::wire::ip::{Ipv4, Ipv6};

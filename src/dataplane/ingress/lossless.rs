@@ -7,9 +7,9 @@ use crate::dataplane::frame::notes::BurstNotes;
 use crate::dataplane::handoff::mesh::HandoffFrame;
 use crate::dataplane::ingress::rewrite::BurstDemand;
 use crate::dataplane::pipeline::Pipeline;
-use crate::dataplane::telemetry::drops::DropReason;
 use crate::dataplane::telemetry::log::RefusedFrame;
 use crate::io::{Burst, Packet, Ports};
+use crate::plan::drops::DropReason;
 use crate::sets::{BURST, CLASSES, ClassSet};
 use crate::units::Cells;
 

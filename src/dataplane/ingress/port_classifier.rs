@@ -2,7 +2,7 @@
 
 use crate::dataplane::frame::class_bits::ClassBits;
 use crate::dataplane::frame::desc::FrameDesc;
-use crate::dataplane::spec::PortSpec;
+use crate::plan::spec::PortSpec;
 use crate::qos::{ClassMap, RoceMap, Trust};
 use crate::sets::{CLASSES, ClassSet};
 use crate::units::Cells;

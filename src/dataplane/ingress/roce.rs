@@ -6,8 +6,8 @@
 use super::parse::Arrived;
 use super::port_classifier::PortClassifier;
 use crate::dataplane::frame::notes::BurstNotes;
-use crate::dataplane::telemetry::counters::PortCounters;
 use crate::io::{Burst, Packet};
+use crate::plan::counters::PortCounters;
 use crate::sets::BURST;
 use crate::wire::RoceControl;
 

@@ -7,10 +7,10 @@ use super::shed::{Lateness, PortBacklog, Shedder};
 use super::shed_frames::Shed;
 use crate::dataplane::pipeline::Pipeline;
 use crate::dataplane::port::Port;
-use crate::dataplane::telemetry::drops::DropReason;
 use crate::dataplane::telemetry::log::RefusedFrame;
 use crate::io::{Burst, Packet, Ports};
 use crate::mutant::{self, Mutant};
+use crate::plan::drops::DropReason;
 use crate::sets::{CLASSES, LEAST_BURST, PortSet};
 use crate::units::Ticks;
 

@@ -1,7 +1,7 @@
 //! Storm control: drops frames to be flooded beyond the limits of their ingress port.
 
-use crate::dataplane::spec::SwitchSpec;
-use crate::dataplane::telemetry::drops::DropReason;
+use crate::plan::drops::DropReason;
+use crate::plan::spec::SwitchSpec;
 use crate::qos::policer::Policer;
 use crate::qos::{FloodKind, StormLimits};
 use crate::sets::MAX_PORTS;

@@ -2,18 +2,18 @@
 //! bursts. Every frame, pause and count stays in place.
 //!
 //! The control thread makes a [`LiveConfig`] from the running and the wanted plan, with everything precomputed that an
-//! lcore would have to work out. It sends each lcore its own copy by a [`mod@crate::dataplane::handoff::mailbox`]. The
+//! lcore would have to work out. It sends each lcore its own copy by a [`mod@crate::plan::mailbox`]. The
 //! lcore copies the settings and returns the box: it neither allocates nor frees.
 
 use crate::dataplane::ingress::port_classifier::PortClassifier;
 use crate::dataplane::ingress::rewrite::EgressView;
-use crate::dataplane::mirror::MirrorSpec;
 use crate::dataplane::pipeline::Pipeline;
-use crate::dataplane::spec::{QueueSpec, SwitchSpec};
-use crate::dataplane::telemetry::drops::DropReason;
 use crate::io::Packet;
 use crate::mmu::GroupProfile;
 use crate::pfc::WatchdogSpec;
+use crate::plan::drops::DropReason;
+use crate::plan::mirror::MirrorSpec;
+use crate::plan::spec::{QueueSpec, SwitchSpec};
 use crate::qos::{MaxRate, QueueDiscipline, Rewrite, StormLimits};
 use crate::sets::{CLASSES, PortSet};
 use crate::units::{Nanos, Ticks};

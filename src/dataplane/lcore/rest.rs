@@ -4,8 +4,8 @@
 
 use crate::dataplane::pipeline::Pipeline;
 use crate::dataplane::port::Port;
-use crate::dataplane::telemetry::counters::Counter;
 use crate::io::{Packet, Ports};
+use crate::plan::counters::Counter;
 use crate::sets::PortSet;
 use crate::units::Ticks;
 
@@ -76,9 +76,10 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::dataplane::{Counters, Scratch};
+    use crate::dataplane::Scratch;
     use crate::io::memory::MemPorts;
     use crate::pfc::{WatchdogAction, WatchdogSpec};
+    use crate::plan::Counters;
     use crate::sets::{CLASSES, ClassSet};
     use crate::units::{BitRate, Nanos, Quanta};
     use crate::wire::MacAddr;

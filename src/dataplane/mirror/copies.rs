@@ -1,16 +1,16 @@
 //! The places of the packet path at which frames are copied: refusals, drops at ingress, and samples.
 
-use super::copy::{GroupState, QueueState};
 use super::lcore::MirrorEvent;
-use super::spec::{CopyCause, MirrorSpec};
 use crate::dataplane::frame::meta::{Forwarding, Meta};
-use crate::dataplane::handoff::exception::ExceptionPort;
 use crate::dataplane::ingress::shed_frames::class_of;
-use crate::dataplane::mirror::CopyFrame;
 use crate::dataplane::pipeline::Pipeline;
-use crate::dataplane::telemetry::drops::DropReason;
 use crate::dataplane::telemetry::log::{RefusedFrame, Standing};
 use crate::io::{Burst, Packet};
+use crate::plan::drops::DropReason;
+use crate::plan::exception::ExceptionPort;
+use crate::plan::mirror::CopyFrame;
+use crate::plan::mirror::{CopyCause, MirrorSpec};
+use crate::plan::mirror::{GroupState, QueueState};
 use crate::sets::{BURST, CLASSES, ClassSet, FrameSet};
 
 impl<P: Packet> Pipeline<P> {

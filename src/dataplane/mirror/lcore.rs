@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use arrayvec::ArrayVec;
 
-use super::copy::{CopyFrame, GroupState, QueueState};
 use super::fair_policer::FairPolicer;
 use super::sampler::Sampler;
-use super::spec::{CopyCause, MAX_SESSIONS, MirrorSpec, ReasonSet, SessionSet};
 use crate::dataplane::frame::desc::FrameDesc;
-use crate::dataplane::handoff::exception::ExceptionPort;
-use crate::dataplane::telemetry::counters::Counters;
-use crate::dataplane::telemetry::drops::DropReason;
+use crate::plan::counters::Counters;
+use crate::plan::drops::DropReason;
+use crate::plan::exception::ExceptionPort;
+use crate::plan::mirror::{CopyCause, MAX_SESSIONS, MirrorSpec, ReasonSet, SessionSet};
+use crate::plan::mirror::{CopyFrame, GroupState, QueueState};
 use crate::sets::{BURST, CLASSES, PortSet};
 use crate::units::Ticks;
 

@@ -1,7 +1,7 @@
 //! Chooses sampled frames: one of so many at random, as section 4.2.1 of sFlow version 5 wants it: the number of frames
 //! between two samples is random, and its mean is the rate.
 
-use super::spec::{MAX_SESSIONS, MirrorSpec, SessionSet};
+use crate::plan::mirror::{MAX_SESSIONS, MirrorSpec, SessionSet};
 use crate::qos::wred::XorShift;
 use crate::sets::{BURST, MAX_PORTS, PortSet};
 
@@ -107,7 +107,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::dataplane::mirror::MirrorSession;
+    use crate::plan::mirror::MirrorSession;
 
     fn spec(rates: &[u32]) -> MirrorSpec {
         let sessions = rates.iter().map(|&sample| MirrorSession { sample, ..MirrorSession::default() });

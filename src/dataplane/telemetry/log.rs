@@ -1,13 +1,13 @@
 //! Writes the decision log: the state of the buffer at each logged decision.
 
 use super::Telemetry;
-use super::decision_log::{LoggedDecision, LoggedEvent, PauseCause};
-use super::drops::DropReason;
 use crate::dataplane::buffer::Buffer;
 use crate::dataplane::frame::desc::FrameDesc;
 use crate::dataplane::handoff::mesh::HandoffFrame;
 use crate::dataplane::port::Port;
 use crate::mmu::{HeadroomPolicy, LimitPart, LossyPool, QueueAdmission};
+use crate::plan::decision_log::{LoggedDecision, LoggedEvent, PauseCause};
+use crate::plan::drops::DropReason;
 use crate::sets::{ClassSet, PortSet};
 use crate::units::Cells;
 

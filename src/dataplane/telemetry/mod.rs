@@ -1,12 +1,6 @@
 //! Telemetry: the values that one lcore publishes for observers. Counters are published at once, gauges every
 //! `GAUGE_POLLS` polls, poll gaps at every poll.
 
-pub mod counters;
-pub mod decision_log;
-pub mod drops;
-mod history_ring;
-#[cfg(test)]
-mod history_ring_tests;
 pub(crate) mod log;
 pub(crate) mod view;
 
@@ -14,9 +8,9 @@ use std::sync::Arc;
 
 use super::buffer::Buffer;
 use super::port::Port;
-use crate::dataplane::telemetry::counters::{Counters, GAP_BUCKETS, LcoreCounters, PortCounters, UNCLASSIFIED};
-use crate::dataplane::telemetry::decision_log::DecisionLog;
-use crate::dataplane::telemetry::drops::DropReason;
+use crate::plan::counters::{Counters, GAP_BUCKETS, LcoreCounters, PortCounters, UNCLASSIFIED};
+use crate::plan::decision_log::DecisionLog;
+use crate::plan::drops::DropReason;
 use crate::sets::{CLASSES, PortSet};
 use crate::units::{Nanos, Ticks};
 

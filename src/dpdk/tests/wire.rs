@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use super::*;
 use crate::config;
-use crate::dataplane::{Counters, Pipeline, Scratch};
+use crate::dataplane::{Pipeline, Scratch};
+use crate::plan::Counters;
 use crate::units::Ticks;
 use crate::wire::inband::{self, Hops, MARK};
 

@@ -3,9 +3,9 @@
 use super::reasons::Side;
 use super::samples::{IF_INDEX, if_index};
 use super::xdr::Xdr;
-use crate::dataplane::telemetry::counters::{Counter, Counters, PerClass, PortCounters};
-use crate::dataplane::telemetry::drops::DropReason;
 use crate::mirror::facts::PortFacts;
+use crate::plan::counters::{Counter, Counters, PerClass, PortCounters};
+use crate::plan::drops::DropReason;
 
 /// Format of the sample, and of its records: sFlow version 5, sFlow Port Name, sFlow Priority Flow Control Structures.
 const COUNTERS_SAMPLE: u32 = 2;

@@ -32,8 +32,8 @@ use super::after;
 use super::board::SflowView;
 use super::facts::SwitchFacts;
 use super::spec::SflowConfig;
-use crate::dataplane::mirror::{CopyCause, CopyFrame};
-use crate::dataplane::telemetry::counters::{Counter, Counters};
+use crate::plan::counters::{Counter, Counters};
+use crate::plan::mirror::{CopyCause, CopyFrame};
 use crate::sets::PortSet;
 use crate::units::Nanos;
 

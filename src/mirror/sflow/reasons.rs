@@ -4,7 +4,7 @@
 //! The list follows RFC 792, the traps of devlink (Documentation/networking/devlink/devlink-trap.rst of Linux) and the
 //! reasons of Linux's own drops (include/net/dropreason-core.h). A record of devlink's trap has the exact reason.
 
-use crate::dataplane::DropReason;
+use crate::plan::DropReason;
 
 /// A reason of sFlow's list, by its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

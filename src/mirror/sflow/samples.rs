@@ -2,8 +2,8 @@
 
 use super::reasons::{DropCode, Side};
 use super::xdr::Xdr;
-use crate::dataplane::DropReason;
-use crate::dataplane::mirror::CopyFrame;
+use crate::plan::DropReason;
+use crate::plan::mirror::CopyFrame;
 use crate::units::Bytes;
 
 /// Formats of samples: sFlow version 5, section 5, and sFlow Dropped Packet Notification Structures.

@@ -6,9 +6,9 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::*;
-use crate::dataplane::DropReason;
-use crate::dataplane::mirror::CopyFrame;
 use crate::mirror::tests::{any_copy, facts, full_copy};
+use crate::plan::DropReason;
+use crate::plan::mirror::CopyFrame;
 use crate::units::BitRate;
 
 /// A record: its format and its bytes.

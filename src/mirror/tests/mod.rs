@@ -12,10 +12,10 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::*;
-use crate::dataplane::mirror::{CopyCause, CopyFrame, GroupState, MirrorSession, MirrorSpec, QueueState, SessionSet};
-use crate::dataplane::telemetry::counters::Counters;
-use crate::dataplane::{DropReason, SwitchSpec};
 use crate::mirror::facts::{PortFacts, SwitchFacts};
+use crate::plan::counters::Counters;
+use crate::plan::mirror::{CopyCause, CopyFrame, GroupState, MirrorSession, MirrorSpec, QueueState, SessionSet};
+use crate::plan::{DropReason, SwitchSpec};
 use crate::sets::{ClassSet, PortSet};
 use crate::units::{BitRate, Bytes, Cells, Nanos, Ticks};
 
@@ -28,7 +28,7 @@ pub fn facts() -> SwitchFacts {
         lossless: ClassSet::only(3),
         has_pfc: index == 3,
     };
-    SwitchFacts { system: "tor1".to_owned(), ports: (0..4).map(port).collect(), cell: Bytes(208) }
+    SwitchFacts { system: "tor1".to_owned(), program: "Holdfast", ports: (0..4).map(port).collect(), cell: Bytes(208) }
 }
 
 /// A copy with all state.

@@ -1,8 +1,8 @@
 //! The sizes of HPCC's simulator (`third.cc` and `SwitchMmu`), for switches that decide by its rules.
 
 use super::topology::{Link, Topology};
-use crate::dataplane::SwitchSpec;
 use crate::mmu::{GroupProfile, HpccRules, Threshold};
+use crate::plan::SwitchSpec;
 use crate::sim::scenario::mmu;
 use crate::units::{Alpha, BitRate, Bytes, Cells};
 

@@ -3,7 +3,7 @@
 use super::Prepared;
 use crate::sim::outcome::Outcome;
 use crate::sim::report::slowdown::{Bucket, buckets, slowdown, table};
-use crate::stats::table::Table;
+use crate::text::table::Table;
 
 impl Prepared {
     /// Returns the slowdowns of the completed flows, the smallest first.

@@ -1,6 +1,6 @@
 //! Axes: round ticks, units that keep numbers short, and lines with no more points than pixels.
 
-use crate::stats::format::grouped;
+use crate::text::format::grouped;
 
 /// Returns about `about` ticks from zero to `most`, at 1, 2 or 5 times a power of ten: position and label.
 pub fn ticks(most: f64, about: u32) -> Vec<(f64, String)> {

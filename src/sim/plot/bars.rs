@@ -88,8 +88,8 @@ fn axis(svg: &mut Svg, rect: Rect, most: f64, unit: &str) {
 /// Formats a value with three digits, or as a whole number.
 fn number(value: f64) -> String {
     match value {
-        _ if value.fract() == 0.0 => crate::stats::format::grouped(value as u64),
-        100.0.. => crate::stats::format::grouped((value + 0.5) as u64),
+        _ if value.fract() == 0.0 => crate::text::format::grouped(value as u64),
+        100.0.. => crate::text::format::grouped((value + 0.5) as u64),
         10.0.. => format!("{value:.1}"),
         _ => format!("{value:.2}"),
     }

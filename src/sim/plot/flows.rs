@@ -6,7 +6,7 @@ use super::svg::PALETTE;
 use crate::sim::outcome::Outcome;
 use crate::sim::report::group::{Group, groups};
 use crate::sim::spec::Scenario;
-use crate::stats::format::time;
+use crate::text::format::time;
 use crate::units::Nanos;
 
 /// Number of lines that readers can tell apart. More flows are grouped by receiver and class; of more groups, only the

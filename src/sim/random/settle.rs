@@ -2,7 +2,7 @@
 
 use super::draft::{Draft, HeadroomDraft};
 use super::render;
-use crate::dataplane::SwitchSpec;
+use crate::plan::SwitchSpec;
 use crate::sim::scenario::{self, Options};
 use crate::sim::spec::Scenario;
 

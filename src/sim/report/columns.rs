@@ -8,11 +8,11 @@ use super::group::{all, groups, together};
 use super::verdict::sent_and_lost;
 use super::workloads::{self, slowdown};
 use super::{late, show};
-use crate::dataplane::DropReason;
 use crate::headroom::WIRE_OVERHEAD;
+use crate::plan::DropReason;
 use crate::sim::outcome::{ClassOutcome, Outcome, PortOutcome, Spread, SwitchOutcome};
 use crate::sim::spec::{End, PortRef, Scenario, SwitchNode};
-use crate::stats::format::{gigabits, grouped};
+use crate::text::format::{gigabits, grouped};
 use crate::units::Bytes;
 
 /// A measured value with its unit.

@@ -13,7 +13,7 @@ use super::show;
 use super::verdict::{VariantVerdict, of_variants};
 use crate::sim::outcome::Outcome;
 use crate::sim::spec::Scenario;
-use crate::stats::table::{Align, Table};
+use crate::text::table::{Align, Table};
 
 /// Name of a variant, with its scenario and outcome.
 type Row<'a> = (String, &'a Scenario, &'a Outcome);

@@ -4,8 +4,8 @@
 use std::net::Ipv4Addr;
 
 use crate::config;
-use crate::dataplane::DropReason;
 use crate::hosts::FlowKind;
+use crate::plan::DropReason;
 use crate::sets::CLASSES;
 use crate::sim::control::ControlSpec;
 use crate::sim::control::dcqcn::DcqcnSpec;

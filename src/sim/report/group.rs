@@ -2,7 +2,7 @@
 
 use crate::sim::outcome::{FlowOutcome, Outcome, Spread};
 use crate::sim::spec::Scenario;
-use crate::stats::format::wire_rate;
+use crate::text::format::wire_rate;
 
 /// One flow, or all flows to one receiver in one class.
 #[derive(Debug, Clone)]

@@ -10,7 +10,7 @@ use super::group::{Group, groups};
 use super::table::end_name;
 use super::verdict::verdict;
 use super::workloads_json;
-use crate::dataplane::DropReason;
+use crate::plan::DropReason;
 use crate::sim::outcome::{
     ClassOutcome, ClassSeries, Ending, HopOutcome, HostOutcome, LinkOutcome, Outcome, Pause, PortOutcome, PortSeries,
     Spread, SwitchOutcome,

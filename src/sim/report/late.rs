@@ -3,7 +3,7 @@
 use super::columns::{Measure, fairness};
 use crate::sim::outcome::{FlowOutcome, Outcome};
 use crate::sim::spec::{FlowNode, Load, Scenario};
-use crate::stats::format::wire_rate;
+use crate::text::format::wire_rate;
 
 /// Positions of the samples of the second half of the time for which hosts sent.
 fn samples(outcome: &Outcome) -> std::ops::Range<usize> {

@@ -1,7 +1,7 @@
 //! Formatting of numbers in the tables of a run.
 
 use crate::sim::outcome::{Ending, Spread};
-use crate::stats::format::{frames, time};
+use crate::text::format::{frames, time};
 use crate::units::{Bytes, Nanos};
 
 /// Text for an empty value.

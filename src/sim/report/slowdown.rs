@@ -1,7 +1,7 @@
 //! Slowdown of flows by size: completion time over the time on an empty path, as `fct_analysis.py` of HPCC computes it.
 
-use crate::stats::format::grouped;
-use crate::stats::table::{Align, Table};
+use crate::text::format::grouped;
+use crate::text::table::{Align, Table};
 
 /// Most rows: each has an equal share of the flows, by size.
 const MOST_ROWS: usize = 10;

@@ -3,12 +3,12 @@
 //! A frame that never left its host is not lost, so a count of losses cannot detect such a flow.
 
 use super::show::picoseconds;
+use crate::plan::counters::STARVED_PART;
 use crate::qos::shaper::WIRE_OVERHEAD;
 use crate::sets::CLASSES;
 use crate::sim::outcome::{FlowOutcome, Outcome, PortOutcome};
 use crate::sim::spec::{FlowNode, FrameSizes, Load, MessageSize, PortRef, Scenario};
-use crate::stats::format::{frames, grouped};
-use crate::stats::verdict::STARVED_PART;
+use crate::text::format::{frames, grouped};
 
 /// Maximum number of flows that are named.
 const NAMED: usize = 4;

@@ -6,11 +6,11 @@ use super::group::{Group, groups};
 use super::show::{NOTHING, cells, class, picoseconds, quantiles, share, span};
 use super::{verdict, workloads};
 use crate::config::words;
-use crate::dataplane::DropReason;
+use crate::plan::DropReason;
 use crate::sim::outcome::{ClassOutcome, Outcome, PortOutcome};
 use crate::sim::spec::{End, PortRef, Scenario};
-use crate::stats::format::{gigabits, grouped, some_of};
-use crate::stats::table::{Align, Table};
+use crate::text::format::{gigabits, grouped, some_of};
+use crate::text::table::{Align, Table};
 use crate::units::{Bytes, Cells};
 
 use Align::{Left, Right};

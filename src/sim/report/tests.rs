@@ -2,7 +2,7 @@
 
 use super::fixture;
 use super::*;
-use crate::dataplane::DropReason;
+use crate::plan::DropReason;
 use crate::sim::outcome::{Ending, Outcome, Violation};
 use crate::sim::spec::Scenario;
 

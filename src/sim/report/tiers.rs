@@ -6,8 +6,8 @@ use super::show::{NOTHING, share, span};
 use crate::sim::outcome::Outcome;
 use crate::sim::routes::Cables;
 use crate::sim::spec::{End, PortRef, Scenario};
-use crate::stats::format::grouped;
-use crate::stats::table::{Align, Table};
+use crate::text::format::grouped;
+use crate::text::table::{Align, Table};
 
 /// Pauses of the transmitters of a tier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -6,7 +6,7 @@ use super::show::picoseconds;
 use super::starved;
 use crate::sim::outcome::{Ending, Outcome};
 use crate::sim::spec::Scenario;
-use crate::stats::format::{frames, grouped};
+use crate::text::format::{frames, grouped};
 
 /// Verdict on the lossless flows of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,8 +9,8 @@ use crate::sim::outcome::{Completions, Outcome, WorkloadOutcome};
 use crate::sim::queues::QueueLengths;
 use crate::sim::spec::Scenario;
 use crate::sim::workload::WorkloadNode;
-use crate::stats::format::{gigabits, grouped, wire_rate};
-use crate::stats::table::{Align, Table};
+use crate::text::format::{gigabits, grouped, wire_rate};
+use crate::text::table::{Align, Table};
 use crate::units::Bytes;
 
 use Align::{Left, Right};

@@ -3,8 +3,8 @@
 use super::net::Net;
 use crate::config::sections::hosts::{DEFAULT_FRAME, ROCE_DSCP};
 use crate::config::yaml::read::{Fields, Item};
-use crate::dataplane::PortSpec;
 use crate::hosts::FlowKind;
+use crate::plan::PortSpec;
 use crate::sim::spec::{FrameSizes, PortRef};
 
 /// Bytes of the Ethernet header before the packet.

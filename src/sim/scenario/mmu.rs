@@ -2,8 +2,8 @@
 
 use crate::config::Config;
 use crate::config::yaml::read::{Fields, Item};
-use crate::dataplane::SwitchSpec;
 use crate::mmu::{AbmSpec, GroupProfile, HeadroomPolicy, HpccRule, HpccRules, Threshold};
+use crate::plan::SwitchSpec;
 use crate::units::Cells;
 
 /// Key of the rules, for mappings.

@@ -6,7 +6,7 @@ use super::hosts::Host;
 use super::switches::Switch;
 use crate::config::yaml::names;
 use crate::config::yaml::read::Item;
-use crate::dataplane::PortSpec;
+use crate::plan::PortSpec;
 use crate::sim::spec::{End, PortRef};
 
 /// Most names that an error message is compared with: more would take long and not help.

@@ -7,9 +7,9 @@ use super::cables::Cables;
 use super::marks;
 use super::net::Net;
 use crate::config::yaml::read::Fields;
-use crate::dataplane::SwitchSpec;
+use crate::plan::SwitchSpec;
 use crate::sim::spec::{End, FlowNode, PortRef};
-use crate::stats::format::some_of;
+use crate::text::format::some_of;
 
 /// Most switches that a warning names.
 const MOST_NAMES: usize = 8;

@@ -5,12 +5,12 @@ use std::path::Path;
 use super::mmu;
 use crate::config::overrides::{check_len, read_text};
 use crate::config::sections::buffer::{LARGEST_SIZE, SMALLEST_SIZE};
-use crate::config::sections::policy::POLICIES;
 use crate::config::yaml::Node;
 use crate::config::yaml::bounds;
 use crate::config::yaml::names::{self, Unique};
 use crate::config::yaml::read::{Fields, Item, Report};
 use crate::config::{self, Config, ConfigErrors, MAX_LCORES, Overrides};
+use crate::mmu::HeadroomPolicy;
 use crate::sim::spec::{PollSpec, SwitchNode};
 use crate::units::Nanos;
 
@@ -144,7 +144,7 @@ fn read_overrides(fields: &Fields<'_>) -> Overrides {
     Overrides {
         pfc: None,
         buffer: bounds::get(fields, "buffer", SMALLEST_SIZE..=LARGEST_SIZE),
-        headroom: fields.get("headroom").and_then(|item| item.choice(&POLICIES)),
+        headroom: fields.get("headroom").and_then(|item| item.choice(&HeadroomPolicy::WORDS)),
         lcores,
         simulated: true,
     }

@@ -5,7 +5,6 @@ use super::family::Families;
 use super::port::NUMBERS;
 use crate::mmu::{GroupProfile, HeadroomPolicy, Threshold};
 use crate::qos::{FloodKind, MaxRate, QueueDiscipline};
-use crate::stats::format::headroom_policy;
 use crate::stats::needs::to_bytes;
 use crate::stats::switch_view::SwitchView;
 use crate::units::{Cells, Probability};
@@ -119,7 +118,7 @@ fn port_limits(families: &mut Families, switch_view: &SwitchView) {
     }
     let help = "1 for the headroom policy of lossless groups: independent, shared-pool or dynamic.";
     let family = families.gauge("holdfast_headroom_policy_info", help);
-    family.add(&[("policy", headroom_policy(plan.policy))], 1);
+    family.add(&[("policy", plan.policy.label())], 1);
     if plan.policy == HeadroomPolicy::SharedPool {
         let family = families.gauge("holdfast_headroom_pool_size_bytes", "Headroom that all lossless groups share.");
         family.add(&[], to_bytes(switch_view, plan.headroom).0);

@@ -1,7 +1,7 @@
 //! Metrics of the lcores: their polls, their hand-offs, and their forwarding databases.
 
 use super::family::{Families, Family};
-use crate::dataplane::telemetry::counters::GAP_BUCKETS;
+use crate::plan::counters::GAP_BUCKETS;
 use crate::stats::snapshot::{LcoreSnapshot, Snapshot};
 use crate::stats::switch_view::SwitchView;
 use crate::units::Nanos;

@@ -1,9 +1,9 @@
 //! Metrics of mirrors and sFlow; nothing for a switch that has neither.
 
 use super::family::Families;
-use crate::dataplane::mirror::CopyCause;
-use crate::dataplane::telemetry::counters::{Counter, LcoreCounters};
 use crate::mirror::{Destination, SessionView, SflowView};
+use crate::plan::counters::{Counter, LcoreCounters};
+use crate::plan::mirror::CopyCause;
 use crate::stats::switch_view::SwitchView;
 
 type Kinds = [Counter; CopyCause::KINDS];

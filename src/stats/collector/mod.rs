@@ -34,7 +34,6 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use super::current::Current;
 use super::snapshot::Snapshot;
 use super::switch_view::SwitchView;
-use crate::build;
 use crate::output;
 use family::Families;
 
@@ -101,17 +100,18 @@ fn collect(families: &mut Families, switch_view: &SwitchView, snapshot: &Snapsho
 
 /// Version, configuration hash, start time and readiness.
 fn program(families: &mut Families, switch_view: &SwitchView) {
-    let build = [
-        ("version", switch_view.version),
-        ("commit", build::COMMIT),
-        ("date", build::DATE),
-        ("dpdk", build::DPDK),
-        ("linkage", build::LINKAGE),
-        ("rustc", build::RUSTC),
-        ("target", build::TARGET),
-        ("features", build::FEATURES),
+    let build = switch_view.build;
+    let facts = [
+        ("version", build.version),
+        ("commit", build.commit),
+        ("date", build.date),
+        ("dpdk", build.dpdk),
+        ("linkage", build.linkage),
+        ("rustc", build.rustc),
+        ("target", build.target),
+        ("features", build.features),
     ];
-    families.gauge("holdfast_build_info", "What the program was built from.").add(&build, 1);
+    families.gauge("holdfast_build_info", "What the program was built from.").add(&facts, 1);
     let help = "Hash of the configuration's settings: it changes with any setting, not with the spelling.";
     families.gauge("holdfast_config_info", help).add(&[("hash", &format!("{:016x}", switch_view.config_hash))], 1);
     let seconds = |time: SystemTime| time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();

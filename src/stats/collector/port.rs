@@ -2,11 +2,11 @@
 
 use super::family::{Families, Family};
 use super::lcore::seconds;
-use crate::dataplane::DropReason;
+use crate::plan::DropReason;
 use crate::sets::{CLASSES, ClassSet};
-use crate::stats::format::{pfc_mode, wire_rate};
 use crate::stats::snapshot::{PortSnapshot, Snapshot, Values};
 use crate::stats::switch_view::SwitchView;
+use crate::text::format::wire_rate;
 
 /// Labels of the eight classes, priorities and queues.
 pub(super) const NUMBERS: [&str; CLASSES] = ["0", "1", "2", "3", "4", "5", "6", "7"];
@@ -327,7 +327,7 @@ fn standing(families: &mut Families, switch_view: &SwitchView) {
                 asymmetric (generated for them, obeyed for all).";
     let family = families.gauge("holdfast_pfc_mode_info", help);
     for port in &switch_view.spec.ports {
-        family.add(&[("port", &port.name), ("mode", pfc_mode(port.pfc))], 1);
+        family.add(&[("port", &port.name), ("mode", port.pfc.label())], 1);
     }
     let help = "1 for the standing of the port's PFC: proven, trusted (by the operator), unproven or off. Unproven and \
                 off are not lossless.";

@@ -1,7 +1,7 @@
 //! Metrics of routing: routes, forwarding table, neighbours, next hops; and frames to and from the control plane.
 
 use super::family::Families;
-use crate::dataplane::telemetry::counters::LcoreCounters;
+use crate::plan::counters::LcoreCounters;
 use crate::route::{PuntCause, RoutingSpec};
 use crate::router::local::Unanswered;
 use crate::router::neighbours::{PORT_LIMIT, State};

@@ -2,8 +2,8 @@
 
 use super::super::fixture::{bonded, mirroring, neighbours, quiet, routing, run, trouble};
 use super::*;
-use crate::dataplane::telemetry::counters::Counter;
 use crate::mmu::{HeadroomPolicy, QueueLimit, Threshold};
+use crate::plan::counters::Counter;
 use crate::qos::{CongestionPointSpec, MaxRate, QueueDiscipline, WredProfile};
 use crate::stats::BufferPool;
 use crate::units::{BitRate, Bytes, Cells, Probability};
@@ -60,11 +60,7 @@ fn check_sample(key: &str, types: &BTreeMap<String, String>) {
 #[test]
 fn scrape_has_the_series_of_a_plain_run() {
     let series = read(&scrape(run()));
-    let (commit, date, dpdk, linkage) = (build::COMMIT, build::DATE, build::DPDK, build::LINKAGE);
-    let (rustc, target, features) = (build::RUSTC, build::TARGET, build::FEATURES);
-    let build_info = format!(
-        r#"holdfast_build_info{{commit="{commit}",date="{date}",dpdk="{dpdk}",features="{features}",linkage="{linkage}",rustc="{rustc}",target="{target}",version="0.0.0"}}"#
-    );
+    let build_info = r#"holdfast_build_info{commit="unknown",date="unknown",dpdk="unknown",features="unknown",linkage="unknown",rustc="unknown",target="unknown",version="0.0.0"}"#;
     for (key, value) in [
         (r#"holdfast_port_received_frames_total{port="p1",tc="3"}"#, 6e6),
         (r#"holdfast_port_sent_bytes_total{port="p2",queue="0"}"#, 998_766_000.0),
@@ -98,7 +94,7 @@ fn scrape_has_the_series_of_a_plain_run() {
         (r#"holdfast_port_lcore_info{lcore="0",port="p2"}"#, 1.0),
         ("holdfast_poll_gap_configured_seconds", 0.00002),
         (r#"holdfast_late_polls_total{lcore="0"}"#, 0.0),
-        (build_info.as_str(), 1.0),
+        (build_info, 1.0),
         ("holdfast_ready", 0.0),
         (r#"holdfast_group_reserve_highest_bytes{port="p1",priority="3"}"#, 2_000.0),
         (r#"holdfast_group_reserve_used_bytes{port="p1",priority="3"}"#, 0.0),
@@ -260,7 +256,7 @@ fn no_drop_is_left_out_or_counted_twice() {
     }
     let series = read(&scrape(switch_view));
     let drops = series.iter().filter(|(key, _)| key.starts_with("holdfast_port_dropped_frames_total{port=\"p1\""));
-    assert_eq!(drops.map(|(_, value)| value).sum::<f64>(), 9.0 * crate::dataplane::DropReason::COUNT as f64);
+    assert_eq!(drops.map(|(_, value)| value).sum::<f64>(), 9.0 * crate::plan::DropReason::COUNT as f64);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::family::{Families, Family};
 use super::lcore::seconds;
 use super::port::{ClassRow, NUMBERS};
-use crate::pfc::{WatchdogAction, WatchdogSpec};
+use crate::pfc::WatchdogSpec;
 use crate::stats::snapshot::{PortSnapshot, Snapshot};
 use crate::stats::switch_view::SwitchView;
 
@@ -21,7 +21,7 @@ pub(super) fn watchdogs(families: &mut Families, switch_view: &SwitchView, snaps
     let help = "1 for the action of the port's watchdog in a storm: drop, forward or alert.";
     let family = families.gauge("holdfast_watchdog_info", help);
     for (name, spec, _) in watched(switch_view, snapshot) {
-        family.add(&[("port", name), ("action", action(spec.action))], 1);
+        family.add(&[("port", name), ("action", spec.action.label())], 1);
     }
     let help = "Time for which a queue with frames must be paused and send none to be in a storm.";
     let family = families.gauge("holdfast_watchdog_detection_seconds", help);
@@ -51,13 +51,5 @@ pub(super) fn watchdogs(families: &mut Families, switch_view: &SwitchView, snaps
 fn by_queue(family: &mut Family, port: &str, of: impl Fn(usize) -> u64) {
     for (queue, number) in NUMBERS.iter().enumerate() {
         family.add(&[("port", port), ("queue", number)], of(queue));
-    }
-}
-
-fn action(action: WatchdogAction) -> &'static str {
-    match action {
-        WatchdogAction::Drop => "drop",
-        WatchdogAction::Forward => "forward",
-        WatchdogAction::Alert => "alert",
     }
 }

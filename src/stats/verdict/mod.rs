@@ -7,14 +7,14 @@ mod text;
 use serde::Serialize;
 
 pub use self::ordered::Ordered;
-pub use self::starved::{MaybeStarved, STARVED_PART, Starved};
+pub use self::starved::{MaybeStarved, Starved};
 pub use self::text::not_lossless_line;
 
 use super::flow_control::DeviceFlowControl;
 use super::snapshot::Snapshot;
 use super::switch_view::{PfcStanding, SwitchView};
-use crate::dataplane::DropReason;
 use crate::hosts::FlowTally;
+use crate::plan::DropReason;
 use crate::sets::CLASSES;
 
 /// The outcome of the verdict.

@@ -2,16 +2,16 @@
 
 use serde::Serialize;
 
-use super::super::format::frames;
 use super::super::snapshot::Snapshot;
 use super::super::switch_view::SwitchView;
 use super::BrokenBy;
-use crate::dataplane::{DropReason, SwitchSpec};
 use crate::faults::board::Hit;
 use crate::faults::table::ClassReader;
 use crate::faults::{FaultVerb, Toward};
+use crate::plan::{DropReason, SwitchSpec};
 use crate::qos::Trust;
 use crate::sets::{CLASSES, PortSet};
+use crate::text::format::frames;
 
 /// Frames of the smallest size, with preamble and gap, that arrive in the longest pause of a PFC frame. A sender that
 /// misses one PFC frame sends no more than these.

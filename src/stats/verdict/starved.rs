@@ -8,12 +8,10 @@ use serde::Serialize;
 use super::super::snapshot::{PortSnapshot, Snapshot};
 use super::super::switch_view::SwitchView;
 use crate::hosts::FlowTally;
+use crate::plan::counters::STARVED_PART;
 use crate::qos::shaper::WIRE_OVERHEAD;
 use crate::sets::CLASSES;
 use crate::units::Nanos;
-
-/// A class is starved if it has less than one of this many frames of its port, and of the frames that it had to send.
-pub const STARVED_PART: u64 = 100;
 
 /// A starved lossless class at a port whose core was overloaded.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

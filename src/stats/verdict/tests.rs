@@ -102,7 +102,7 @@ fn transmit_loss_breaks_the_verdict_if_the_port_sent_lossless_frames() {
 #[test]
 fn frames_held_by_all_lcores_are_summed_in_the_verdict() {
     let mut switch_view = quiet();
-    switch_view.counters = std::sync::Arc::new(crate::dataplane::Counters::new(2, 2));
+    switch_view.counters = std::sync::Arc::new(crate::plan::Counters::new(2, 2));
     switch_view.counters.lcores.iter().for_each(|lcore| lcore.held_frames.set(2));
     switch_view.counters.ports.iter().for_each(|port| port.group_used_cells[3].set(6));
     assert_eq!(verdict(&switch_view).to_string(), "lossless: BROKEN: 12 cells (4 frames) not released");

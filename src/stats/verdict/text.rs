@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-use super::super::format::{frames, grouped, time};
 use super::super::switch_view::{PfcStanding, SwitchView};
 use super::{
     BrokenBy, Exposed, MaybeStarved, Starved, TrustedDevice, Undelivered, Verdict, VerdictOutcome, exposed, ordered,
 };
 use crate::sets::CLASSES;
+use crate::text::format::{frames, grouped, time};
 use crate::units::Nanos;
 
 /// Most causes of one class in the one-line verdict; the tables of the report list all.

@@ -10,7 +10,7 @@ use super::super::table::{Column, Table, text};
 use super::{mark, range, rule};
 use crate::api::State;
 use crate::api::model::{Group, Pool};
-use crate::stats::format::percent;
+use crate::text::format::percent;
 use crate::units::Bytes;
 
 /// A column of the table of groups.

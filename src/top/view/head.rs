@@ -9,7 +9,7 @@ use super::super::log::Weight;
 use super::super::step::{dropped, lost};
 use super::super::table::clip;
 use crate::api::State;
-use crate::stats::format::{gigabits, grouped, short};
+use crate::text::format::{gigabits, grouped, short};
 
 /// The identity of the switch, the verdict, and the tabs of the views.
 pub fn head(app: &App, width: usize) -> Vec<Line<'static>> {

@@ -10,7 +10,7 @@ use super::super::table::{Column, Table, text};
 use super::rule;
 use crate::api::State;
 use crate::api::model::{Flow, Lcore};
-use crate::stats::format::{gigabits, short, time};
+use crate::text::format::{gigabits, short, time};
 use crate::units::Nanos;
 
 /// The overview has one line per lcore up to this number of lcores.

@@ -11,7 +11,7 @@ use super::super::table::{Column, Table, text};
 use super::{buffer, deepest, lcores, log, mark, range, rule, share};
 use crate::api::State;
 use crate::api::model::Port;
-use crate::stats::format::{classes, gigabits, short};
+use crate::text::format::{classes, gigabits, short};
 use crate::units::Bytes;
 
 /// A column of the table of ports.

@@ -11,7 +11,7 @@ use super::super::table::{Column, Table, text};
 use super::{mark, range};
 use crate::api::State;
 use crate::api::model::{Ecn, Queue};
-use crate::stats::format::{gigabits, short};
+use crate::text::format::{gigabits, short};
 use crate::units::Bytes;
 
 /// A column of the table of queues.

@@ -3,9 +3,9 @@
 
 use super::{Auditor, Check, ensure};
 use crate::dataplane::pipeline::Pipeline;
-use crate::dataplane::telemetry::decision_log::{LoggedDecision, LoggedEvent};
-use crate::dataplane::telemetry::drops::DropReason;
 use crate::io::Packet;
+use crate::plan::decision_log::{LoggedDecision, LoggedEvent};
+use crate::plan::drops::DropReason;
 use crate::sets::CLASSES;
 use crate::units::Cells;
 

@@ -15,9 +15,9 @@ mod tests;
 
 use crate::dataplane::pipeline::Pipeline;
 use crate::dataplane::port::Port;
-use crate::dataplane::spec::SwitchSpec;
 use crate::io::Packet;
 use crate::mmu::{GroupState, HeadroomPolicy, HpccRules, PortProfile, QueueLimit};
+use crate::plan::spec::SwitchSpec;
 use crate::sets::{CLASSES, ClassSet, PortSet};
 use crate::units::Cells;
 

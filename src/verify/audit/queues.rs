@@ -3,8 +3,8 @@
 
 use super::{Auditor, Broken, Check, ensure};
 use crate::dataplane::pipeline::Pipeline;
-use crate::dataplane::telemetry::counters::{Counter, PerClass, PortCounters};
 use crate::io::Packet;
+use crate::plan::counters::{Counter, PerClass, PortCounters};
 use crate::sets::CLASSES;
 use crate::units::Bytes;
 

@@ -3,9 +3,9 @@
 use super::{Auditor, Check, ensure};
 use crate::dataplane::ingress::shed::{LEAST_PASSED, SETTLING_POLLS};
 use crate::dataplane::pipeline::Pipeline;
-use crate::dataplane::telemetry::counters::UNCLASSIFIED;
-use crate::dataplane::telemetry::drops::DropReason;
 use crate::io::Packet;
+use crate::plan::counters::UNCLASSIFIED;
+use crate::plan::drops::DropReason;
 use crate::sets::CLASSES;
 
 /// Polls in addition to [`SETTLING_POLLS`] before the rule applies.

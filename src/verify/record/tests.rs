@@ -11,11 +11,12 @@ use std::time::{Duration, Instant};
 
 use super::{Recorder, Stations, Tape};
 use crate::config::{self, Config};
-use crate::dataplane::{Counters, Pipeline};
+use crate::dataplane::Pipeline;
 use crate::forward::fdb::StaticEntry;
 use crate::hosts::Hosts;
 use crate::io::memory::MemPacket;
 use crate::io::{Burst, Packet, Ports};
+use crate::plan::Counters;
 use crate::sets::PortSet;
 use crate::units::Ticks;
 use crate::verify::replay::agreement::{Agreed, agree, counted};

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 
 use super::{Happened, Seen, Tape, What};
-use crate::dataplane::spec::SwitchSpec;
 use crate::forward::VlanTable;
+use crate::plan::spec::SwitchSpec;
 use crate::qos::{Rewrite, RoceMap, Trust};
 use crate::sets::{ClassSet, PortSet};
 use crate::units::Ticks;

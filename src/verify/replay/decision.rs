@@ -1,7 +1,7 @@
 //! Input and output of a replay: frames, and the decision on each.
 
-use crate::dataplane::telemetry::drops::DropReason;
 use crate::mmu::GroupState;
+use crate::plan::drops::DropReason;
 use crate::units::{Bytes, Cells};
 
 /// A frame's ECN codepoint (RFC 3168).

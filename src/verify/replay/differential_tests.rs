@@ -16,12 +16,12 @@ use proptest::test_runner::{Config, TestCaseError, TestRunner};
 
 use super::*;
 use crate::dataplane::pipeline::Pipeline;
-use crate::dataplane::spec::QueueSpec;
-use crate::dataplane::telemetry::counters::Counters;
 use crate::forward::{FdbSpec, LagsSpec};
 use crate::io::memory::{MemPacket, MemPorts};
 use crate::mmu::{BufferPlan, GroupProfile, QueueLimit, Threshold};
 use crate::pfc::PfcMode;
+use crate::plan::counters::Counters;
+use crate::plan::spec::QueueSpec;
 use crate::qos::{QueueDiscipline, WredProfile};
 use crate::units::{Alpha, BitRate, Nanos, Quanta, Ticks};
 use crate::wire::MacAddr;
@@ -380,7 +380,7 @@ pub(super) fn spec(policy: HeadroomPolicy) -> impl Strategy<Value = SwitchSpec> 
             telemetry_queues: ClassSet::EMPTY,
             congestion_points: [None; crate::sets::CLASSES],
             routing: None,
-            mirror: crate::dataplane::mirror::MirrorSpec::default(),
+            mirror: crate::plan::mirror::MirrorSpec::default(),
         }
     })
 }

@@ -12,12 +12,12 @@ mod hpcc;
 
 use crate::dataplane::egress::queue::{Queue, Slab};
 use crate::dataplane::frame::desc::FrameDesc;
-use crate::dataplane::spec::{PortSpec, SwitchSpec};
-use crate::dataplane::telemetry::drops::DropReason;
 use crate::mmu::{
     Admission, ExactPool, HeadroomPolicy, Lease, LimitPart, LossyPool, Pools, PortLedger, QueueAdmission, QueueDepth,
     QueueRefusal, QueueRequest, QueueReserves, QueueVerdict, SharedPool,
 };
+use crate::plan::drops::DropReason;
+use crate::plan::spec::{PortSpec, SwitchSpec};
 use crate::qos::wred::CERTAIN;
 use crate::qos::{ClassMap, Shaper};
 use crate::sets::{CLASSES, ClassSet};

@@ -1,8 +1,8 @@
 use super::*;
-use crate::dataplane::PortSpec;
-use crate::dataplane::spec::QueueSpec;
 use crate::forward::{FdbSpec, LagsSpec};
 use crate::mmu::{BufferPlan, GroupProfile, HeadroomPolicy, QueueLimit, Threshold};
+use crate::plan::PortSpec;
+use crate::plan::spec::QueueSpec;
 use crate::qos::{QueueDiscipline, WredProfile};
 use crate::sets::{CLASSES, ClassSet};
 use crate::units::{Alpha, BitRate, Nanos, Ticks};
@@ -62,7 +62,7 @@ pub(super) fn switch(lossless: Threshold) -> Replay {
         telemetry_queues: ClassSet::EMPTY,
         congestion_points: [None; CLASSES],
         routing: None,
-        mirror: crate::dataplane::mirror::MirrorSpec::default(),
+        mirror: crate::plan::mirror::MirrorSpec::default(),
     })
 }
 

@@ -2,25 +2,25 @@
 
 #[path = "support/check.rs"]
 mod check;
-#[path = "../../../src/dataplane/handoff/fdb_view.rs"]
+#[path = "../../../src/plan/fdb_view.rs"]
 #[allow(dead_code)]
 mod fdb_view;
 #[path = "support/forward.rs"]
 mod forward;
-#[path = "../../../src/dataplane/handoff/mailbox.rs"]
+#[path = "../../../src/plan/mailbox.rs"]
 mod mailbox;
 #[path = "support/handshake_models.rs"]
 mod models;
 #[path = "../../../src/mmu/queue/reserves.rs"]
 #[allow(dead_code)]
 mod reserves;
-#[path = "../../../src/dataplane/handoff/ring.rs"]
+#[path = "../../../src/plan/ring.rs"]
 #[allow(dead_code)]
 mod ring;
 #[path = "../../../src/sets.rs"]
 #[allow(dead_code)]
 mod sets;
-#[path = "../../../src/dataplane/lcore/shutdown.rs"]
+#[path = "../../../src/plan/lcore/shutdown.rs"]
 #[allow(dead_code)]
 mod shutdown;
 #[path = "support/units.rs"]

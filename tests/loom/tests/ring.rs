@@ -1,4 +1,4 @@
-//! Models of `src/dataplane/handoff/ring.rs`.
+//! Models of `src/plan/ring.rs`.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 mod check;
 #[path = "support/ring_model.rs"]
 mod model;
-#[path = "../../../src/dataplane/handoff/ring.rs"]
+#[path = "../../../src/plan/ring.rs"]
 #[allow(dead_code)]
 mod ring;
 

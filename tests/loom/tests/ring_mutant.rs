@@ -10,7 +10,7 @@ mod model;
 #[path = "support/mutant.rs"]
 #[allow(dead_code)]
 mod mutant;
-#[path = "../../../src/dataplane/handoff/ring.rs"]
+#[path = "../../../src/plan/ring.rs"]
 #[allow(dead_code)]
 mod ring;
 

@@ -7,9 +7,9 @@ use std::net::IpAddr;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use holdfast::dataplane::handoff::exception::ExceptionLink;
-use holdfast::dataplane::{DropReason, SwitchSpec};
 use holdfast::forward::VlanMode;
+use holdfast::plan::exception::ExceptionLink;
+use holdfast::plan::{DropReason, SwitchSpec};
 use holdfast::route::{
     Action, Adjacency, AdjacencyId, Attachment, FibWriter, FlowHash, Group, GroupId, InterfaceSpec, PuntCause,
     PuntFrame, RouteTable, RoutingSpec, SoftFib,
@@ -289,7 +289,7 @@ impl RoutingBed {
     }
 
     /// Sum of a counter over all lcores.
-    pub fn sum(&self, counter: impl Fn(&holdfast::dataplane::telemetry::counters::LcoreCounters) -> u64) -> u64 {
+    pub fn sum(&self, counter: impl Fn(&holdfast::plan::counters::LcoreCounters) -> u64) -> u64 {
         self.counters.lcores.iter().map(|lcore| counter(lcore)).sum()
     }
 }

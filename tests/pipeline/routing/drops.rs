@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use holdfast::dataplane::DropReason;
+use holdfast::plan::DropReason;
 use holdfast::route::PuntCause;
 
 use super::bed::*;

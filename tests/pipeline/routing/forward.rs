@@ -1,6 +1,6 @@
 //! Packets that are routed: their headers, their tags, and the frames beside them.
 
-use holdfast::dataplane::DropReason;
+use holdfast::plan::DropReason;
 use holdfast::sets::CLASSES;
 
 use super::bed::*;

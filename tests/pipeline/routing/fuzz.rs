@@ -3,8 +3,8 @@
 //!
 //! 200,000 frames by default; `HOLDFAST_FUZZ_FRAMES` and `HOLDFAST_FUZZ_SEED` choose other runs.
 
-use holdfast::dataplane::DropReason;
 use holdfast::mmu::HeadroomPolicy;
+use holdfast::plan::DropReason;
 use holdfast::qos::wred::XorShift;
 use holdfast::route::{InjectTo, PuntCause, PuntFrame};
 use holdfast::wire::MacAddr;

@@ -1,6 +1,6 @@
 //! Frames of the control plane: they join the queues like received ones.
 
-use holdfast::dataplane::DropReason;
+use holdfast::plan::DropReason;
 use holdfast::route::InjectTo;
 use holdfast::sets::ClassSet;
 use holdfast::units::Cells;

@@ -1,7 +1,7 @@
 //! Lossless traffic over a routed hop: the buffer holds it, and its sender is paused in time.
 
-use holdfast::dataplane::DropReason;
 use holdfast::mmu::GroupProfile;
+use holdfast::plan::DropReason;
 use holdfast::sets::ClassSet;
 
 use super::bed::*;

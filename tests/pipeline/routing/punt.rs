@@ -1,6 +1,6 @@
 //! Frames for the switch itself: they reach the control plane with their cause, each at its own rate.
 
-use holdfast::dataplane::DropReason;
+use holdfast::plan::DropReason;
 use holdfast::route::PuntCause;
 use holdfast::wire::MacAddr;
 

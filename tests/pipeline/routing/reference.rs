@@ -4,7 +4,7 @@
 use std::net::IpAddr;
 
 use etherparse::{NetSlice, SlicedPacket};
-use holdfast::dataplane::DropReason;
+use holdfast::plan::DropReason;
 use holdfast::route::{Action, Group, GroupId, PuntCause};
 use holdfast::units::Cells;
 use ipnet::IpNet;

@@ -1,7 +1,7 @@
 //! Fragments and defects of transport headers: a bridge does not judge them, and a router judges none that a fragment
 //! lacks.
 
-use holdfast::dataplane::DropReason;
+use holdfast::plan::DropReason;
 
 use super::bed::*;
 use super::packet::fix_checksum;

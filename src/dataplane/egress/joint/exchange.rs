@@ -4,9 +4,9 @@ use super::JointPorts;
 use super::told::{Depth, Told};
 use crate::dataplane::pipeline::Pipeline;
 use crate::dataplane::port::Port;
-use crate::dataplane::telemetry::drops::DropReason;
 use crate::mutant::{self, Mutant};
 use crate::pfc::PortPfc;
+use crate::plan::drops::DropReason;
 use crate::sets::{CLASSES, ClassSet, PortSet};
 
 impl<P> Pipeline<P> {

@@ -15,9 +15,9 @@ use std::sync::Arc;
 
 use self::side::JointSide;
 use self::told::{Depth, Heard, Told};
-use crate::dataplane::spec::{PortSpec, SwitchSpec};
 use crate::headroom::PACING_SLACK;
 use crate::pfc::PriorityMap;
+use crate::plan::spec::{PortSpec, SwitchSpec};
 use crate::qos::Shaper;
 use crate::qos::joint_pacer::JointPacer;
 use crate::qos::joint_wire::JointWire;

@@ -24,9 +24,9 @@ use super::forwarder::{Forwarder, IngressContext};
 use super::punt::{Exception, Punter, RouteContext};
 use crate::dataplane::frame::meta::{Forwarding, Meta};
 use crate::dataplane::frame::notes::BurstNotes;
-use crate::dataplane::spec::SwitchSpec;
 use crate::forward::fdb::{Station, StationPair};
 use crate::io::{Burst, Packet};
+use crate::plan::spec::SwitchSpec;
 use crate::route::{Attachment, FoundGroup, ROUTER_PORT, RouteTable, SoftFib};
 use crate::sets::{BURST, FrameSet, MAX_PORTS, PortSet};
 

@@ -4,8 +4,8 @@ use super::bridged::BridgedPorts;
 use crate::dataplane::frame::meta::Meta;
 use crate::dataplane::ingress::forwarder::Egresses;
 use crate::dataplane::ingress::punt::{Exception, RouteContext};
-use crate::dataplane::telemetry::counters::Counter;
-use crate::dataplane::telemetry::drops::DropReason;
+use crate::plan::counters::Counter;
+use crate::plan::drops::DropReason;
 use crate::route::{Action, Adjacency, FoundGroup, MAX_ADJACENCIES, PuntCause, RouteTable};
 use crate::sets::PortSet;
 

@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use crate::dataplane::ingress::punt::Exception;
-use crate::dataplane::telemetry::drops::DropReason;
+use crate::plan::drops::DropReason;
 use crate::route::{RouteTable, single_host};
 use crate::wire::ip;
 

@@ -3,11 +3,12 @@
 use crate::dataplane::Scratch;
 use std::sync::Arc;
 
-use crate::dataplane::telemetry::counters::Counters;
-use crate::dataplane::{LiveConfig, Pipeline, SwitchSpec};
+use crate::dataplane::{LiveConfig, Pipeline};
 use crate::io::memory::{MemPacket, MemPorts};
 use crate::mmu::{QueueLimit, Threshold};
 use crate::pfc::{WatchdogAction, WatchdogSpec};
+use crate::plan::SwitchSpec;
+use crate::plan::counters::Counters;
 use crate::qos::{QueueDiscipline, WredProfile};
 use crate::sets::{CLASSES, ClassSet};
 use crate::units::{Bytes, Cells, Nanos, Quanta, Ticks};

@@ -1,9 +1,9 @@
 //! Breaks each invariant on purpose: by a change of the switch's state, or by an audit with another specification.
 
 use super::bed::*;
-use crate::dataplane::{DropReason, PortSpec, QueueSpec, SwitchSpec};
 use crate::forward::{FdbSpec, LagsSpec};
 use crate::mmu::{BufferPlan, GroupProfile, HeadroomPolicy, QueueLimit, Threshold};
+use crate::plan::{DropReason, PortSpec, QueueSpec, SwitchSpec};
 use crate::qos::{ClassMap, QueueDiscipline};
 use crate::sets::{CLASSES, ClassSet, PortSet};
 use crate::units::{BitRate, Bytes, Cells, Nanos, Ticks};
@@ -62,7 +62,7 @@ fn spec(policy: HeadroomPolicy) -> SwitchSpec {
         telemetry_queues: ClassSet::EMPTY,
         congestion_points: [None; CLASSES],
         routing: None,
-        mirror: crate::dataplane::mirror::MirrorSpec::default(),
+        mirror: crate::plan::mirror::MirrorSpec::default(),
     }
 }
 

@@ -9,11 +9,11 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 
 use super::bed::*;
-use crate::dataplane::{DropReason, PortSpec, QueueSpec, SwitchSpec};
 use crate::forward::{FdbSpec, LagsSpec};
 use crate::mmu::{BufferPlan, GroupProfile, HeadroomPolicy, PortProfile, QueueLimit, Threshold};
 use crate::mutant::{self, Mutant};
 use crate::pfc::{PfcMode, WatchdogAction, WatchdogSpec};
+use crate::plan::{DropReason, PortSpec, QueueSpec, SwitchSpec};
 use crate::qos::{ClassMap, QueueDiscipline, WredProfile};
 use crate::sets::{CLASSES, ClassSet};
 use crate::units::{Alpha, BitRate, Bytes, Cells, Nanos};
@@ -102,7 +102,7 @@ fn switch() -> impl Strategy<Value = SwitchSpec> {
                 telemetry_queues: ClassSet::EMPTY,
                 congestion_points: [None; CLASSES],
                 routing: None,
-                mirror: crate::dataplane::mirror::MirrorSpec::default(),
+                mirror: crate::plan::mirror::MirrorSpec::default(),
             }
         })
     })

@@ -1,9 +1,9 @@
 //! The specification of a switch: the validated plan from which a [`super::Pipeline`] is built.
 
-use crate::dataplane::mirror::MirrorSpec;
 use crate::forward::{Fdb, FdbSpec, LagsSpec, StaticEntry, VlanMode};
 use crate::mmu::{AbmSpec, BufferPlan, GroupProfile, HpccRules, PortProfile, QueueLimit, QueueProfile, QueueReserves};
 use crate::pfc::{PfcMode, WatchdogSpec};
+use crate::plan::mirror::MirrorSpec;
 use crate::qos::{
     ClassMap, CongestionPointSpec, FloodKind, MarkMap, MaxRate, QueueDiscipline, Rewrite, StormLimits, Trust,
     WredProfile,
@@ -12,6 +12,9 @@ use crate::route::{ROUTER_PORT, RoutingSpec};
 use crate::sets::{CLASSES, ClassSet, PortSet};
 use crate::units::{BitRate, Cells, Nanos};
 use crate::wire::MacAddr;
+
+/// Upper bound on the cells of a buffer: a queue counts cells and bytes in one word.
+pub const MAX_CELLS: u32 = 1 << 28;
 
 /// Specification of one port.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -54,7 +54,7 @@ impl<T> Sender<T> {
 impl<T> Receiver<T> {
     /// Applies the value that was sent, if there is one, and returns its memory.
     #[inline]
-    pub(crate) fn receive(&mut self, apply: impl FnOnce(&T)) {
+    pub fn receive(&mut self, apply: impl FnOnce(&T)) {
         if self.given.refresh() > 0 {
             self.take(apply);
         }

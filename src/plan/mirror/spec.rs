@@ -4,7 +4,7 @@ use std::ops::BitAnd;
 
 use arrayvec::ArrayVec;
 
-use crate::dataplane::telemetry::drops::DropReason;
+use crate::plan::drops::DropReason;
 use crate::sets::{ClassSet, PortSet};
 
 /// Most sessions. sFlow takes up to three of them.

@@ -5,13 +5,16 @@ use crossbeam_utils::CachePadded;
 
 use super::decision_log::DecisionLog;
 use super::drops::PerReason;
-use crate::dataplane::mirror::CopyCause;
-use crate::dataplane::spec::SwitchSpec;
+use crate::plan::mirror::CopyCause;
+use crate::plan::spec::SwitchSpec;
 use crate::route::table::MAX_ADJACENCIES;
 use crate::route::{AdjacencyId, PuntCause};
 use crate::sets::{CLASSES, MAX_PORTS};
 use crate::sync::{AtomicU64, Ordering};
 use crate::wire::RoceControl;
+
+/// A class is starved if it has less than one of this many frames of its port, and of the frames that it had to send.
+pub const STARVED_PART: u64 = 100;
 
 /// Row of [`PortCounters::drops`] for frames dropped before they had a class.
 pub const UNCLASSIFIED: usize = CLASSES;

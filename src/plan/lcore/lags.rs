@@ -29,8 +29,10 @@ struct Answer {
 
 /// A request: its number, and the members whose frames are to be noted.
 #[derive(Debug, Default, Clone, Copy)]
-pub(super) struct DrainRequest {
+pub struct DrainRequest {
+    /// Counts up; zero: nothing was requested yet.
     pub number: u64,
+    /// The members.
     pub ports: PortSet,
 }
 

@@ -1,7 +1,7 @@
 //! A copy of a frame, as an lcore gives it to the thread that exports copies.
 
 use super::spec::{CopyCause, SessionSet};
-use crate::dataplane::handoff::exception::{Buffered, UNUSED};
+use crate::plan::exception::{Buffered, UNUSED};
 use crate::units::{Cells, Ticks};
 
 /// State of the priority group to which a frame is charged, before the frame.

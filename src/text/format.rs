@@ -1,12 +1,7 @@
 //! Formats numbers and settings for tables and live pictures.
 
-use crate::mmu::HeadroomPolicy;
-use crate::pfc::PfcMode;
 use crate::sets::ClassSet;
-use crate::units::Nanos;
-
-/// Bytes that a frame takes on the wire beyond its own: preamble, frame check sequence and gap.
-const WIRE_OVERHEAD: u64 = crate::qos::shaper::WIRE_OVERHEAD as u64;
+use crate::units::{Nanos, WIRE_OVERHEAD};
 
 /// Formats `1234567` as `1,234,567`.
 #[must_use]
@@ -74,7 +69,7 @@ pub fn time(time: Nanos) -> String {
 /// Bits per second that `frames` of `bytes` in total took on the wire in `seconds`; zero if `seconds` is zero.
 #[must_use]
 pub fn wire_rate(frames: u64, bytes: u64, seconds: f64) -> f64 {
-    let bits = (bytes + frames * WIRE_OVERHEAD) as f64 * 8.0;
+    let bits = (bytes + frames * u64::from(WIRE_OVERHEAD)) as f64 * 8.0;
     if seconds > 0.0 { bits / seconds } else { 0.0 }
 }
 
@@ -107,25 +102,13 @@ pub fn classes(classes: ClassSet) -> String {
     }
 }
 
-/// The PFC mode of a port in the words of the configuration.
+/// The word of `value` in `words`, the choices of a key.
+///
+/// # Panics
+/// If it has none: the words of a type are complete.
 #[must_use]
-pub fn pfc_mode(mode: PfcMode) -> &'static str {
-    match mode {
-        PfcMode::Off => "off",
-        PfcMode::Symmetric => "software",
-        PfcMode::Asymmetric => "asymmetric",
-        PfcMode::Queue => "queue",
-    }
-}
-
-/// The headroom policy in the words of the configuration.
-#[must_use]
-pub fn headroom_policy(policy: HeadroomPolicy) -> &'static str {
-    match policy {
-        HeadroomPolicy::Independent => "independent",
-        HeadroomPolicy::SharedPool => "shared-pool",
-        HeadroomPolicy::Dynamic => "dynamic",
-    }
+pub fn word_of<T: PartialEq>(words: &[(&'static str, T)], value: &T) -> &'static str {
+    words.iter().find(|(_, other)| other == value).map(|(word, _)| *word).expect("each value has a word")
 }
 
 #[cfg(test)]

@@ -1,0 +1,15 @@
+//! Numbers and tables as text for people.
+//!
+//! # Example
+//!
+//! ```
+//! use holdfast::text::format::grouped;
+//! use holdfast::text::table::{Align, Table};
+//!
+//! let mut table = Table::new(&[("port", Align::Left), ("frames", Align::Right)]);
+//! table.row(["p1".to_owned(), grouped(1_234_567)]);
+//! assert_eq!(table.to_string(), "port     frames\np1    1,234,567\n");
+//! ```
+
+pub mod format;
+pub mod table;
