@@ -7,7 +7,6 @@
 #![deny(unsafe_code)]
 
 pub mod api;
-pub mod board;
 pub mod build;
 pub mod config;
 #[cfg(feature = "dpdk")]
@@ -21,33 +20,23 @@ pub mod faults;
 pub mod forward;
 pub mod headroom;
 pub mod hosts;
-pub mod io;
-pub mod isa;
 pub mod lacp;
 #[allow(unsafe_code)]
 pub mod linux;
 pub mod lldp;
 pub mod mirror;
 pub mod mmu;
-mod mutant;
 pub mod netlink;
 pub mod nic_check;
-pub mod output;
 pub mod pfc;
 pub mod plan;
-mod prefetch;
-pub mod pulse;
 pub mod qos;
 pub mod route;
 pub mod router;
-pub mod sets;
-#[cfg(test)]
-mod sets_tests;
 pub mod sim;
 pub mod stats;
-mod sync;
-pub mod text;
 pub mod top;
-pub mod units;
 pub mod verify;
 pub mod wire;
+pub use holdfast_base::{board, io, isa, output, pulse, sets, text, units};
+pub(crate) use holdfast_base::{mutant, prefetch, sync};

@@ -10,7 +10,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use holdfast::route::{Fib, FoundGroup, GroupId};
 
-#[path = "../../src/prefetch.rs"]
+#[path = "../../crates/base/src/prefetch.rs"]
 mod prefetch;
 
 use prefetch::prefetch;

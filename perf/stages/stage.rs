@@ -146,15 +146,15 @@ fn named(frame: &Frame) -> Option<Stage> {
     let rule = RULES.iter().find(is_rule).map(|&(_, _, stage)| Stage::Named(stage));
     // Helpers that read an mbuf, hold a burst or write a number belong to their caller.
     let is_tool = [
-        "src/sets.rs",
+        "crates/base/src/sets.rs",
         "src/dpdk/",
-        "src/io/mod.rs",
-        "src/units.rs",
+        "crates/base/src/io/mod.rs",
+        "crates/base/src/units.rs",
         "src/qos/mod.rs",
         "src/dataplane/frame/desc.rs",
-        "src/sync.rs",
-        "src/mutant.rs",
-        "src/prefetch.rs",
+        "crates/base/src/sync.rs",
+        "crates/base/src/mutant.rs",
+        "crates/base/src/prefetch.rs",
         "src/wire/addr.rs",
         "src/plan/spec.rs",
     ];

@@ -97,38 +97,45 @@ impl Cargo {
 /// A simulated frame.
 pub type SimPacket = MemPacket<Cargo>;
 
-impl SimPacket {
+/// Readings of a simulated frame.
+pub trait SimFrame {
     /// Whether the frame is an IPv4 frame, tagged or not, that is marked CE.
     #[must_use]
-    pub fn is_ce(&self) -> bool {
-        let (bytes, at) = (self.bytes(), self.l3());
-        bytes[at - 2..at] == ETHERTYPE_IPV4.to_be_bytes() && bytes[at + 1] & 3 == 3
-    }
-
-    /// Offset of the network header: frames of hosts have one tag or none.
-    #[inline]
-    fn l3(&self) -> usize {
-        if self.bytes()[12..14] == ETHERTYPE_VLAN.to_be_bytes() { 18 } else { 14 }
-    }
+    fn is_ce(&self) -> bool;
 
     /// The field for in-band telemetry of a data frame.
     #[must_use]
-    pub fn notes(&mut self) -> Option<[u8; inband::LEN]> {
-        let l3 = self.l3();
-        inband::find(self.bytes_mut(), l3).map(|field| *field)
-    }
+    fn notes(&mut self) -> Option<[u8; inband::LEN]>;
 
     /// The notes that an ACK carries back; none if it has no field.
     #[must_use]
-    pub fn returned_notes(&self) -> Hops {
-        let field =
-            self.bytes().get(self.l3() + 20 + 8 + TRANSPORT_LEN + ACK_HEADER..).and_then(|rest| rest.first_chunk());
-        field.map(Hops::read).unwrap_or_default()
-    }
+    fn returned_notes(&self) -> Hops;
 
     /// Parses the frame, if it is a PFC frame.
     #[must_use]
-    pub fn pfc(&self) -> Option<PfcFrame> {
+    fn pfc(&self) -> Option<PfcFrame>;
+}
+
+impl SimFrame for SimPacket {
+    fn is_ce(&self) -> bool {
+        let (bytes, at) = (self.bytes(), l3(self.bytes()));
+        bytes[at - 2..at] == ETHERTYPE_IPV4.to_be_bytes() && bytes[at + 1] & 3 == 3
+    }
+
+    fn notes(&mut self) -> Option<[u8; inband::LEN]> {
+        let l3 = l3(self.bytes());
+        inband::find(self.bytes_mut(), l3).map(|field| *field)
+    }
+
+    fn returned_notes(&self) -> Hops {
+        let field = self
+            .bytes()
+            .get(l3(self.bytes()) + 20 + 8 + TRANSPORT_LEN + ACK_HEADER..)
+            .and_then(|rest| rest.first_chunk());
+        field.map(Hops::read).unwrap_or_default()
+    }
+
+    fn pfc(&self) -> Option<PfcFrame> {
         if self.cargo.kind != FrameKind::Pfc {
             return None;
         }
@@ -137,6 +144,12 @@ impl SimPacket {
             _ => None,
         }
     }
+}
+
+/// Offset of the network header: frames of hosts have one tag or none.
+#[inline]
+fn l3(frame: &[u8]) -> usize {
+    if frame[12..14] == ETHERTYPE_VLAN.to_be_bytes() { 18 } else { 14 }
 }
 
 /// All frame buffers, in free lists by size.

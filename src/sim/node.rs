@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::HZ;
-use super::frame::{Cargo, FrameKind, Pool, SimPacket};
+use super::frame::{Cargo, FrameKind, Pool, SimFrame, SimPacket};
 use super::held::HeldPort;
 use super::load::PS;
 use super::own::Own;

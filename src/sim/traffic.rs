@@ -3,7 +3,7 @@
 use super::engine::Engine;
 use super::events::Event;
 use super::flow::{Disorder, Replies};
-use super::frame::{Cargo, FrameKind, Note, SimPacket};
+use super::frame::{Cargo, FrameKind, Note, SimFrame, SimPacket};
 use super::host::PendingAck;
 use super::spec::Learning;
 use super::transport::ACK_LEN;

@@ -20,7 +20,7 @@ mod reserves;
 #[path = "../../../src/plan/ring.rs"]
 #[allow(dead_code)]
 mod ring;
-#[path = "../../../src/sets.rs"]
+#[path = "../../../crates/base/src/sets.rs"]
 #[allow(dead_code)]
 mod sets;
 #[path = "../../../src/plan/lcore/shutdown.rs"]

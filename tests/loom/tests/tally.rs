@@ -9,7 +9,7 @@ mod model;
 mod tally;
 #[path = "support/units.rs"]
 mod units;
-#[path = "../../../src/sets.rs"]
+#[path = "../../../crates/base/src/sets.rs"]
 #[allow(dead_code)]
 mod whole_sets;
 

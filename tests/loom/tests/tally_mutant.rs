@@ -12,7 +12,7 @@ mod mutant;
 mod tally;
 #[path = "support/units.rs"]
 mod units;
-#[path = "../../../src/sets.rs"]
+#[path = "../../../crates/base/src/sets.rs"]
 #[allow(dead_code)]
 mod whole_sets;
 

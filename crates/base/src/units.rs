@@ -5,13 +5,13 @@
 //! # Example
 //!
 //! ```
-//! use holdfast::units::{BitRate, Bytes, Cells};
+//! use holdfast_base::units::{BitRate, Bytes, Cells};
 //!
 //! let rate: BitRate = "25G".parse()?;
 //! assert_eq!((rate.0, rate.to_string()), (25_000_000_000, "25G".to_owned()));
 //! assert_eq!(Bytes(1000).to_cells_ceil(Bytes(208)), Cells(5));
 //! assert_eq!("25Q".parse::<BitRate>().unwrap_err().to_string().split(';').next(), Some("`25Q` is not a bit rate"));
-//! # Ok::<(), holdfast::units::UnitError>(())
+//! # Ok::<(), holdfast_base::units::UnitError>(())
 //! ```
 
 use std::fmt;

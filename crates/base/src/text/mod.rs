@@ -3,8 +3,8 @@
 //! # Example
 //!
 //! ```
-//! use holdfast::text::format::grouped;
-//! use holdfast::text::table::{Align, Table};
+//! use holdfast_base::text::format::grouped;
+//! use holdfast_base::text::table::{Align, Table};
 //!
 //! let mut table = Table::new(&[("port", Align::Left), ("frames", Align::Right)]);
 //! table.row(["p1".to_owned(), grouped(1_234_567)]);

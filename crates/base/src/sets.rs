@@ -3,7 +3,7 @@
 //! # Example
 //!
 //! ```
-//! use holdfast::sets::PortSet;
+//! use holdfast_base::sets::PortSet;
 //!
 //! let mut up = PortSet::first(4);
 //! up.remove(2);

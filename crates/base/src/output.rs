@@ -7,7 +7,7 @@
 //! # Example
 //!
 //! ```
-//! use holdfast::output::{self, Stream};
+//! use holdfast_base::output::{self, Stream};
 //!
 //! output::line(Stream::Err, "note: this returns at once");
 //! assert_eq!(output::left_out(Stream::Err), 0);

@@ -5,7 +5,7 @@
 //! # Example
 //!
 //! ```
-//! use holdfast::isa::Isa;
+//! use holdfast_base::isa::Isa;
 //!
 //! println!("packet path: {}", Isa::detect());
 //! assert_eq!(Isa::all().next(), Some(Isa::PLAIN), "every processor runs the plain form");
@@ -59,14 +59,14 @@ impl Isa {
     /// Whether the processor has SSE4.1.
     #[cfg(target_arch = "x86_64")]
     #[inline]
-    pub(crate) fn has_sse41(self) -> bool {
+    pub fn has_sse41(self) -> bool {
         self.0 != Level::Plain
     }
 
     /// Whether the processor has AVX2, BMI1, BMI2, MOVBE and POPCNT.
     #[cfg(target_arch = "x86_64")]
     #[inline]
-    pub(crate) fn has_avx2(self) -> bool {
+    pub fn has_avx2(self) -> bool {
         self.0 == Level::Avx2
     }
 }

@@ -4,30 +4,29 @@
 //! mailbox, shutdown, fdb_view, told}`, `dpdk::gate`. A model replaces `Arc` too where a module imports it from here.
 //! `tests/architecture` rejects an atomic from elsewhere.
 
-pub(crate) use std::sync::Arc;
-pub(crate) use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-#[cfg(feature = "dpdk")]
-pub(crate) use std::sync::atomic::{AtomicI32, AtomicPtr};
+pub use std::sync::Arc;
+pub use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 /// [`std::cell::UnsafeCell`] with the interface of loom: each access is a closure, so that loom detects overlapping
 /// accesses.
 #[derive(Debug)]
-pub(crate) struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
+pub struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
 
 impl<T> UnsafeCell<T> {
-    pub(crate) const fn new(value: T) -> Self {
+    /// A cell with `value`.
+    pub const fn new(value: T) -> Self {
         Self(std::cell::UnsafeCell::new(value))
     }
 
     /// Passes the pointer to `read`. No thread may write to the cell during the call.
     #[inline]
-    pub(crate) fn with<R>(&self, read: impl FnOnce(*const T) -> R) -> R {
+    pub fn with<R>(&self, read: impl FnOnce(*const T) -> R) -> R {
         read(self.0.get())
     }
 
     /// Passes the pointer to `write`. No other thread may access the cell during the call.
     #[inline]
-    pub(crate) fn with_mut<R>(&self, write: impl FnOnce(*mut T) -> R) -> R {
+    pub fn with_mut<R>(&self, write: impl FnOnce(*mut T) -> R) -> R {
         write(self.0.get())
     }
 }

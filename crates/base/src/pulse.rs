@@ -6,7 +6,7 @@
 //! # Example
 //!
 //! ```
-//! use holdfast::pulse::{self, Pulse};
+//! use holdfast_base::pulse::{self, Pulse};
 //!
 //! let pulse = Pulse::start("example");
 //! pulse.beat();

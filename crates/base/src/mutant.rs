@@ -1,10 +1,10 @@
 //! Faults for mutation testing. Tests enable one to check that the auditors of the switch detect it.
 //!
-//! Outside of unit tests no fault exists: [`is`] is the constant false, and the compiler removes its branches.
+//! Without the feature `testing`, which only tests enable, no fault exists: [`is`] is the constant false, and the compiler removes its branches.
 
 /// A fault. It takes effect where the code calls [`is`] with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mutant {
+pub enum Mutant {
     /// The switch sends each XOFF once and never refreshes it.
     NoRefresh,
     /// A group sends XON before its headroom is empty.
@@ -35,27 +35,29 @@ pub(crate) enum Mutant {
     AcknowledgesDiscarded,
 }
 
-#[cfg(not(test))]
+/// Whether a fault is enabled: none is.
+#[must_use]
+#[cfg(not(any(test, feature = "testing")))]
 #[inline(always)]
-pub(crate) const fn is(_: Mutant) -> bool {
+pub const fn is(_: Mutant) -> bool {
     false
 }
 
-#[cfg(test)]
+#[cfg(any(test, feature = "testing"))]
 thread_local! {
     static ON: std::cell::Cell<Option<Mutant>> = const { std::cell::Cell::new(None) };
 }
 
 /// Whether `mutant` is enabled on this thread.
-#[cfg(test)]
-pub(crate) fn is(mutant: Mutant) -> bool {
+#[cfg(any(test, feature = "testing"))]
+pub fn is(mutant: Mutant) -> bool {
     ON.get() == Some(mutant)
 }
 
 /// Runs `f` with the fault `mutant` enabled on this thread, and returns its result. The fault ends with `f`, even by a
 /// panic.
-#[cfg(test)]
-pub(crate) fn with<R>(mutant: Mutant, f: impl FnOnce() -> R) -> R {
+#[cfg(any(test, feature = "testing"))]
+pub fn with<R>(mutant: Mutant, f: impl FnOnce() -> R) -> R {
     struct Off(Option<Mutant>);
     impl Drop for Off {
         fn drop(&mut self) {

@@ -3,7 +3,7 @@
 //! # Example
 //!
 //! ```
-//! let board = holdfast::board::Board::<u32, &str>::default();
+//! let board = holdfast_base::board::Board::<u32, &str>::default();
 //! board.publish(7, vec!["began"]);
 //! assert_eq!((*board.view(), board.take_events()), (7, (vec!["began"], 0)));
 //! ```

@@ -5,8 +5,8 @@
 //! # Example
 //!
 //! ```
-//! use holdfast::io::memory::MemPorts;
-//! use holdfast::io::{Burst, Packet, Ports};
+//! use holdfast_base::io::memory::MemPorts;
+//! use holdfast_base::io::{Burst, Packet, Ports};
 //!
 //! let mut ports = MemPorts::new(2);
 //! ports.inject(0, &[0xff; 60]);
