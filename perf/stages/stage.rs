@@ -31,30 +31,30 @@ const BENCHMARK: &str = "perf/pipeline.rs";
 /// Rules: a file or directory of the switch, its functions, and their stage. The first match wins; an empty list
 /// matches any function.
 const RULES: &[(&str, &[&str], &str)] = &[
-    ("src/wire/parse.rs", &[], "parse"),
-    ("src/wire/usual.rs", &[], "parse"),
-    ("src/wire/usual_vector.rs", &[], "parse"),
-    ("src/wire/plain.rs", &[], "parse"),
-    ("src/wire/plain_kind.rs", &[], "parse"),
-    ("src/wire/plain_vector.rs", &[], "parse"),
+    ("crates/wire/src/wire/parse.rs", &[], "parse"),
+    ("crates/wire/src/wire/usual.rs", &[], "parse"),
+    ("crates/wire/src/wire/usual_vector.rs", &[], "parse"),
+    ("crates/wire/src/wire/plain.rs", &[], "parse"),
+    ("crates/wire/src/wire/plain_kind.rs", &[], "parse"),
+    ("crates/wire/src/wire/plain_vector.rs", &[], "parse"),
     ("src/dataplane/frame/lens.rs", &[], "parse"),
     ("src/dataplane/frame/meta.rs", &[], "parse"),
     ("src/dataplane/ingress/parse.rs", &["retagged_at"], "rewrite"),
     ("src/dataplane/ingress/parse.rs", &[], "parse"),
-    ("src/wire/mac_control.rs", &[], "control"),
+    ("crates/wire/src/wire/mac_control.rs", &[], "control"),
     ("src/dataplane/ingress/control.rs", &[], "control"),
     ("src/dataplane/ingress/mod.rs", &["control"], "control"),
     ("src/dataplane/frame/class_bits.rs", &[], "classify"),
     ("src/dataplane/ingress/port_classifier.rs", &[], "classify"),
     ("src/qos/classify.rs", &[], "classify"),
-    ("src/forward/vlan.rs", &[], "vlan"),
-    ("src/wire/vlan_tag.rs", &[], "vlan"),
+    ("crates/wire/src/forward/vlan.rs", &[], "vlan"),
+    ("crates/wire/src/wire/vlan_tag.rs", &[], "vlan"),
     ("src/dataplane/ingress/rewrite.rs", &["retag"], "vlan"),
     ("src/dataplane/ingress/rewrite.rs", &[], "rewrite"),
     // Sweeps depend on time, of which each packet takes more under callgrind.
-    ("src/forward/fdb/mod.rs", &["sweep"], "sweep"),
-    ("src/forward/fdb/mod.rs", &[], "fdb"),
-    ("src/forward/flow_cache.rs", &[], "flow cache"),
+    ("crates/wire/src/forward/fdb/mod.rs", &["sweep"], "sweep"),
+    ("crates/wire/src/forward/fdb/mod.rs", &[], "fdb"),
+    ("crates/wire/src/forward/flow_cache.rs", &[], "flow cache"),
     ("src/dataplane/ingress/forwarder.rs", &["learn", "send_update", "apply_fdb_updates"], "fdb"),
     ("src/dataplane/ingress/forwarder.rs", &[], "forward"),
     ("src/dataplane/ingress/known.rs", &[], "forward"),
@@ -82,7 +82,7 @@ const RULES: &[(&str, &[&str], &str)] = &[
     ("src/qos/shaper.rs", &[], "shaper"),
     ("src/dataplane/egress/joint/pacing.rs", &[], "shaper"),
     ("src/qos/wred.rs", &[], "wred, ecn"),
-    ("src/wire/ecn.rs", &[], "wred, ecn"),
+    ("crates/wire/src/wire/ecn.rs", &[], "wred, ecn"),
     ("src/dataplane/egress/mod.rs", &[], "transmit"),
     ("src/dataplane/egress/choose.rs", &[], "transmit"),
     ("src/dataplane/frame/run.rs", &[], "transmit"),
@@ -122,7 +122,7 @@ fn is_setup(frame: &Frame) -> bool {
         "src/dataplane/handoff/mesh.rs" | "src/dataplane/ingress/forwarder.rs" | "src/dataplane/buffer/mod.rs" => {
             &["fleet"]
         }
-        "src/forward/fdb/mod.rs" => &["insert", "try_new"],
+        "crates/wire/src/forward/fdb/mod.rs" => &["insert", "try_new"],
         _ => &[],
     };
     functions.contains(&&*frame.function) || frame.file.starts_with("src/config/")
@@ -155,7 +155,7 @@ fn named(frame: &Frame) -> Option<Stage> {
         "crates/base/src/sync.rs",
         "crates/base/src/mutant.rs",
         "crates/base/src/prefetch.rs",
-        "src/wire/addr.rs",
+        "crates/wire/src/wire/addr.rs",
         "src/plan/spec.rs",
     ];
     let is_tool = is_tool.iter().any(|tool| frame.file.starts_with(tool));

@@ -180,11 +180,21 @@ fn every_clause_has_its_code_and_its_test() {
 #[test]
 fn a_clause_without_code_or_test_is_found() {
     let row = |code: &str, test: &str| missing(&format!("| 8.1 | one | {code} | {test} |\n")).0;
-    let (code, test) = ("`src/wire/ecn.rs::mark_ce`", "`src/wire/addr.rs::mac_address_kinds_are_recognized`");
+    let (code, test) =
+        ("`crates/wire/src/wire/ecn.rs::mark_ce`", "`crates/wire/src/wire/addr.rs::mac_address_kinds_are_recognized`");
     assert_eq!(row(code, test), [""; 0]);
-    assert_eq!(row("`src/wire/ecn.rs::mark_c`", test), ["8.1: no code `src/wire/ecn.rs::mark_c`"]);
-    assert_eq!(row("`src/wire/gone.rs::mark_ce`", test), ["8.1: no code `src/wire/gone.rs::mark_ce`"]);
-    assert_eq!(row(code, "`src/wire/ecn.rs::mark_ce`"), ["8.1: no test `src/wire/ecn.rs::mark_ce`"]);
+    assert_eq!(
+        row("`crates/wire/src/wire/ecn.rs::mark_c`", test),
+        ["8.1: no code `crates/wire/src/wire/ecn.rs::mark_c`"]
+    );
+    assert_eq!(
+        row("`crates/wire/src/wire/gone.rs::mark_ce`", test),
+        ["8.1: no code `crates/wire/src/wire/gone.rs::mark_ce`"]
+    );
+    assert_eq!(
+        row(code, "`crates/wire/src/wire/ecn.rs::mark_ce`"),
+        ["8.1: no test `crates/wire/src/wire/ecn.rs::mark_ce`"]
+    );
     assert_eq!(row("", test), ["8.1: no code"]);
     assert_eq!(row(code, "none"), ["8.1: no test"]);
 }

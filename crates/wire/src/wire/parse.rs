@@ -33,10 +33,14 @@ pub(super) const IPV4_LEN: usize = 20;
 pub(super) const IPV6_LEN: usize = 40;
 pub(super) const UDP_LEN: usize = 8;
 pub(super) const TCP_LEN: usize = 20;
-pub(crate) const UDP: u8 = 17;
-pub(crate) const TCP: u8 = 6;
-pub(crate) const ICMP: u8 = 1;
-pub(crate) const ICMPV6: u8 = 58;
+/// Protocol number of UDP in IP (IANA).
+pub const UDP: u8 = 17;
+/// Protocol number of TCP in IP (IANA).
+pub const TCP: u8 = 6;
+/// Protocol number of ICMP.
+pub const ICMP: u8 = 1;
+/// Next header of ICMPv6.
+pub const ICMPV6: u8 = 58;
 
 /// The reason why a frame is malformed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

@@ -7,7 +7,7 @@
 //! # Example
 //!
 //! ```
-//! use holdfast::route::{Fib, FibWriter, FoundGroup, GroupId, SoftFib};
+//! use holdfast_wire::route::{Fib, FibWriter, FoundGroup, GroupId, SoftFib};
 //!
 //! let fib = SoftFib::default();
 //! fib.set("10.1.0.0/16".parse().unwrap(), GroupId(7)).unwrap();

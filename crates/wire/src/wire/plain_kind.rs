@@ -7,13 +7,17 @@ use super::vlan_tag::TAG_LEN;
 
 /// A kind of plain frames that are not usual. Most bursts have frames of one kind only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum PlainKind {
+pub enum PlainKind {
+    /// IPv4 behind one tag.
     TaggedIpv4,
+    /// IPv6 without a tag.
     Ipv6,
+    /// IPv6 behind one tag.
     TaggedIpv6,
 }
 
 impl PlainKind {
+    /// Number of kinds.
     pub const COUNT: usize = 3;
     /// All kinds in their order.
     pub const ALL: [Self; Self::COUNT] = [Self::TaggedIpv4, Self::Ipv6, Self::TaggedIpv6];
@@ -56,7 +60,8 @@ impl PlainKind {
 
 /// Addresses, traffic class and tag of a plain frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct KindFields {
+pub struct KindFields {
+    /// The fields that a usual frame has too.
     pub usual: Usual,
     /// Tag control information, without the bit DEI; zero without a tag.
     pub tci: u16,
@@ -64,7 +69,7 @@ pub(crate) struct KindFields {
 
 /// Reads a frame like [`parse_plain`] if it is of `kind` and has no priority tag, else returns `None`.
 #[inline]
-pub(crate) fn parse_kind(kind: PlainKind, frame: &[u8]) -> Option<KindFields> {
+pub fn parse_kind(kind: PlainKind, frame: &[u8]) -> Option<KindFields> {
     let plain = parse_plain(frame)?;
     let is_of_kind = (plain.l3, plain.is_tagged) == (kind.l3(), kind.is_tagged());
     let tci = plain.vlan | u16::from(plain.pcp) << 13;

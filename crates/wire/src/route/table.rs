@@ -172,19 +172,19 @@ pub struct RouteTable {
     pub fib: Arc<dyn Fib>,
     /// The only next hop of each group, by [`GroupId`]; [`Adjacency::NONE`] for a group with a choice, or with none.
     /// Most packets need no more than this.
-    pub(crate) direct: Box<[Adjacency]>,
+    pub direct: Box<[Adjacency]>,
     /// Next-hop groups by [`GroupId`]; the first four are those of the constants.
-    pub(crate) groups: Box<[Group]>,
+    pub groups: Box<[Group]>,
     /// Adjacencies of the groups' buckets.
-    pub(crate) buckets: Box<[AdjacencyId]>,
+    pub buckets: Box<[AdjacencyId]>,
     /// Next hops by [`AdjacencyId`].
-    pub(crate) adjacencies: Box<[Adjacency]>,
+    pub adjacencies: Box<[Adjacency]>,
     /// Own addresses, sorted: no received packet may have one as its source.
     own: Box<[IpAddr]>,
     /// Network and broadcast addresses of the router's networks, sorted: no packet may come from one.
     broadcasts: Box<[IpAddr]>,
     /// A filter over sources, for a fast first check.
-    pub(crate) sources: Box<SourceFilter>,
+    pub sources: Box<SourceFilter>,
     /// The hash of flows.
     pub hash: FlowHash,
     /// Number of this table in the order in which they were made.

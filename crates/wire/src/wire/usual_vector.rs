@@ -29,7 +29,7 @@ fn kind(protocol: u8) -> __m128i {
 /// Reads a frame that begins with `headers`, like [`read_usual`](super::usual::read_usual).
 #[target_feature(enable = "sse4.1")]
 #[inline]
-pub(crate) fn read_usual_sse41(headers: &UsualHeaders) -> Option<(StatedLens, Usual)> {
+pub fn read_usual_sse41(headers: &UsualHeaders) -> Option<(StatedLens, Usual)> {
     let stated = stated_lens(headers)?;
     let (dst, src) = addresses(load(headers, 0));
     Some((stated, Usual { dst, src, traffic_class: headers[ETHERNET_LEN + 1] }))

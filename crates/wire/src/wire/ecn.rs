@@ -34,7 +34,7 @@ pub fn mark_ce(frame: &mut [u8], l3: L3, offset: usize) {
 
 /// Does the work of [`mark_ce`] for the frame of an untagged IPv4 packet. Returns whether `frame` is long enough.
 #[inline(always)]
-pub(crate) fn mark_untagged_ipv4(frame: &mut [u8]) -> bool {
+pub fn mark_untagged_ipv4(frame: &mut [u8]) -> bool {
     let header = frame.first_chunk_mut::<{ ETHERNET_LEN + IPV4_LEN }>().and_then(|headers| headers.last_chunk_mut());
     header.map(mark_ipv4).is_some()
 }

@@ -3,10 +3,10 @@
 //! # Example
 //!
 //! ```
-//! use holdfast::sets::ClassSet;
-//! use holdfast::units::Quanta;
-//! use holdfast::wire::MacAddr;
-//! use holdfast::wire::mac_control::{self, MacControl, PfcFrame};
+//! use holdfast_base::sets::ClassSet;
+//! use holdfast_base::units::Quanta;
+//! use holdfast_wire::wire::MacAddr;
+//! use holdfast_wire::wire::mac_control::{self, MacControl, PfcFrame};
 //!
 //! let mut xoff = PfcFrame { enabled: ClassSet::only(3), ..PfcFrame::default() };
 //! xoff.quanta[3] = Quanta(0xffff);
@@ -31,18 +31,18 @@ pub mod plain;
 pub(crate) mod plain_kind;
 #[cfg(target_arch = "x86_64")]
 #[allow(unsafe_code)]
-pub(crate) mod plain_vector;
+pub mod plain_vector;
 pub mod roce;
 pub mod usual;
 #[cfg(target_arch = "x86_64")]
 #[allow(unsafe_code)]
-pub(crate) mod usual_vector;
+pub mod usual_vector;
 pub mod vlan_tag;
 
 pub use addr::MacAddr;
 pub use glance::{Glance, Purpose, glance, glance_roce, glance_usual};
 pub use parse::{Headers, ParseError, parse};
 pub use plain::{Plain, parse_plain};
-pub(crate) use plain_kind::{KindFields, PlainKind, parse_kind};
+pub use plain_kind::{KindFields, PlainKind, parse_kind};
 pub use roce::RoceControl;
 pub use usual::{Usual, parse_usual};

@@ -65,7 +65,7 @@ impl Pattern {
 /// Reads a frame of at least 60 bytes like [`parse_kind`](super::parse_kind).
 #[target_feature(enable = "sse4.1")]
 #[inline]
-pub(crate) fn parse_kind_sse41(kind: PlainKind, frame: &[u8]) -> Option<KindFields> {
+pub fn parse_kind_sse41(kind: PlainKind, frame: &[u8]) -> Option<KindFields> {
     let (l3_offset, pattern) = (usize::from(kind.l3_offset()), if kind.l3() == L3::V4 { &IPV4 } else { &IPV6 });
     let ethernet: &[u8; VECTOR] = frame.first_chunk()?;
     let packet: &[u8; VECTOR] = frame.get(l3_offset - 2..)?.first_chunk()?;

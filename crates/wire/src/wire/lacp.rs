@@ -6,8 +6,8 @@
 //! # Example
 //!
 //! ```
-//! use holdfast::wire::MacAddr;
-//! use holdfast::wire::lacp::{Lacpdu, Participant, SlowFrame, parse};
+//! use holdfast_wire::wire::MacAddr;
+//! use holdfast_wire::wire::lacp::{Lacpdu, Participant, SlowFrame, parse};
 //!
 //! let pdu = Lacpdu { actor: Participant { key: 7, port: 1, ..Participant::default() }, ..Lacpdu::default() };
 //! assert_eq!(parse(&pdu.emit(MacAddr::local(0, 1))), Ok(SlowFrame::Lacp(pdu)));

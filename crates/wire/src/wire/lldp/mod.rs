@@ -6,8 +6,8 @@
 //! # Example
 //!
 //! ```
-//! use holdfast::wire::MacAddr;
-//! use holdfast::wire::lldp::{self, ChassisId, Lldpdu, PortId};
+//! use holdfast_wire::wire::MacAddr;
+//! use holdfast_wire::wire::lldp::{self, ChassisId, Lldpdu, PortId};
 //!
 //! let mac = MacAddr::local(0, 1);
 //! let pdu = Lldpdu::new(ChassisId::mac(mac), PortId::name("p1"), 121);

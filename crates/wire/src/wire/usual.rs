@@ -34,7 +34,7 @@ impl Usual {
 
 /// Lengths that a usual frame states: its packet and the segment in it must not be longer than the frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct StatedLens {
+pub struct StatedLens {
     /// Length of the packet, in network byte order.
     pub packet: u16,
     /// Length of the UDP datagram or of the TCP header, in network byte order.
@@ -54,7 +54,7 @@ impl StatedLens {
 }
 
 /// The first bytes of a frame that [`parse_usual`] reads.
-pub(crate) type UsualHeaders = [u8; HEADERS_LEN];
+pub type UsualHeaders = [u8; HEADERS_LEN];
 
 /// Reads `frame`, which starts with the destination address and has no frame check sequence. Returns `None` if the
 /// frame is not usual.
@@ -70,7 +70,7 @@ pub fn parse_usual(frame: &[u8]) -> Option<Usual> {
 /// Reads a frame that begins with `headers`, except for its length: the frame is usual if the stated lengths are whole
 /// too. Returns `None` if it is not usual whatever its length.
 #[inline(always)]
-pub(crate) fn read_usual(headers: &UsualHeaders) -> Option<(StatedLens, Usual)> {
+pub fn read_usual(headers: &UsualHeaders) -> Option<(StatedLens, Usual)> {
     Some((stated_lens(headers)?, fields(headers)))
 }
 

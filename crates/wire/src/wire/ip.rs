@@ -175,7 +175,7 @@ pub fn has_right_checksum(header: &Ipv4Header) -> bool {
 
 /// Source and destination address of an IPv4 header.
 #[inline(always)]
-pub(crate) fn addresses(header: &Ipv4Header) -> (u32, u32) {
+pub fn addresses(header: &Ipv4Header) -> (u32, u32) {
     let double = |at: usize| u32::from_be_bytes(*header[at..].first_chunk().expect("the header is longer"));
     (double(12), double(16))
 }

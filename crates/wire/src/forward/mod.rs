@@ -3,9 +3,9 @@
 //! # Example
 //!
 //! ```
-//! use holdfast::forward::fdb::Station;
-//! use holdfast::forward::{Fdb, FdbSpec};
-//! use holdfast::units::{Nanos, Ticks};
+//! use holdfast_wire::forward::fdb::Station;
+//! use holdfast_wire::forward::{Fdb, FdbSpec};
+//! use holdfast_base::units::{Nanos, Ticks};
 //!
 //! let spec = FdbSpec { capacity: 1024, ageing: Nanos(300_000_000_000), entries: vec![], seed: 0 };
 //! let mut fdb = Fdb::new(&spec, 1_000_000_000);
