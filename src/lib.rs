@@ -17,19 +17,15 @@ pub mod doctor;
 #[allow(unsafe_code)]
 pub mod dpdk;
 pub mod faults;
-pub mod headroom;
 pub mod hosts;
 pub mod lacp;
 #[allow(unsafe_code)]
 pub mod linux;
 pub mod lldp;
 pub mod mirror;
-pub mod mmu;
 pub mod netlink;
 pub mod nic_check;
-pub mod pfc;
 pub mod plan;
-pub mod qos;
 pub mod router;
 pub mod sim;
 pub mod stats;
@@ -37,4 +33,5 @@ pub mod top;
 pub mod verify;
 pub use holdfast_base::{board, io, isa, output, pulse, sets, text, units};
 pub(crate) use holdfast_base::{mutant, prefetch, sync};
+pub use holdfast_lossless::{headroom, mmu, pfc, qos};
 pub use holdfast_wire::{forward, route, wire};

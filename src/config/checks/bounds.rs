@@ -130,6 +130,7 @@ fn parse<T: std::str::FromStr<Err = UnitError>>(text: &str) -> Result<T, String>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::headroom::{HeadroomInput, headroom};
 
     #[test]
     fn value_at_a_bound_is_accepted_and_beyond_it_refused() {
@@ -145,5 +146,30 @@ mod tests {
         assert!(poll_gap("1ns").is_ok() && poll_gap("10ms").is_ok());
         assert!(poll_gap("0ns").is_err() && poll_gap("10001us").is_err());
         assert!(cell("64B").is_ok() && cell("16KiB").is_ok() && cell("63B").is_err() && cell("16385B").is_err());
+    }
+
+    /// All quantities at the configuration's bounds at once: the result is far below the largest count.
+    #[test]
+    fn headroom_at_the_configuration_bounds_fits_the_cell_count() {
+        for (cell, mtu, share) in [CELLS.0, CELLS.1]
+            .into_iter()
+            .flat_map(|cell| [(cell, MTUS.0, 100), (cell, MTUS.1, 100), (cell, MTUS.1, 0)])
+        {
+            let input = HeadroomInput {
+                rate: FASTEST,
+                cable: LONGEST_CABLE,
+                mtu,
+                poll_gap: LONGEST_POLL_GAP,
+                posted: HeadroomInput::posted_by_pacing(FASTEST, LONGEST_POLL_GAP),
+                cell,
+                peer_response: Some(FASTEST.bytes_in(LONGEST_RESPONSE)),
+                left: 16_383,
+                small_packets: format!("{share}%").parse().unwrap(),
+                stops_queues: 0,
+            };
+            let headroom = headroom(&input);
+            assert!(headroom.cells.0 < u32::MAX && headroom.total > headroom.seed, "{headroom:?}");
+            assert_eq!(headroom.rows.iter().map(|row| row.value.0).sum::<u64>(), headroom.total.0);
+        }
     }
 }

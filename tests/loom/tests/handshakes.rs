@@ -1,4 +1,4 @@
-//! Models of `shutdown.rs`, `mailbox.rs` and `fdb_view.rs` below `src/dataplane`, and of `src/mmu/queue/reserves.rs`.
+//! Models of `shutdown.rs`, `mailbox.rs` and `fdb_view.rs` below `src/dataplane`, and of `crates/lossless/src/mmu/queue/reserves.rs`.
 
 #[path = "support/check.rs"]
 mod check;
@@ -11,7 +11,7 @@ mod forward;
 mod mailbox;
 #[path = "support/handshake_models.rs"]
 mod models;
-#[path = "../../../src/mmu/queue/reserves.rs"]
+#[path = "../../../crates/lossless/src/mmu/queue/reserves.rs"]
 #[allow(dead_code)]
 mod reserves;
 #[path = "../../../src/plan/ring.rs"]

@@ -14,7 +14,7 @@ mod models;
 #[path = "support/mutant.rs"]
 #[allow(dead_code)]
 mod mutant;
-#[path = "../../../src/mmu/queue/reserves.rs"]
+#[path = "../../../crates/lossless/src/mmu/queue/reserves.rs"]
 #[allow(dead_code)]
 mod reserves;
 #[path = "../../../src/plan/ring.rs"]

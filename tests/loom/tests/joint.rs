@@ -1,8 +1,8 @@
-//! Models of `src/qos/joint_wire.rs` and `src/dataplane/egress/joint/told.rs`.
+//! Models of `crates/lossless/src/qos/joint_wire.rs` and `src/dataplane/egress/joint/told.rs`.
 
 #[path = "support/check.rs"]
 mod check;
-#[path = "../../../src/qos/joint_wire.rs"]
+#[path = "../../../crates/lossless/src/qos/joint_wire.rs"]
 mod joint_wire;
 #[path = "support/joint_model.rs"]
 mod model;

@@ -3,7 +3,7 @@
 
 #[path = "support/check.rs"]
 mod check;
-#[path = "../../../src/qos/joint_wire.rs"]
+#[path = "../../../crates/lossless/src/qos/joint_wire.rs"]
 mod joint_wire;
 #[path = "support/joint_model.rs"]
 mod model;

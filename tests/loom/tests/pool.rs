@@ -1,10 +1,10 @@
-//! Models of `src/mmu/pool.rs`.
+//! Models of `crates/lossless/src/mmu/pool.rs`.
 
 #[path = "support/check.rs"]
 mod check;
 #[path = "support/pool_model.rs"]
 mod model;
-#[path = "../../../src/mmu/pool.rs"]
+#[path = "../../../crates/lossless/src/mmu/pool.rs"]
 #[allow(dead_code)]
 mod pool;
 #[path = "support/units.rs"]

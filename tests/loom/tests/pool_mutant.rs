@@ -7,7 +7,7 @@ mod model;
 #[path = "support/mutant.rs"]
 #[allow(dead_code)]
 mod mutant;
-#[path = "../../../src/mmu/pool.rs"]
+#[path = "../../../crates/lossless/src/mmu/pool.rs"]
 #[allow(dead_code)]
 mod pool;
 #[path = "support/units.rs"]

@@ -1,10 +1,10 @@
-//! Models of `src/mmu/tally.rs`.
+//! Models of `crates/lossless/src/mmu/tally.rs`.
 
 #[path = "support/check.rs"]
 mod check;
 #[path = "support/tally_model.rs"]
 mod model;
-#[path = "../../../src/mmu/tally.rs"]
+#[path = "../../../crates/lossless/src/mmu/tally.rs"]
 #[allow(dead_code)]
 mod tally;
 #[path = "support/units.rs"]

@@ -7,7 +7,7 @@ mod model;
 #[path = "support/mutant.rs"]
 #[allow(dead_code)]
 mod mutant;
-#[path = "../../../src/mmu/tally.rs"]
+#[path = "../../../crates/lossless/src/mmu/tally.rs"]
 #[allow(dead_code)]
 mod tally;
 #[path = "support/units.rs"]

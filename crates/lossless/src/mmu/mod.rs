@@ -5,9 +5,9 @@
 //! # Example
 //!
 //! ```
-//! use holdfast::mmu::{Admission, ExactPool, GroupProfile, HeadroomPolicy, Lease, Pools, PortLedger, PortProfile};
-//! use holdfast::mmu::{SharedPool, Threshold};
-//! use holdfast::units::Cells;
+//! use holdfast_lossless::mmu::{Admission, ExactPool, GroupProfile, HeadroomPolicy, Lease, Pools, PortLedger, PortProfile};
+//! use holdfast_lossless::mmu::{SharedPool, Threshold};
+//! use holdfast_base::units::Cells;
 //!
 //! // Each lossless group may use 20 shared cells beyond its reserve of 10, then 30 cells of headroom.
 //! let group = GroupProfile {

@@ -3,9 +3,9 @@
 //! # Example
 //!
 //! ```
-//! use holdfast::pfc::{PauseTimers, Generator};
-//! use holdfast::sets::ClassSet;
-//! use holdfast::units::{BitRate, Ticks};
+//! use holdfast_lossless::pfc::{PauseTimers, Generator};
+//! use holdfast_base::sets::ClassSet;
+//! use holdfast_base::units::{BitRate, Ticks};
 //!
 //! const HZ: u64 = 1_000_000_000;
 //! let rate = BitRate(100_000_000_000);

@@ -3,8 +3,8 @@
 //! # Example
 //!
 //! ```
-//! use holdfast::qos::{QueueDiscipline, Scheduler};
-//! use holdfast::sets::ClassSet;
+//! use holdfast_lossless::qos::{QueueDiscipline, Scheduler};
+//! use holdfast_base::sets::ClassSet;
 //!
 //! let mut disciplines = [QueueDiscipline::Dwrr { weight: 1 }; 8];
 //! disciplines[7] = QueueDiscipline::Strict;
@@ -17,7 +17,7 @@ pub mod classify;
 pub mod joint_pacer;
 pub mod joint_wire;
 pub mod max_rate;
-pub(crate) mod policer;
+pub mod policer;
 pub mod qcn;
 pub mod scheduler;
 pub mod shaper;
