@@ -77,7 +77,7 @@ const RULES: &[(&str, &[&str], &str)] = &[
     ("src/dataplane/buffer/mod.rs", &[], "admit"),
     ("src/dataplane/handoff/accept.rs", &[], "hand-off"),
     ("src/dataplane/handoff/mesh.rs", &[], "hand-off"),
-    ("src/plan/ring.rs", &[], "hand-off"),
+    ("crates/plan/src/plan/ring.rs", &[], "hand-off"),
     ("crates/lossless/src/qos/scheduler.rs", &[], "scheduler"),
     ("crates/lossless/src/qos/shaper.rs", &[], "shaper"),
     ("src/dataplane/egress/joint/pacing.rs", &[], "shaper"),
@@ -87,7 +87,7 @@ const RULES: &[(&str, &[&str], &str)] = &[
     ("src/dataplane/egress/choose.rs", &[], "transmit"),
     ("src/dataplane/frame/run.rs", &[], "transmit"),
     ("src/dataplane/egress/transmit.rs", &[], "transmit"),
-    ("src/plan/counters.rs", &[], "counters"),
+    ("crates/plan/src/plan/counters.rs", &[], "counters"),
     ("src/dataplane/telemetry/mod.rs", &["publish_ports", "publish_lcore", "count_drop"], "counters"),
     ("crates/lossless/src/pfc/", &[], "pfc"),
     ("src/dataplane/ingress/backlog.rs", &[], "pfc"),
@@ -156,7 +156,7 @@ fn named(frame: &Frame) -> Option<Stage> {
         "crates/base/src/mutant.rs",
         "crates/base/src/prefetch.rs",
         "crates/wire/src/wire/addr.rs",
-        "src/plan/spec.rs",
+        "crates/plan/src/plan/spec.rs",
     ];
     let is_tool = is_tool.iter().any(|tool| frame.file.starts_with(tool));
     rule.or_else(|| (frame.file.starts_with("src/") && !is_tool).then(|| Stage::Unknown(frame.file.clone())))

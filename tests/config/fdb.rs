@@ -1,6 +1,8 @@
 //! Limits of stations.
 
 use holdfast::config;
+use holdfast::forward::{Fdb, FdbSpec, StaticEntry};
+use holdfast::wire::MacAddr;
 
 const PORTS: &str = "ports:
   - {name: a, device: net_null0, speed: 10G}
@@ -44,4 +46,21 @@ fn members_of_a_group_have_one_limit_of_stations() {
     let errors =
         config::parse("x.yaml", &format!("{PORTS}lags: [{{name: bond0, ports: [a, b]}}]\n")).expect_err("two limits");
     assert!(errors.to_string().contains("port `b` differs in `fdb_limit` from `a`"), "{errors}");
+}
+
+#[test]
+fn seed_leaves_each_static_entry_a_place() {
+    let mut spec = holdfast::config::embedded().switch;
+    let entry = |number: u16| StaticEntry { vlan: 1, mac: MacAddr::local(7, number), port: 0 };
+    spec.fdb = FdbSpec { capacity: 16, entries: (0..12).map(entry).collect(), ..spec.fdb };
+    let fits = |seed: u64| Fdb::try_new(&FdbSpec { seed, ..spec.fdb.clone() }, 1).is_ok();
+    let (good, bad): (Vec<u64>, Vec<u64>) = (1..500).partition(|seed| fits(*seed));
+    assert!(!good.is_empty() && !bad.is_empty());
+    let seeded = |seeds: &[u64]| {
+        let mut spec = spec.clone();
+        spec.seed_fdb(seeds.iter().copied());
+        spec.fdb.seed
+    };
+    assert_eq!(seeded(&[&bad[..], &good[..]].concat()), good[0]);
+    assert_eq!(seeded(&bad), 0);
 }

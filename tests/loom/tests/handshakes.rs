@@ -2,25 +2,25 @@
 
 #[path = "support/check.rs"]
 mod check;
-#[path = "../../../src/plan/fdb_view.rs"]
+#[path = "../../../crates/plan/src/plan/fdb_view.rs"]
 #[allow(dead_code)]
 mod fdb_view;
 #[path = "support/forward.rs"]
 mod forward;
-#[path = "../../../src/plan/mailbox.rs"]
+#[path = "../../../crates/plan/src/plan/mailbox.rs"]
 mod mailbox;
 #[path = "support/handshake_models.rs"]
 mod models;
 #[path = "../../../crates/lossless/src/mmu/queue/reserves.rs"]
 #[allow(dead_code)]
 mod reserves;
-#[path = "../../../src/plan/ring.rs"]
+#[path = "../../../crates/plan/src/plan/ring.rs"]
 #[allow(dead_code)]
 mod ring;
 #[path = "../../../crates/base/src/sets.rs"]
 #[allow(dead_code)]
 mod sets;
-#[path = "../../../src/plan/lcore/shutdown.rs"]
+#[path = "../../../crates/plan/src/plan/lcore/shutdown.rs"]
 #[allow(dead_code)]
 mod shutdown;
 #[path = "support/units.rs"]

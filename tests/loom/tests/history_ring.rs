@@ -1,10 +1,10 @@
-//! The model of `src/plan/history_ring.rs`.
+//! The model of `crates/plan/src/plan/history_ring.rs`.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 #[path = "support/check.rs"]
 mod check;
-#[path = "../../../src/plan/history_ring.rs"]
+#[path = "../../../crates/plan/src/plan/history_ring.rs"]
 mod history_ring;
 #[path = "support/history_ring_model.rs"]
 mod model;

@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicUsize;
 
 #[path = "support/check.rs"]
 mod check;
-#[path = "../../../src/plan/history_ring.rs"]
+#[path = "../../../crates/plan/src/plan/history_ring.rs"]
 #[allow(dead_code)]
 mod history_ring;
 #[path = "support/history_ring_model.rs"]

@@ -1,4 +1,4 @@
-//! Models of `src/plan/ring.rs`.
+//! Models of `crates/plan/src/plan/ring.rs`.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 mod check;
 #[path = "support/ring_model.rs"]
 mod model;
-#[path = "../../../src/plan/ring.rs"]
+#[path = "../../../crates/plan/src/plan/ring.rs"]
 #[allow(dead_code)]
 mod ring;
 

@@ -10,7 +10,7 @@ mod model;
 #[path = "support/mutant.rs"]
 #[allow(dead_code)]
 mod mutant;
-#[path = "../../../src/plan/ring.rs"]
+#[path = "../../../crates/plan/src/plan/ring.rs"]
 #[allow(dead_code)]
 mod ring;
 

@@ -13,9 +13,9 @@ use crate::sync::{AtomicU64, AtomicUsize, Ordering};
 /// Entries that a window holds.
 pub(crate) const SLOTS: usize = 512;
 /// Buckets that an lcore copies in one poll.
-pub(crate) const BUCKETS: usize = 16;
+pub const BUCKETS: usize = 16;
 /// The most entries in these buckets.
-pub(crate) const MOST: usize = BUCKETS * Fdb::WAYS;
+pub const MOST: usize = BUCKETS * Fdb::WAYS;
 /// Value of `next` if no entries follow this window.
 const END: usize = usize::MAX;
 /// Age value of an entry that does not age.
@@ -37,9 +37,9 @@ pub struct FdbWindow {
 
 /// The progress of an lcore with its window.
 #[derive(Debug, Default)]
-pub(crate) struct Showing {
+pub struct Showing {
     /// Number of the last request that was answered completely.
-    pub(crate) shown: u64,
+    pub shown: u64,
     /// Number of the request in progress, its next bucket, and the entries written so far.
     asked: u64,
     bucket: usize,
@@ -95,13 +95,13 @@ impl FdbWindow {
 
     /// Number of the last request.
     #[inline]
-    pub(crate) fn asked(&self) -> u64 {
+    pub fn asked(&self) -> u64 {
         self.asked.load(Ordering::Acquire)
     }
 
     /// Continues with request `asked`: copies entries of `fdb` behind the ports `own`.
     #[cold]
-    pub(crate) fn show(&self, showing: &mut Showing, asked: u64, fdb: &Fdb, own: PortSet) {
+    pub fn show(&self, showing: &mut Showing, asked: u64, fdb: &Fdb, own: PortSet) {
         if showing.asked != asked {
             let bucket = self.from.load(Ordering::Relaxed);
             *showing = Showing { asked, bucket, count: 0, shown: showing.shown };

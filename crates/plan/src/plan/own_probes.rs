@@ -24,12 +24,12 @@ impl OwnProbes {
     }
 
     /// Whether this run of the switch has sent `probe`.
-    pub(crate) fn has_sent(&self, probe: &LoopProbe) -> bool {
+    pub fn has_sent(&self, probe: &LoopProbe) -> bool {
         self.identity == probe.identity
     }
 
     /// Whether `probe` is of a round that counts.
-    pub(crate) fn is_recent(&self, probe: &LoopProbe) -> bool {
+    pub fn is_recent(&self, probe: &LoopProbe) -> bool {
         RecentRounds::from_bits(self.rounds.load(Ordering::Acquire)).contains(probe.sequence)
     }
 }

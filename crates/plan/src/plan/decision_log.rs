@@ -70,7 +70,8 @@ pub struct LoggedDecision {
 }
 
 impl LoggedDecision {
-    pub(crate) fn pack(&self) -> [u64; WORDS] {
+    /// The decision as words of a history ring.
+    pub fn pack(&self) -> [u64; WORDS] {
         let pair = |low: u32, high: u32| u64::from(high) << 32 | u64::from(low);
         let cells = |low: Cells, high: Cells| pair(low.0, high.0);
         let (kind, detail) = match self.decision {
@@ -121,8 +122,10 @@ impl LoggedDecision {
 /// The last decisions of a port: drops by traffic class, pauses by priority group.
 #[derive(Debug, Default)]
 pub struct DecisionLog {
-    pub(crate) drops: [Last; CLASSES],
-    pub(crate) pauses: [Last; CLASSES],
+    /// The last drop of each class.
+    pub drops: [Last; CLASSES],
+    /// The last XOFF or XON of each priority.
+    pub pauses: [Last; CLASSES],
 }
 
 impl DecisionLog {

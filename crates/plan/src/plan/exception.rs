@@ -96,7 +96,7 @@ pub fn exception_channel<F: Buffered>(longest: usize) -> (ExceptionPort<F>, Exce
 
 impl<F: Buffered> ExceptionPort<F> {
     /// Gives the thread a copy of `bytes` from `ingress`, which `fill` describes. Returns false if there is no buffer.
-    pub(crate) fn punt(&mut self, bytes: &[u8], ingress: u8, fill: impl FnOnce(&mut F)) -> bool {
+    pub fn punt(&mut self, bytes: &[u8], ingress: u8, fill: impl FnOnce(&mut F)) -> bool {
         let Some(mut frame) = self.copy(bytes, ingress) else { return false };
         fill(&mut frame);
         self.give(frame)
@@ -104,7 +104,7 @@ impl<F: Buffered> ExceptionPort<F> {
 
     /// Copies `bytes` from `ingress` into an empty buffer, which must be given to the thread. `None` if the port has no
     /// further one: beside its own, it holds as many as are free.
-    pub(crate) fn copy(&mut self, bytes: &[u8], ingress: u8) -> Option<Box<F>> {
+    pub fn copy(&mut self, bytes: &[u8], ingress: u8) -> Option<Box<F>> {
         self.collect();
         let held = &mut self.held[usize::from(ingress) % MAX_PORTS];
         let is_common = *held > 0;
@@ -139,7 +139,7 @@ impl<F: Buffered> ExceptionPort<F> {
     }
 
     /// Gives the thread a frame. Returns whether it was given: there is a slot for every buffer.
-    pub(crate) fn give(&mut self, frame: Box<F>) -> bool {
+    pub fn give(&mut self, frame: Box<F>) -> bool {
         let is_given = self.punted.push(frame).is_ok();
         self.punted.publish();
         is_given
@@ -147,17 +147,17 @@ impl<F: Buffered> ExceptionPort<F> {
 
     /// Number of injected frames that wait.
     #[inline]
-    pub(crate) fn waiting(&mut self) -> usize {
+    pub fn waiting(&mut self) -> usize {
         self.injected.refresh()
     }
 
     /// Takes the next injected frame.
-    pub(crate) fn take(&mut self) -> Option<Box<InjectFrame>> {
+    pub fn take(&mut self) -> Option<Box<InjectFrame>> {
         self.injected.pop()
     }
 
     /// Returns the buffer of an injected frame.
-    pub(crate) fn give_back(&mut self, frame: Box<InjectFrame>) {
+    pub fn give_back(&mut self, frame: Box<InjectFrame>) {
         self.injected.release();
         // There is a slot for every buffer.
         let _ = self.spent.push(frame);

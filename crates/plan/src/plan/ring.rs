@@ -30,7 +30,7 @@ pub fn ring<T>(capacity: usize) -> (Producer<T>, Consumer<T>) {
 }
 
 /// Each pair of `lcores` lcores once, for the rings between them.
-pub(crate) fn lcore_pairs(lcores: usize) -> impl Iterator<Item = (usize, usize)> {
+pub fn lcore_pairs(lcores: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..lcores).flat_map(move |one| (one + 1..lcores).map(move |other| (one, other)))
 }
 

@@ -6,9 +6,10 @@
 //! # Example
 //!
 //! ```
-//! use holdfast::plan::{Counters, DropReason};
+//! use holdfast_plan::plan::{Counters, DropReason};
 //!
-//! let counters = Counters::of(&holdfast::config::embedded().switch);
+//! // Counters of a switch of two ports and one lcore.
+//! let counters = Counters::new(2, 1);
 //! counters.ports[0].drops[3][DropReason::HeadroomFull as usize].add(1);
 //! assert_eq!(counters.ports[0].drops[3][DropReason::HeadroomFull as usize].get(), 1);
 //! ```
