@@ -8,30 +8,22 @@
 
 pub mod api;
 pub mod build;
-pub mod config;
 #[cfg(feature = "dpdk")]
 pub mod control;
-pub mod dataplane;
 pub mod doctor;
 #[cfg(feature = "dpdk")]
 #[allow(unsafe_code)]
 pub mod dpdk;
-pub mod faults;
-pub mod hosts;
-pub mod lacp;
-#[allow(unsafe_code)]
-pub mod linux;
-pub mod lldp;
-pub mod mirror;
-pub mod netlink;
 pub mod nic_check;
-pub mod router;
 pub mod sim;
 pub mod stats;
 pub mod top;
-pub mod verify;
+pub use holdfast_agents::{lacp, lldp, netlink, router};
 pub use holdfast_base::{board, io, isa, output, pulse, sets, text, units};
-pub(crate) use holdfast_base::{mutant, prefetch, sync};
+pub(crate) use holdfast_base::{mutant, sync};
+pub use holdfast_config::config;
+pub use holdfast_dataplane::{dataplane, verify};
+pub use holdfast_edges::{faults, hosts, linux, mirror};
 pub use holdfast_lossless::{headroom, mmu, pfc, qos};
 pub use holdfast_plan::plan;
 pub use holdfast_wire::{forward, route, wire};

@@ -18,7 +18,7 @@ use tokio::net::UnixStream;
 use tokio::runtime::Runtime;
 
 use super::model::{Reload, State};
-use super::socket::{MAX_PATH, Socket};
+use super::socket::{MAX_PATH, Socket, to_ask};
 
 /// Longest time for an answer, including the wait for a connection.
 const ANSWER_TIME: Duration = Duration::from_secs(10);
@@ -155,7 +155,7 @@ impl Client {
     /// # Errors
     /// If the socket is `off`, or the runtime does not start.
     pub fn new(socket: &Socket) -> Result<Self, ClientError> {
-        let paths = socket.to_ask();
+        let paths = to_ask(socket);
         if paths.is_empty() {
             return Err(ClientError::Off);
         }

@@ -22,28 +22,26 @@ const ROOT_DIRECTORY: &str = "/run/holdfast";
 const TRIES: u32 = 50;
 const TRY_TIME: Duration = Duration::from_millis(20);
 
-impl Socket {
-    /// The path at which a switch listens; `None` if the API is off.
-    ///
-    /// # Errors
-    /// If there is no default path for this user.
-    pub fn to_serve(&self) -> Result<Option<PathBuf>, SocketError> {
-        match self {
-            Self::Off => Ok(None),
-            Self::At(path) => Ok(Some(path.clone())),
-            Self::Usual => user_path().or_else(|| is_root().then(root_path)).map(Some).ok_or(SocketError::NoPlace),
-        }
+/// The path at which a switch listens; `None` if the API is off.
+///
+/// # Errors
+/// If there is no default path for this user.
+pub fn to_serve(socket: &Socket) -> Result<Option<PathBuf>, SocketError> {
+    match socket {
+        Socket::Off => Ok(None),
+        Socket::At(path) => Ok(Some(path.clone())),
+        Socket::Usual => user_path().or_else(|| is_root().then(root_path)).map(Some).ok_or(SocketError::NoPlace),
     }
+}
 
-    /// The paths that a client tries, in this order. Other users may connect to a switch of root if the socket's mode
-    /// lets them.
-    #[must_use]
-    pub fn to_ask(&self) -> Vec<PathBuf> {
-        match self {
-            Self::Off => Vec::new(),
-            Self::At(path) => vec![path.clone()],
-            Self::Usual => user_path().into_iter().chain([root_path()]).collect(),
-        }
+/// The paths that a client tries, in this order. Other users may connect to a switch of root if the socket's mode
+/// lets them.
+#[must_use]
+pub fn to_ask(socket: &Socket) -> Vec<PathBuf> {
+    match socket {
+        Socket::Off => Vec::new(),
+        Socket::At(path) => vec![path.clone()],
+        Socket::Usual => user_path().into_iter().chain([root_path()]).collect(),
     }
 }
 

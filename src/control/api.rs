@@ -9,7 +9,7 @@ use tokio::task::JoinHandle;
 
 use super::RunError;
 use crate::api::model::RunningConfig;
-use crate::api::socket::Bound;
+use crate::api::socket::{Bound, to_serve};
 use crate::api::{EventLog, Reloads, Served, Socket, server};
 use crate::config::Config;
 use crate::output::{self, Stream};
@@ -35,7 +35,7 @@ impl Api {
     pub fn listen(config: &Config) -> Result<Self, RunError> {
         let api = &config.api;
         let bound =
-            api.socket.to_serve().and_then(|path| path.map(|path| Bound::new(&path, api.group.as_deref())).transpose());
+            to_serve(&api.socket).and_then(|path| path.map(|path| Bound::new(&path, api.group.as_deref())).transpose());
         match bound {
             Ok(bound) => Ok(Self { bound, ..Self::default() }),
             // A configured group or socket is required, so its failure is an error.

@@ -231,7 +231,7 @@ impl Node {
                 self.devices[port].believe(up);
             }
         }
-        for port in (world.arrivals.arrived(self.number, now) & pipeline.own).iter() {
+        for port in (world.arrivals.arrived(self.number, now) & pipeline.own()).iter() {
             self.devices[port].receive(now, world);
             self.filled.set(port, !self.devices[port].ring.is_empty());
             self.has_missed |= self.devices[port].first_missed.is_some();
@@ -249,10 +249,10 @@ impl Node {
         };
         let at = Ticks(EPOCH + now);
         state.received = match &mut self.tape {
-            None => pipeline.poll_in(&mut io, &mut self.scratch, at),
+            None => pipeline.receive_half(&mut io, &mut self.scratch, at),
             Some(tape) => {
                 let mut io = Recorder::new(&mut io, &mut *tape, || now / PS, at);
-                let received = pipeline.poll_in(&mut io, &mut self.scratch, at);
+                let received = pipeline.receive_half(&mut io, &mut self.scratch, at);
                 #[cfg(test)]
                 tape.look(pipeline.digest(), at);
                 received
@@ -298,10 +298,10 @@ impl Node {
         };
         let at = Ticks(EPOCH + state.began_ps);
         let moved = match &mut self.tape {
-            None => self.fleet[lcore].poll_out(&mut io, at, state.received),
+            None => self.fleet[lcore].send_half(&mut io, at, state.received),
             Some(tape) => {
                 let mut io = Recorder::new(&mut io, tape, || leaves / PS, at);
-                self.fleet[lcore].poll_out(&mut io, at, state.received)
+                self.fleet[lcore].send_half(&mut io, at, state.received)
             }
         };
         let has_work = has_work || moved > 0;
@@ -390,7 +390,7 @@ impl Node {
     pub(super) fn hidden_depth(&self, now: u64, wires: &Own<Wire>) -> Option<(usize, u64, u64)> {
         let known = |port: usize| {
             let owner = self.fleet.iter().find(|part| part.owns(port))?;
-            let bytes = u128::from(owner.ports[port].posted(Ticks(EPOCH + now)).0);
+            let bytes = u128::from(owner.posted(port, Ticks(EPOCH + now)).0);
             Some((bytes * 8_000_000_000_000 / u128::from(self.spec.ports[port].rate.0.max(1))) as u64)
         };
         self.devices.iter().enumerate().find_map(|(port, device)| {

@@ -1,4 +1,4 @@
-//! Checks the simulator like the real switch (`src/verify/record/tests.rs`). A replay of the frames that the
+//! Checks the simulator like the real switch (`crates/dataplane/src/verify/record/tests.rs`). A replay of the frames that the
 //! simulated switch received and sent must decide the same, poll by poll, with the same counters.
 
 use super::why_not;

@@ -1,11 +1,11 @@
-//! Files of `src/dataplane` use each other in one direction.
+//! Files of `crates/dataplane/src/dataplane` use each other in one direction.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use crate::arrows::sources;
 
-/// The files of `src/dataplane`, each with those that it uses. A file is named by its module, such as `egress::queue`;
+/// The files of `crates/dataplane/src/dataplane`, each with those that it uses. A file is named by its module, such as `egress::queue`;
 /// `egress` is `egress/mod.rs`.
 type Uses = BTreeMap<String, BTreeSet<String>>;
 
@@ -38,7 +38,7 @@ fn paths(text: &str, module: &[String]) -> Vec<Vec<String>> {
     found
 }
 
-/// Reads the uses of `src/dataplane`.
+/// Reads the uses of `crates/dataplane/src/dataplane`.
 fn uses() -> Uses {
     let sources: Vec<_> = sources().into_iter().filter(|(room, ..)| room == "dataplane").collect();
     let names: BTreeSet<String> =

@@ -30,7 +30,7 @@ fn promised_keys_are_accepted_by_their_name_or_as_aliases() {
     let keys = listed("key");
     assert!(keys.len() > 100, "{}", keys.len());
     for key in keys {
-        assert!(!is_unknown(&key), "`{key}` is gone; give it an entry in src/config/yaml/renamed.rs");
+        assert!(!is_unknown(&key), "`{key}` is gone; give it an entry in crates/config/src/config/yaml/renamed.rs");
     }
 }
 

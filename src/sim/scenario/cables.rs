@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::net::Net;
-use crate::config::sections::ports::read_cable;
+use crate::config::read_cable;
 use crate::config::yaml::read::{Fields, Item};
 use crate::sim::spec::{End, LinkNode, PortRef};
 use crate::units::Length;

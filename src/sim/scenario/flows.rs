@@ -7,7 +7,7 @@ use super::hosts::{ALL, HostFlows};
 use super::net::Net;
 use super::timing::Timing;
 use super::{control, dcqcn, load, marks, signals, transport};
-use crate::config::sections::hosts::SLOWEST_FLOW;
+use crate::config::SLOWEST_FLOW;
 use crate::config::yaml::bounds;
 use crate::config::yaml::read::{Fields, Item, Report};
 use crate::hosts::{FlowKind, FlowPattern, FlowSpec, FlowTarget};

@@ -5,8 +5,8 @@ use std::net::Ipv4Addr;
 
 use super::net::Net;
 use super::switches::Switch;
-use crate::config::sections::hosts::read_ip;
-use crate::config::sections::ports::read_cable;
+use crate::config::read_cable;
+use crate::config::read_ip;
 use crate::config::yaml::bounds;
 use crate::config::yaml::names::{self, Unique};
 use crate::config::yaml::read::{Fields, Item};

@@ -1,8 +1,8 @@
 //! Reads the header fields and lengths of a flow's frames, and classifies them as the first switch does.
 
 use super::net::Net;
-use crate::config::sections::hosts::{DEFAULT_FRAME, ROCE_DSCP};
 use crate::config::yaml::read::{Fields, Item};
+use crate::config::{DEFAULT_FRAME, ROCE_DSCP};
 use crate::hosts::FlowKind;
 use crate::plan::PortSpec;
 use crate::sim::spec::{FrameSizes, PortRef};

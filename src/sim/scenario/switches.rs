@@ -4,12 +4,12 @@ use std::path::Path;
 
 use super::mmu;
 use crate::config::overrides::{check_len, read_text};
-use crate::config::sections::buffer::{LARGEST_SIZE, SMALLEST_SIZE};
 use crate::config::yaml::Node;
 use crate::config::yaml::bounds;
 use crate::config::yaml::names::{self, Unique};
 use crate::config::yaml::read::{Fields, Item, Report};
 use crate::config::{self, Config, ConfigErrors, MAX_LCORES, Overrides};
+use crate::config::{LARGEST_SIZE, SMALLEST_SIZE};
 use crate::mmu::HeadroomPolicy;
 use crate::sim::spec::{PollSpec, SwitchNode};
 use crate::units::Nanos;

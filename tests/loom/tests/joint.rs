@@ -1,4 +1,4 @@
-//! Models of `crates/lossless/src/qos/joint_wire.rs` and `src/dataplane/egress/joint/told.rs`.
+//! Models of `crates/lossless/src/qos/joint_wire.rs` and `crates/dataplane/src/dataplane/egress/joint/told.rs`.
 
 #[path = "support/check.rs"]
 mod check;
@@ -6,7 +6,7 @@ mod check;
 mod joint_wire;
 #[path = "support/joint_model.rs"]
 mod model;
-#[path = "../../../src/dataplane/egress/joint/told.rs"]
+#[path = "../../../crates/dataplane/src/dataplane/egress/joint/told.rs"]
 #[allow(dead_code)]
 mod told;
 #[path = "support/units.rs"]

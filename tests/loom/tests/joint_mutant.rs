@@ -10,7 +10,7 @@ mod model;
 #[path = "support/mutant.rs"]
 #[allow(dead_code)]
 mod mutant;
-#[path = "../../../src/dataplane/egress/joint/told.rs"]
+#[path = "../../../crates/dataplane/src/dataplane/egress/joint/told.rs"]
 #[allow(dead_code)]
 mod told;
 #[path = "support/units.rs"]

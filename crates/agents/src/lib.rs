@@ -1,0 +1,20 @@
+//! The protocols of a switch as state machines: frames and time in, frames and tables out.
+//!
+//! They know their standards and the plan of the switch. They know no thread and no socket but those of `netlink`, and
+//! no dataplane.
+
+#![forbid(unsafe_code)]
+
+pub mod lacp;
+pub mod lldp;
+pub mod netlink;
+pub mod router;
+
+use holdfast_base::{board, pulse, sets, sync, units};
+#[cfg(test)]
+use holdfast_config::config;
+#[cfg(test)]
+use holdfast_lossless::pfc;
+use holdfast_lossless::qos;
+use holdfast_plan::plan;
+use holdfast_wire::{forward, route, wire};

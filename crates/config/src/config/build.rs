@@ -1,0 +1,324 @@
+//! From the tree of a file to the configuration: sections are read, checked together, and planned.
+
+use super::checks::{paths, summary};
+use super::model::{ApiConfig, BufferSummary, Config, EalConfig, FaultsConfig};
+use super::overrides::Overrides;
+use super::sections::buffer::{Buffer, Plan};
+use super::sections::classes::Class;
+use super::sections::lags::Lags;
+use super::sections::lcores::Lcores;
+use super::sections::lldp::Lldp;
+use super::sections::maps::Maps;
+use super::sections::mirrors::Mirrors;
+use super::sections::ports::{Common, Context, Port};
+use super::sections::preset::Preset;
+use super::sections::routing::Routing;
+use super::sections::sflow::Sflow;
+use super::sections::{
+    api, buffer, classes, faults, fdb, filter, hosts, lags, lcores, lldp, maps, max_rate, mirrors, ports, queue_policy,
+    routing, sflow, storm, stuck, system, watchdog,
+};
+use super::yaml::names::Unique;
+use super::yaml::read::{Fields, Item};
+use crate::forward::FdbSpec;
+use crate::hosts::HostSpec;
+use crate::mmu::{AbmSpec, HpccRules, PortProfile, QueueLimit};
+use crate::pfc::{PfcMode, WatchdogSpec};
+use crate::plan::{PortSpec, QueueSpec, SwitchSpec};
+use crate::qos::StormLimits;
+use crate::sets::{CLASSES, ClassSet};
+use crate::units::{Bytes, Cells};
+use std::net::SocketAddr;
+
+const KEYS: &[&str] = &[
+    "preset",
+    "ports",
+    "buffer",
+    "classes",
+    "maps",
+    "watchdog",
+    "stuck_after",
+    "storm_control",
+    "filter",
+    "fdb",
+    "lcores",
+    "eal",
+    "metrics",
+    "api",
+    "lldp",
+    "loop_guard",
+    "loop_probe",
+    "faults",
+    "lags",
+    "lag_hash",
+    "mirrors",
+    "sflow",
+    "hosts",
+    "routing",
+];
+
+/// The sections of a file, each with its values checked.
+struct Sections<'a> {
+    classes: [Class<'a>; CLASSES],
+    maps: Maps<'a>,
+    lcores: Lcores<'a>,
+    ports: Vec<Port<'a>>,
+    lags: Lags,
+    mirrors: Mirrors,
+    sflow: Option<Sflow>,
+    routing: Option<Routing<'a>>,
+    eal: EalConfig,
+    metrics: Option<SocketAddr>,
+    api: ApiConfig,
+    lldp: Lldp,
+    faults: Option<FaultsConfig>,
+    fdb: FdbSpec,
+    hosts: Vec<HostSpec>,
+    buffer: Buffer<'a>,
+}
+
+/// Memory and limits that follow from all sections.
+struct Planned {
+    plan: Plan,
+    /// The receive backlog of each port, in frames, from which its peer is stopped; `None`: never.
+    marks: Vec<Option<u32>>,
+    summary: BufferSummary,
+}
+
+/// Builds the configuration from `root`; `None`, with errors in its report, if it is invalid. Warnings go to the
+/// report.
+pub fn build(root: &Item<'_>, overrides: &Overrides) -> Option<Config> {
+    let report = root.report();
+    let errors = report.errors();
+    let top = root.fields(KEYS)?;
+    let sections = Sections::read(root, &top, overrides);
+    sections.check(&top);
+    if report.errors() > errors {
+        // The sums would be wrong too, and their errors would add nothing.
+        return None;
+    }
+    let planned = sections.plan(root)?;
+    Some(sections.assemble(planned, report.source(), overrides))
+}
+
+impl<'a> Sections<'a> {
+    /// Reads the sections of `top`. A section may complete the ports that were read before.
+    fn read(root: &Item<'a>, top: &Fields<'a>, overrides: &Overrides) -> Self {
+        let preset = top.get("preset").and_then(|item| item.choice(&[("roce", Preset::Roce)])).unwrap_or(Preset::None);
+        let classes = classes::read(top.get("classes"), preset);
+        let maps = maps::read(top.get("maps"));
+        let watchdog = watchdog::read(top.get("watchdog"), preset);
+        let lcores = lcores::read(top.get("lcores"), overrides);
+        let stuck_after = stuck::of_switch(top.get("stuck_after"));
+        let storm_limits = storm::read(top.get("storm_control"), StormLimits::default());
+        let checks_l4 = filter::read(top.get("filter"));
+        let context =
+            Context { maps: &maps, watchdog, stuck_after, storm_limits, checks_l4, lcores: &lcores, overrides };
+        let mut macs = Unique::new("MAC address");
+        let ports = top.required("ports", "ports: [{name: p1, device: ring, speed: 10G}]");
+        let mut ports = ports::read(ports, &mut macs, &context);
+        let lags = lags::read(top.get("lags"), top.get("lag_hash"), &mut ports, overrides);
+        let mirrors = mirrors::read(top.get("mirrors"), &mut ports);
+        let sflow = sflow::read(top.get("sflow"), &ports);
+        let routing = routing::read(top.get("routing"), &mut ports, &mut macs);
+        let eal = system::read_eal(top.get("eal"));
+        let metrics = system::read_metrics(top.get("metrics"));
+        let api = api::read(top.get("api"));
+        let lldp = lldp::read(top.get("lldp"), (top.get("loop_guard"), top.get("loop_probe")));
+        lldp::of_ports(&lldp, &mut ports, routing.as_ref().map(|routing| &routing.spec));
+        let faults = faults::read(top.get("faults"), &fault_ports(&ports, &classes, &maps));
+        let fdb = fdb::read(top.get("fdb"), &mut ports, routing.as_ref());
+        let hosts = hosts::read(top.get("hosts"), &ports, &maps.classes, &mut macs, overrides.simulated);
+        let buffer = buffer::read(top.get("buffer"), root, overrides);
+        Self {
+            classes,
+            maps,
+            lcores,
+            ports,
+            lags,
+            mirrors,
+            sflow,
+            routing,
+            eal,
+            metrics,
+            api,
+            lldp,
+            faults,
+            fdb,
+            hosts,
+            buffer,
+        }
+    }
+
+    /// Checks the rules between sections.
+    fn check(&self, top: &Fields<'a>) {
+        let Self { classes, maps, lcores, ports, buffer, .. } = self;
+        maps.check(classes);
+        maps.check_ports(ports, classes);
+        ports::check_classes(ports, classes);
+        self.mirrors.check(top.get("mirrors"), classes);
+        max_rate::check(ports, classes, maps, lcores.config.poll_gap);
+        queue_policy::check(buffer.queue_policy.as_ref(), ports, classes);
+        if self.routing.is_some() {
+            classes::refuse_routed_congestion_points(classes);
+        }
+    }
+
+    /// Divides the buffer, and checks what depends on the division. `None`, with errors in the report of `root`, if it
+    /// cannot be divided.
+    fn plan(&self, root: &Item<'a>) -> Option<Planned> {
+        let Self { classes, maps, lcores, ports, buffer, .. } = self;
+        paths::check(ports, maps, classes);
+        lcores.warn_of_idle(ports, root);
+        let common = Common {
+            cell: buffer.cell(),
+            poll_gap: lcores.config.poll_gap,
+            small_packets: buffer.small_packets,
+            has_congestion_points: classes.iter().any(|class| class.settings.qcn.is_some()),
+        };
+        let plan = buffer::plan(buffer, ports, classes, maps, &common)?;
+        let marks = backlog_marks(ports, &plan, lcores, &common);
+        // A late poll harms no other port: its frames wait at their sender, or are lossy.
+        let is_guarded = |port: &Port<'_>, profile| port.pfc.sends_frames() && is_lossless(profile);
+        let guarded: Vec<bool> =
+            ports.iter().zip(&plan.ports).map(|(port, profile)| is_guarded(port, profile)).collect();
+        lcores.check_idle(ports, &guarded);
+        ports::warn_of_lapses(ports, &guarded, &common);
+        let summary = summary::read(buffer, &plan, ports, classes, maps, &common);
+        Some(Planned { plan, marks, summary })
+    }
+
+    /// The configuration of the file `source`.
+    fn assemble(self, planned: Planned, source: &str, overrides: &Overrides) -> Config {
+        let Planned { plan, marks, summary } = planned;
+        let devices = self.ports.iter().map(|port| port.device.clone()).collect();
+        let (mirror, targets) = mirrors::assemble(self.mirrors, self.sflow, overrides.simulated);
+        let (routing, router_defaults) = self.routing.map(|routing| (routing.spec, routing.defaults)).unzip();
+        let abm = self.buffer.queue_policy.as_ref().map(|(_, spec)| *spec);
+        let (classes, [_, queues]) = (&self.classes, self.maps.used());
+        let switch = SwitchSpec {
+            queues: std::array::from_fn(|class| {
+                let limit = queue_limit(&classes[class], abm, plan.buffer.cell);
+                queue_spec(&classes[class], plan.queue_reserves[class], limit)
+            }),
+            buffer: plan.buffer,
+            ports: port_specs(self.ports, (classes, queues), (&plan.ports, marks), overrides),
+            classes: self.maps.classes,
+            fdb: self.fdb,
+            lags: self.lags.spec,
+            poll_gap: self.lcores.config.poll_gap,
+            lcores: self.lcores.count,
+            floods_lossless: false,
+            hpcc: HpccRules::NONE,
+            abm,
+            reverie: false,
+            telemetry_queues: (0..CLASSES).filter(|&class| classes[class].settings.telemetry).collect(),
+            congestion_points: std::array::from_fn(|class| classes[class].settings.qcn),
+            routing,
+            mirror,
+        };
+        Config {
+            source: source.to_owned(),
+            text: String::new(),
+            overrides: Vec::new(),
+            switch,
+            devices,
+            eal: self.eal,
+            lcores: self.lcores.config,
+            metrics: self.metrics,
+            api: self.api,
+            lldp: self.lldp.config,
+            faults: self.faults,
+            mirror: targets,
+            lacp: self.lags.lacp,
+            has_lag_seed: self.lags.has_seed,
+            hosts: self.hosts,
+            router_defaults: router_defaults.unwrap_or_default(),
+            summary,
+            warnings: Vec::new(),
+        }
+    }
+}
+
+/// The ports that faults may name, and the priorities of lossless classes.
+fn fault_ports<'a>(ports: &'a [Port<'_>], classes: &[Class<'_>; CLASSES], maps: &Maps<'_>) -> faults::FaultPorts<'a> {
+    let lossless = (0..CLASSES).filter(|&class| classes[class].settings.lossless);
+    let priorities = lossless.map(|class| usize::from(maps.classes.tc_to_group[class] & 7)).collect();
+    faults::FaultPorts { names: ports.iter().map(|port| port.name.as_str()).collect(), priorities }
+}
+
+/// Whether a port has lossless groups.
+fn is_lossless(profile: &PortProfile) -> bool {
+    profile.groups.iter().any(|group| group.lossless)
+}
+
+/// See [`Planned::marks`].
+fn backlog_marks(ports: &[Port<'_>], plan: &Plan, lcores: &Lcores<'_>, common: &Common) -> Vec<Option<u32>> {
+    let parts = ports.iter().zip(&plan.ports);
+    parts.map(|(port, profile)| lcores.backlog_mark(port, is_lossless(profile), common)).collect()
+}
+
+/// The ports as the dataplane takes them.
+fn port_specs(
+    ports: Vec<Port<'_>>,
+    (classes, queues): (&[Class<'_>; CLASSES], ClassSet),
+    (profiles, marks): (&[PortProfile], Vec<Option<u32>>),
+    overrides: &Overrides,
+) -> Vec<PortSpec> {
+    let watchdogs = watchdog::of_ports(&ports);
+    let parts = ports.into_iter().zip(profiles).zip(watchdogs).zip(marks);
+    let specs = parts.map(|(((port, profile), watchdog), mark)| {
+        let max_rates = max_rate::of_port(&port, classes, queues);
+        let port = PortSpec { max_rates, ..port_spec(port, *profile, watchdog, mark) };
+        if overrides.pfc == Some(PfcMode::Off) { without_pfc(port) } else { port }
+    });
+    specs.collect()
+}
+
+fn port_spec(
+    port: Port<'_>,
+    buffer: PortProfile,
+    watchdog: Option<WatchdogSpec>,
+    backlog_mark: Option<u32>,
+) -> PortSpec {
+    PortSpec {
+        name: port.name,
+        mac: port.mac,
+        rate: port.rate,
+        mtu: port.mtu,
+        checks_l4: port.checks_l4,
+        trust: port.trust,
+        port_class: port.class,
+        marks: port.marks,
+        rewrite: port.rewrite,
+        vlan: port.vlan,
+        max_rates: [None; CLASSES],
+        pfc: port.pfc,
+        watchdog,
+        stuck_after: port.stuck_after,
+        storm_limits: port.storm_limits,
+        fdb_limit: port.fdb_limit.unwrap_or(u32::MAX),
+        buffer,
+        backlog_mark,
+        ring_frames: Some(port.device.rx_descriptors),
+        rx_queues: port.device.queues,
+        tx_queues: port.device.tx_queues,
+        lcore: port.lcore,
+    }
+}
+
+fn without_pfc(port: PortSpec) -> PortSpec {
+    PortSpec { pfc: PfcMode::Off, watchdog: None, backlog_mark: None, ..port }
+}
+
+/// The limit of the queue of a lossy class.
+fn queue_limit(class: &Class<'_>, abm: Option<AbmSpec>, cell: Bytes) -> Option<QueueLimit> {
+    let threshold = class.settings.queue_limit.threshold(cell);
+    let limit = QueueLimit { threshold, abm: abm.is_some() && queue_policy::is_limited(class) };
+    (!class.settings.lossless).then_some(limit)
+}
+
+fn queue_spec(class: &Class<'_>, reserve: Cells, limit: Option<QueueLimit>) -> QueueSpec {
+    let settings = &class.settings;
+    QueueSpec { discipline: settings.scheduler, wred: settings.wred, limit, reserve }
+}
