@@ -15,15 +15,15 @@ pub mod doctor;
 #[allow(unsafe_code)]
 pub mod dpdk;
 pub mod nic_check;
-pub mod sim;
 pub mod stats;
 pub mod top;
 pub use holdfast_agents::{lacp, lldp, netlink, router};
 pub use holdfast_base::{board, io, isa, output, pulse, sets, text, units};
-pub(crate) use holdfast_base::{mutant, sync};
+pub(crate) use holdfast_base::sync;
 pub use holdfast_config::config;
 pub use holdfast_dataplane::{dataplane, verify};
 pub use holdfast_edges::{faults, hosts, linux, mirror};
 pub use holdfast_lossless::{headroom, mmu, pfc, qos};
 pub use holdfast_plan::plan;
 pub use holdfast_wire::{forward, route, wire};
+pub use holdfast_sim::sim;

@@ -14,7 +14,7 @@ mod process;
 mod programs;
 mod results;
 #[allow(dead_code, unused_imports)] // it has more than bars need, and tests of its own
-#[path = "../../src/sim/plot/svg.rs"]
+#[path = "../../crates/sim/src/sim/plot/svg.rs"]
 mod svg;
 mod vpp;
 

@@ -20,7 +20,7 @@ mod plot;
 mod reaction;
 mod shadow;
 // The SVG elements of the simulator. They are private to the library and do not depend on it.
-#[path = "../../src/sim/plot/svg.rs"]
+#[path = "../../crates/sim/src/sim/plot/svg.rs"]
 mod svg;
 mod watch;
 

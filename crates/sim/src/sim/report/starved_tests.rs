@@ -93,7 +93,7 @@ fn wanted_frames_follow_the_load() {
 /// Runs `conf/sim/isolation.yaml` for one millisecond on a core for which shedding a frame takes as long as receiving
 /// one.
 fn isolation(change: impl Fn(String) -> String) -> (Scenario, Outcome) {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/conf/sim/isolation.yaml");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../conf/sim/isolation.yaml");
     let text = std::fs::read_to_string(path).expect("the scenario");
     let text = text.replace("frame: 60ns", "frame: 60ns, shed: 60ns").replace("duration: 5ms", "duration: 1ms");
     let scenarios = scenario::parse("isolation.yaml", &change(text), None, &Options::default());

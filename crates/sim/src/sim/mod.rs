@@ -7,7 +7,7 @@
 //! # Example
 //!
 //! ```
-//! use holdfast::sim::scenario::{self, Options};
+//! use holdfast_sim::sim::scenario::{self, Options};
 //!
 //! let text = "
 //! duration: 100us
@@ -16,8 +16,8 @@
 //! flows: [{from: h1, to: h3, rate: 10G}, {from: h2, to: h3, rate: 10G}]
 //! ";
 //! let scenarios = scenario::parse("incast.yaml", text, None, &Options::default()).expect("it is valid");
-//! let outcome = holdfast::sim::run(&scenarios[0].1, &mut |_| ());
-//! assert!(holdfast::sim::report::verdict(&scenarios[0].1, &outcome).kept);
+//! let outcome = holdfast_sim::sim::run(&scenarios[0].1, &mut |_| ());
+//! assert!(holdfast_sim::sim::report::verdict(&scenarios[0].1, &outcome).kept);
 //! ```
 
 mod barrier;

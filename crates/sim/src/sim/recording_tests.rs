@@ -129,7 +129,7 @@ fn replay_of_a_simulated_switch_agrees_with_dynamic_headroom() {
 
 #[test]
 fn replay_of_the_simulated_default_incast_agrees() {
-    let text = include_str!("../../conf/incast.yaml")
+    let text = include_str!("../../../../conf/incast.yaml")
         .replace("preset: roce\n", "preset: roce\nclasses: {3: {ecn: {kmin: 100kB, kmax: 100kB, pmax: 100%}}}\n");
     let config: String = text.lines().map(|line| format!("      {line}\n")).collect();
     let agreed = agrees(&format!("duration: 2ms\ndrain: 20ms\nswitches:\n  - name: tor\n    config:\n{config}"));

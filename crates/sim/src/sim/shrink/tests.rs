@@ -159,8 +159,8 @@ fn progress_is_reported_for_candidates_that_the_reader_refuses() {
 /// The examples, rewritten into a single file each, are read as the same scenarios.
 #[test]
 fn rendered_scenario_is_read_back_unchanged() {
-    let dir = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let everything = [dir.join("src/sim/scenario/tests/everything.yaml")];
+    let dir = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+    let everything = [dir.join("crates/sim/src/sim/scenario/tests/everything.yaml")];
     let examples = std::fs::read_dir(dir.join("conf/sim")).unwrap().map(|entry| entry.unwrap().path());
     let mut seen = 0;
     for path in examples.filter(|path| !path.ends_with("tor-400g.yaml")).chain(everything) {

@@ -276,7 +276,7 @@ fn questionable_settings_produce_warnings() {
 
 #[test]
 fn switch_keys_override_buffer_headroom_and_lcores_of_its_file() {
-    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("conf");
+    let dir = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join("conf");
     let text = "\
 duration: 1ms
 switches: [{name: tor, file: incast.yaml}]
@@ -306,7 +306,7 @@ variants:
 
 #[test]
 fn example_configurations_can_be_simulated() {
-    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("conf");
+    let dir = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join("conf");
     for (file, hosts, flows) in [("incast", 5, 5), ("incast-classes", 5, 4), ("tap-tor", 0, 0), ("nic-tor", 0, 0)] {
         let text = format!("duration: 1ms\nswitches: [{{name: tor, file: {file}.yaml}}]\n");
         let variants =
