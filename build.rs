@@ -7,11 +7,16 @@ use std::env;
 use std::path::Path;
 use std::process::Command;
 
+#[path = "ffi/surround.rs"]
+mod surround;
+
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rerun-if-env-changed=HOLDFAST_COMMIT");
     println!("cargo:rerun-if-env-changed=SOURCE_DATE_EPOCH");
-    surround_interrupts();
+    if variable("CARGO_FEATURE_DPDK").is_some() {
+        surround::interrupts(variable("CARGO_FEATURE_STATIC").is_some());
+    }
     // In a work tree of git these files are elsewhere. If cargo watched a path that does not exist, it would run this
     // script on every build.
     for file in ["HEAD", "logs/HEAD"] {
@@ -36,19 +41,6 @@ fn main() {
         ("DRIVERS", variable("DEP_DPDK_DRIVERS").unwrap_or_default()),
     ] {
         println!("cargo:rustc-env=HOLDFAST_{name}={value}");
-    }
-}
-
-/// Lets drivers find the functions of `ffi/interrupts.c` in place of EAL's. Cargo passes such arguments only to
-/// programs of the package whose build script prints them, so the build script of dpdk-sys cannot do it.
-fn surround_interrupts() {
-    // Cargo sets a variable of a feature to `1`.
-    if variable("CARGO_FEATURE_DPDK").is_none() {
-        return;
-    }
-    let option = if variable("CARGO_FEATURE_STATIC").is_some() { "--wrap" } else { "--export-dynamic-symbol" };
-    for verb in ["register", "unregister", "unregister_sync", "unregister_pending"] {
-        println!("cargo:rustc-link-arg=-Wl,{option}=rte_intr_callback_{verb}");
     }
 }
 

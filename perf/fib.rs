@@ -5,7 +5,7 @@
 //!
 //! `cargo bench --bench fib [-- --quick] [--huge]`.
 
-#[path = "../src/dpdk/fib/tests/mix.rs"]
+#[path = "../crates/dpdk/src/dpdk/fib/tests/mix.rs"]
 mod mix;
 
 use std::collections::HashSet;

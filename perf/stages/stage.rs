@@ -98,7 +98,7 @@ const RULES: &[(&str, &[&str], &str)] = &[
     ("crates/dataplane/src/dataplane/telemetry/mod.rs", &[], "poll"),
     ("crates/dataplane/src/dataplane/pipeline.rs", &[], "poll"),
     ("crates/dataplane/src/dataplane/port.rs", &[], "poll"),
-    ("src/dpdk/clock.rs", &[], "poll"),
+    ("crates/dpdk/src/dpdk/clock.rs", &[], "poll"),
 ];
 
 /// The stage of an address: that of its innermost function that has a stage.
@@ -147,7 +147,7 @@ fn named(frame: &Frame) -> Option<Stage> {
     // Helpers that read an mbuf, hold a burst or write a number belong to their caller.
     let is_tool = [
         "crates/base/src/sets.rs",
-        "src/dpdk/",
+        "crates/dpdk/src/dpdk/",
         "crates/base/src/io/mod.rs",
         "crates/base/src/units.rs",
         "crates/lossless/src/qos/mod.rs",

@@ -232,5 +232,8 @@ fn path_scan_finds_crate_paths_and_skips_tests() {
     let text =
         "use crate::a;\n#[cfg(test)]\nmod fixture;\nuse crate::b;\n#[cfg(test)]\nmod tests {\n    use crate::c;\n}\n";
     assert_eq!(first_words(before_tests(text), "crate::"), ["a", "b"]);
-    assert!(is_test(&repository("src/stats/fixture.rs")) && !is_test(&repository("src/stats/report.rs")));
+    assert!(
+        is_test(&repository("crates/observe/src/stats/fixture.rs"))
+            && !is_test(&repository("crates/observe/src/stats/report.rs"))
+    );
 }

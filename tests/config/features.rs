@@ -106,7 +106,7 @@ fn feature_table_metrics_exist_in_exporter_and_documentation() {
         "routing",
         "watchdog",
     ];
-    let exporter = families.map(|file| text(&format!("src/stats/collector/{file}.rs"))).concat();
+    let exporter = families.map(|file| text(&format!("crates/observe/src/stats/collector/{file}.rs"))).concat();
     let documented = text("docs/metrics.md");
     for (row, metric) in named(2) {
         assert!(exporter.contains(&format!("\"{metric}\"")), "{row}: nobody exports `{metric}`");

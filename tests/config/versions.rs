@@ -38,7 +38,9 @@ fn promised_keys_are_accepted_by_their_name_or_as_aliases() {
 #[test]
 fn promised_metrics_exist_with_their_labels() {
     let mut sources = String::new();
-    for entry in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/stats/collector")).expect("a room") {
+    for entry in
+        fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/observe/src/stats/collector")).expect("a room")
+    {
         sources += &fs::read_to_string(entry.expect("a file").path()).expect("a source");
     }
     let documented = text("docs/metrics.md");
@@ -64,7 +66,7 @@ fn promised_metrics_exist_with_their_labels() {
 
 #[test]
 fn promised_resources_of_the_api_are_served_and_documented() {
-    let (server, documented) = (text("src/api/server.rs"), text("docs/api.md"));
+    let (server, documented) = (text("crates/observe/src/api/server.rs"), text("docs/api.md"));
     let resources = listed("api");
     assert!(resources.len() > 20, "{}", resources.len());
     for resource in resources {

@@ -13,11 +13,11 @@
 
 pub mod sim;
 
+use holdfast_agents::router;
 use holdfast_base::{io, mutant, sets, sync, text, units};
-use holdfast_wire::{forward, route, wire};
+use holdfast_config::config;
+use holdfast_dataplane::{dataplane, verify};
+use holdfast_edges::hosts;
 use holdfast_lossless::{headroom, mmu, pfc, qos};
 use holdfast_plan::plan;
-use holdfast_dataplane::{dataplane, verify};
-use holdfast_agents::router;
-use holdfast_edges::hosts;
-use holdfast_config::config;
+use holdfast_wire::{forward, route, wire};

@@ -1,8 +1,8 @@
-//! Models of `src/dpdk/gate.rs`.
+//! Models of `crates/dpdk/src/dpdk/gate.rs`.
 
 #[path = "support/check.rs"]
 mod check;
-#[path = "../../../src/dpdk/gate.rs"]
+#[path = "../../../crates/dpdk/src/dpdk/gate.rs"]
 mod gate;
 #[path = "support/gate_model.rs"]
 mod model;

@@ -2,7 +2,7 @@
 
 #[path = "support/check.rs"]
 mod check;
-#[path = "../../../src/dpdk/gate.rs"]
+#[path = "../../../crates/dpdk/src/dpdk/gate.rs"]
 mod gate;
 #[path = "support/gate_model.rs"]
 mod model;

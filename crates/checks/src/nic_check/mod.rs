@@ -5,10 +5,10 @@
 //! # Example
 //!
 //! ```
-//! use holdfast::io::memory::MemPorts;
-//! use holdfast::nic_check::Cable;
-//! use holdfast::units::{BitRate, Nanos, Ticks};
-//! use holdfast::wire::MacAddr;
+//! use holdfast_base::io::memory::MemPorts;
+//! use holdfast_control::nic_check::Cable;
+//! use holdfast_base::units::{BitRate, Nanos, Ticks};
+//! use holdfast_wire::wire::MacAddr;
 //!
 //! let macs = [MacAddr::local(0, 1), MacAddr::local(0, 2)];
 //! let rate = BitRate(10_000_000_000);

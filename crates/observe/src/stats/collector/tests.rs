@@ -320,7 +320,7 @@ fn router_whose_addresses_are_those_of_linux_has_series_of_the_exchange() {
     ] {
         assert_eq!(series.get(key), Some(&value), "{key}");
     }
-    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/metrics.md")).expect("a page");
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/metrics.md")).expect("a page");
     for name in series.keys().filter(|key| key.starts_with("holdfast_linux_")) {
         let name = name.split('{').next().unwrap();
         assert!(page.contains(&format!("| `{name}` |")), "docs/metrics.md has no {name}");
@@ -342,7 +342,7 @@ fn metrics_of_lldp_are_those_of_their_page_and_of_ports_that_have_it() {
         assert_eq!(series.get(key), Some(&value), "{key}");
     }
     assert!(!series.keys().any(|key| key.contains("lldp_") && key.contains("p2")), "it has no LLDP");
-    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/metrics.md")).expect("a page");
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/metrics.md")).expect("a page");
     let section = page.split("\n## ").find(|section| section.starts_with("LLDP\n")).expect("a section");
     let rows = section.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
     let documented: BTreeSet<&str> = rows.collect();
@@ -364,7 +364,7 @@ fn metrics_of_groups_are_those_of_their_page() {
     ] {
         assert_eq!(series.get(key), Some(&value), "{key}");
     }
-    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/metrics.md")).expect("a page");
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/metrics.md")).expect("a page");
     let section = page.split("\n## ").find(|section| section.starts_with("Link aggregation\n")).expect("a section");
     let rows = section.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
     let documented: BTreeSet<&str> = rows.collect();
@@ -393,7 +393,7 @@ fn metrics_of_mirrors_are_those_of_their_page() {
     ] {
         assert_eq!(series.get(key), Some(&value), "{key}");
     }
-    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/metrics.md")).expect("a page");
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/metrics.md")).expect("a page");
     let section = page.split("\n## ").find(|section| section.starts_with("Mirrors\n")).expect("a section");
     let rows = section.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
     let documented: BTreeSet<&str> = rows.collect();
@@ -425,7 +425,8 @@ fn metrics_of_routing_are_those_of_their_page_and_dashboard() {
         names(scrape(switch_view)).into_iter().filter(|name| !plain.contains(name)).collect()
     };
     let read = |path: &str| {
-        std::fs::read_to_string(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).expect("a page")
+        std::fs::read_to_string(std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join(path))
+            .expect("a page")
     };
     let page = read("docs/metrics.md");
     let section = page.split("\n## ").find(|section| section.starts_with("Routing\n")).expect("a section");

@@ -6,9 +6,9 @@
 //! # Example
 //!
 //! ```
-//! use holdfast::control::{self, RunOptions};
+//! use holdfast_control::control::{self, RunOptions};
 //!
-//! let config = holdfast::config::embedded();
+//! let config = holdfast_config::config::embedded();
 //! println!("{} MiB of packet memory", control::memory_mib(&config, false));
 //! ```
 

@@ -9,7 +9,7 @@
 //! ```
 //! use std::time::Duration;
 //!
-//! use holdfast::top::{App, Paint};
+//! use holdfast_observe::top::{App, Paint};
 //! use ratatui::buffer::Buffer;
 //! use ratatui::layout::Rect;
 //!

@@ -338,7 +338,7 @@ mod tests {
 
     #[test]
     fn remedies_name_keys_of_the_configuration() {
-        let features = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/features.md"))
+        let features = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/features.md"))
             .expect("docs/features.md cannot be read");
         let mut keys = 0;
         for (reason, label, _) in DropReason::TABLE {

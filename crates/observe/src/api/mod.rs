@@ -8,8 +8,8 @@
 //! ```no_run
 //! use std::path::PathBuf;
 //!
-//! use holdfast::api::client::Client;
-//! use holdfast::config::Socket;
+//! use holdfast_observe::api::client::Client;
+//! use holdfast_config::config::Socket;
 //!
 //! let client = Client::new(&Socket::At(PathBuf::from("/run/holdfast/holdfast.sock")))?;
 //! for port in client.state()?.ports {

@@ -14,11 +14,11 @@
 //! # Example
 //!
 //! ```no_run
-//! use holdfast::dpdk::{Eal, EalOptions};
+//! use holdfast_dpdk::dpdk::{Eal, EalOptions};
 //!
 //! let eal = Eal::init(&EalOptions::default())?;
-//! println!("{} with {} workers", holdfast::dpdk::version(), eal.workers().len());
-//! # Ok::<(), holdfast::dpdk::Error>(())
+//! println!("{} with {} workers", holdfast_dpdk::dpdk::version(), eal.workers().len());
+//! # Ok::<(), holdfast_dpdk::dpdk::Error>(())
 //! ```
 
 mod check;

@@ -9,10 +9,10 @@
 //! ```
 //! use std::sync::Arc;
 //!
-//! use holdfast::plan::Counters;
-//! use holdfast::stats::{Current, SwitchCollector, SwitchView};
+//! use holdfast_plan::plan::Counters;
+//! use holdfast_observe::stats::{Current, SwitchCollector, SwitchView};
 //!
-//! let switch = holdfast::config::embedded().switch;
+//! let switch = holdfast_config::config::embedded().switch;
 //! let counters = Arc::new(Counters::new(switch.ports.len(), 1));
 //! counters.ports[0].rx_frames[3].add(5);
 //! let collector = SwitchCollector::new(Current::new(SwitchView::new(switch, counters)));
