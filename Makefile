@@ -61,7 +61,7 @@ simulator: deps
 lint: deps
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
-	$(CARGO) clippy --all-targets --no-default-features -- -D warnings
+	$(CARGO) clippy --workspace --exclude dpdk-sys --exclude holdfast-dpdk --exclude holdfast-control --all-targets --no-default-features -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --document-private-items
 
 ## Benchmarks, and other switches beside this one: perf/README.md.

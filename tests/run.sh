@@ -64,7 +64,7 @@ shipped >"$log" 2>&1 &
 build=$!
 set +m
 $cargo clippy --workspace --all-targets --quiet -- -D warnings
-$cargo clippy --workspace --exclude dpdk-sys --all-targets --no-default-features --quiet -- -D warnings
+$cargo clippy --workspace --exclude dpdk-sys --exclude holdfast-dpdk --exclude holdfast-control --all-targets --no-default-features --quiet -- -D warnings
 RUSTDOCFLAGS="-D warnings" $cargo doc --workspace --no-deps --quiet
 
 stage "build of the tests"

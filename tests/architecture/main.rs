@@ -3,6 +3,7 @@
 
 mod arrows;
 mod circles;
+mod crates;
 mod modules;
 mod style;
 mod written;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use crate::arrows::{files, repository};
+use crate::arrows::{files, repository, roots};
 
 /// Columns of a line. Longer lines do not fit beside a second file.
 const COLUMNS: usize = 120;
@@ -15,7 +15,7 @@ const BANNED: [&str; 12] =
 
 /// Sources of the project, its tests and benchmarks, with their text.
 fn all_sources() -> Vec<(PathBuf, String)> {
-    let paths = ["src", "ffi", "tests", "perf"].map(|folder| files(&repository(folder))).concat();
+    let paths = ["src", "crates", "ffi", "tests", "perf"].map(|folder| files(&repository(folder))).concat();
     let paths = paths.into_iter().filter(|path| path.extension().is_some_and(|extension| extension == "rs"));
     let read = |path: PathBuf| {
         let text = fs::read_to_string(&path).expect("a source");
@@ -133,13 +133,14 @@ const TUPLES_ELSEWHERE: usize = 58;
 
 #[test]
 fn parameters_of_the_dataplane_have_names() {
-    let root = repository("src");
-    let sources = all_sources().into_iter().filter(|(path, _)| path.starts_with(&root));
+    let dataplane = repository("crates/dataplane/src/dataplane");
+    let sources = all_sources().into_iter();
+    let sources = sources.filter(|(path, _)| roots().iter().any(|root| path.starts_with(root)));
     let is_test = |path: &PathBuf| path.components().any(|part| part.as_os_str().to_string_lossy().contains("tests"));
     let (mut found, mut elsewhere) = (Vec::new(), 0);
     for (path, text) in sources.filter(|(path, _)| !is_test(path)) {
         let tuples = tuple_parameters(&text);
-        if path.starts_with(root.join("dataplane")) {
+        if path.starts_with(&dataplane) {
             found.extend(tuples.into_iter().map(|(line, finding)| format!("{}:{line}: {finding}", path.display())));
         } else {
             elsewhere += tuples.len();

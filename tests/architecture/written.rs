@@ -4,17 +4,18 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::arrows::{files, repository};
+use crate::arrows::{files, repository, roots};
 
 fn page(name: &str) -> String {
     fs::read_to_string(repository(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-/// Sources below `src`, by their path in the repository, with their text.
+/// Sources of all crates, by their path in the repository, with their text.
 fn sources() -> Vec<(String, String)> {
     let root = repository("");
     let name = |path: &Path| path.strip_prefix(&root).expect("below the repository").to_string_lossy().into_owned();
-    let paths = files(&repository("src")).into_iter().filter(|path| path.extension().is_some_and(|end| end == "rs"));
+    let paths = roots().iter().flat_map(|root| files(root)).collect::<Vec<_>>();
+    let paths = paths.into_iter().filter(|path| path.extension().is_some_and(|end| end == "rs"));
     paths.map(|path: PathBuf| (name(&path), fs::read_to_string(&path).expect("a source"))).collect()
 }
 
@@ -34,7 +35,7 @@ fn is_unsafe(line: &str) -> bool {
 fn unsafe_code_is_where_contributing_says() {
     let text = page("CONTRIBUTING.md");
     let line = text.lines().find(|line| line.starts_with("- Unsafe code lives in")).expect("the list");
-    let listed: BTreeSet<&str> = quoted(line).into_iter().filter(|place| place.starts_with("src/")).collect();
+    let listed: BTreeSet<&str> = quoted(line).into_iter().filter(|place| place.starts_with("crates/")).collect();
     let of = |path: &str| listed.iter().copied().find(|place| path == *place || path.starts_with(&format!("{place}/")));
     let mut used = BTreeSet::new();
     for (path, text) in sources().iter().filter(|(_, text)| text.lines().any(is_unsafe)) {
@@ -86,7 +87,7 @@ fn recipes_name_what_exists() {
     let quoted = quoted(&text);
     let paths = quoted.iter().filter(|word| word.contains('/') && !word.contains(' ') && !word.contains('='));
     for path in paths {
-        let exists = [path.to_string(), format!("src/{path}")].iter().any(|path| repository(path).exists());
+        let exists = repository(path).exists();
         assert_eq!(exists, !ADDED.contains(path), "docs/extending.md: {path}");
     }
     let without_comments = |text: String| {

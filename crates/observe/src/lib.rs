@@ -14,6 +14,6 @@ use holdfast_config::config;
 use holdfast_edges::{faults, hosts, linux, mirror};
 use holdfast_lossless::{headroom, mmu, pfc, qos};
 use holdfast_plan::plan;
-#[cfg(test)]
+#[cfg(any(test, feature = "testing"))]
 use holdfast_wire::wire;
 use holdfast_wire::{forward, route};

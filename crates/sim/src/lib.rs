@@ -5,8 +5,20 @@
 //!
 //! # Example
 //!
+//! Two senders at line rate to one receiver: no frame may be lost.
+//!
 //! ```
-//! EXAMPLE
+//! use holdfast_sim::sim::scenario::{self, Options};
+//!
+//! let text = "
+//! duration: 100us
+//! switches: [{name: tor, config: {preset: roce, ports: [{name: p*, count: 3, speed: 10G}]}}]
+//! hosts: [{name: h*, count: 3, at: tor.p*}]
+//! flows: [{from: h1, to: h3, rate: 10G}, {from: h2, to: h3, rate: 10G}]
+//! ";
+//! let scenarios = scenario::parse("incast.yaml", text, None, &Options::default()).expect("it is valid");
+//! let outcome = holdfast_sim::sim::run(&scenarios[0].1, &mut |_| ());
+//! assert!(holdfast_sim::sim::report::verdict(&scenarios[0].1, &outcome).kept);
 //! ```
 
 #![forbid(unsafe_code)]
@@ -14,7 +26,8 @@
 pub mod sim;
 
 use holdfast_agents::router;
-use holdfast_base::{io, mutant, sets, sync, text, units};
+pub use holdfast_base::{io, sets, units};
+use holdfast_base::{mutant, sync, text};
 use holdfast_config::config;
 use holdfast_dataplane::{dataplane, verify};
 use holdfast_edges::hosts;

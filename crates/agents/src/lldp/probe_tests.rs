@@ -7,7 +7,7 @@ use crate::forward::{LagsSpec, VlanMode};
 use crate::sets::PortSet;
 use crate::units::Nanos;
 use crate::wire::MacAddr;
-use crate::wire::lldp::fuzz_tests::{Dice, setting};
+use crate::wire::lldp::fuzz::{Dice, setting};
 use crate::wire::loop_probe::{LoopProbe, ReceivedProbe};
 use std::hash::RandomState;
 

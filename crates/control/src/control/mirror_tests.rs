@@ -4,8 +4,8 @@ use std::sync::OnceLock;
 
 use super::*;
 use crate::config::embedded;
-use crate::mirror::tests::hanging::{open_hanging, set_hanging, wait};
-use crate::mirror::tests::pcapng_reader::{Block, packets, read};
+use crate::mirror::testing::hanging::{open_hanging, set_hanging, wait};
+use crate::mirror::testing::pcapng_reader::{Block, packets, read};
 use crate::mirror::{Destination, FileConfig, Target};
 use crate::plan::mirror::{MirrorSession, SessionSet};
 use crate::units::Bytes;

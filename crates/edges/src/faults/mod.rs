@@ -40,7 +40,7 @@ pub mod ports;
 mod reorder;
 pub mod rule;
 pub mod spec;
-mod storm;
+pub mod storm;
 pub mod table;
 mod view;
 

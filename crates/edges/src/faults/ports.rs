@@ -78,8 +78,9 @@ impl<I: Ports, C: Fn() -> Ticks> Faulty<I, C> {
         &self.io
     }
 
-    #[cfg(test)]
-    pub(super) fn plain_mut(&mut self) -> &mut I {
+    /// The ports behind the faults, for tests.
+    #[cfg(any(test, feature = "testing"))]
+    pub fn plain_mut(&mut self) -> &mut I {
         &mut self.io
     }
 

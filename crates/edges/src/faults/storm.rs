@@ -10,7 +10,7 @@ use crate::wire::mac_control::{FRAME_LEN, PfcFrame};
 const SOURCE: MacAddr = MacAddr::local(0xfa, 0);
 
 /// The PFC frame that stops `xoff` for the longest time and resumes `xon`.
-pub(super) fn frame(xoff: ClassSet, xon: ClassSet) -> [u8; FRAME_LEN] {
+pub fn frame(xoff: ClassSet, xon: ClassSet) -> [u8; FRAME_LEN] {
     let quanta = |priority| Quanta(if xoff.contains(priority) { u16::MAX } else { 0 });
     PfcFrame { enabled: xoff | xon, quanta: std::array::from_fn(quanta) }.emit(SOURCE)
 }

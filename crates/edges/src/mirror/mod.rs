@@ -47,8 +47,11 @@ pub mod file;
 pub mod pcapng;
 pub mod sflow;
 pub mod spec;
+#[cfg(any(test, feature = "testing"))]
+#[doc(hidden)]
+pub mod testing;
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;
 pub mod text;
 
 pub use board::{Board, CollectorView, Event, Failing, MirrorView, SessionView, SflowView};

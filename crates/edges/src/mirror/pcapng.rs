@@ -127,7 +127,7 @@ fn pad(body: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mirror::tests::pcapng_reader::{Block, read};
+    use crate::mirror::testing::pcapng_reader::{Block, read};
     use crate::mirror::tests::{any_copy, facts};
     use crate::mirror::text::describe;
     use proptest::prelude::*;

@@ -141,7 +141,7 @@ fn numbers(frames: &[Vec<u8>]) -> Vec<u16> {
 }
 
 fn pfc() -> Vec<u8> {
-    storm::frame(ClassSet::only(3), ClassSet::EMPTY).to_vec()
+    holdfast_edges::faults::storm::frame(ClassSet::only(3), ClassSet::EMPTY).to_vec()
 }
 
 /// Classes and times of the PFC frames `frames`.

@@ -51,5 +51,6 @@ pub use snapshot::Snapshot;
 pub use switch_view::{PfcStanding, SwitchView};
 pub use verdict::Verdict;
 
-#[cfg(test)]
-pub(crate) mod fixture;
+#[cfg(any(test, feature = "testing"))]
+#[doc(hidden)]
+pub mod fixture;

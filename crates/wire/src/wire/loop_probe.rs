@@ -149,7 +149,7 @@ impl ReceivedProbe {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::lldp::fuzz_tests::{Dice, setting};
+    use crate::wire::lldp::fuzz::{Dice, setting};
 
     const SOURCE: MacAddr = MacAddr([2, 0, 0, 0, 0, 9]);
 

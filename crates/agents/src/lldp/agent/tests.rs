@@ -332,7 +332,7 @@ fn output_that_is_not_taken_is_bounded() {
 
 #[test]
 fn random_frames_leave_the_agent_bounded() {
-    use crate::wire::lldp::fuzz_tests::{Dice, any_frame, setting};
+    use crate::wire::lldp::fuzz::{Dice, any_frame, setting};
     let mut dice = Dice(setting("HOLDFAST_FUZZ_SEED", 0x0a9e_4717));
     let mut bed = Bed::new();
     let (mut frames, mut longest) = (1, 0);

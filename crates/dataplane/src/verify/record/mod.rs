@@ -74,11 +74,14 @@ struct Instant {
 }
 
 /// A look of a test: the length of the record, the digest of the pipeline's state, and the poll that has received.
-#[cfg(test)]
+#[cfg(any(test, feature = "testing"))]
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct TapeLook {
+pub struct TapeLook {
+    /// Length of the record.
     pub at: usize,
+    /// Digest of the pipeline's state.
     pub digest: u64,
+    /// The poll that has received.
     pub poll: Ticks,
 }
 
@@ -89,8 +92,8 @@ pub struct Tape {
     most: usize,
     is_cut: bool,
     /// The looks of a test.
-    #[cfg(test)]
-    pub(crate) looks: Vec<TapeLook>,
+    #[cfg(any(test, feature = "testing"))]
+    pub looks: Vec<TapeLook>,
 }
 
 impl Tape {
@@ -122,8 +125,8 @@ impl Tape {
     }
 
     /// Returns a copy without one event.
-    #[cfg(test)]
-    pub(crate) fn without(&self, index: usize) -> Self {
+    #[cfg(any(test, feature = "testing"))]
+    pub fn without(&self, index: usize) -> Self {
         let others = self.happened.iter().enumerate().filter(|(number, _)| *number != index);
         let happened = others.map(|(_, happened)| *happened).collect();
         let earlier = |look: &TapeLook| TapeLook { at: look.at - usize::from(look.at > index), ..*look };
@@ -132,8 +135,8 @@ impl Tape {
     }
 
     /// Adds the digest of the pipeline's state after all recorded events and the arrivals of `poll`.
-    #[cfg(test)]
-    pub(crate) fn look(&mut self, digest: u64, poll: Ticks) {
+    #[cfg(any(test, feature = "testing"))]
+    pub fn look(&mut self, digest: u64, poll: Ticks) {
         if !self.is_cut {
             self.looks.push(TapeLook { at: self.happened.len(), digest, poll });
         }

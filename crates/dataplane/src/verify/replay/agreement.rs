@@ -18,17 +18,17 @@ use crate::units::{Bytes, Ticks};
 use crate::verify::record::{SentPfc, Stations, Step, Tape, TapeLook};
 
 /// Counts by name. Zero counts are absent.
-pub(crate) type Counts = BTreeMap<String, u64>;
+pub type Counts = BTreeMap<String, u64>;
 
 /// Adds `count` to the counter `what` of a port and a class, group or queue.
-pub(crate) fn add(counts: &mut Counts, port: usize, class: usize, what: &str, count: u64) {
+pub fn add(counts: &mut Counts, port: usize, class: usize, what: &str, count: u64) {
     if count > 0 {
         *counts.entry(format!("port {port} class {class}: {what}")).or_default() += count;
     }
 }
 
 /// Drop reasons of buffer and queues, which a replay also decides.
-pub(crate) const DROPS: [DropReason; 6] = [
+pub const DROPS: [DropReason; 6] = [
     DropReason::HeadroomFull,
     DropReason::HeadroomPoolEmpty,
     DropReason::Threshold,
@@ -39,7 +39,7 @@ pub(crate) const DROPS: [DropReason; 6] = [
 
 /// The results of a replayed record.
 #[derive(Debug, Default)]
-pub(crate) struct Agreed {
+pub struct Agreed {
     /// Counts to compare with the counters of the pipeline.
     pub counts: Counts,
     /// Number of decisions of each kind, so that a test can check that it covered them.
@@ -64,7 +64,7 @@ impl Agreed {
 ///
 /// # Panics
 /// At the first difference.
-pub(crate) fn agree(tape: &Tape, spec: &SwitchSpec, stations: &Stations, hz: u64) -> Agreed {
+pub fn agree(tape: &Tape, spec: &SwitchSpec, stations: &Stations, hz: u64) -> Agreed {
     assert!(!tape.is_cut(), "the tape is complete");
     let mut bench = Bench {
         replay: Replay::with_clock(spec, hz),
@@ -234,7 +234,7 @@ impl Bench {
 }
 
 /// Returns the counters of a pipeline that a replay decides, too.
-pub(crate) fn counted(counters: &Counters) -> Counts {
+pub fn counted(counters: &Counters) -> Counts {
     let mut counts = Counts::new();
     for (port, of) in counters.ports.iter().enumerate() {
         for class in 0..CLASSES {
@@ -265,7 +265,7 @@ impl Replay {
 
 impl<P> Pipeline<P> {
     /// Returns a digest of every count of the buffer, with watermarks, and of the paused groups.
-    pub(crate) fn digest(&self) -> u64 {
+    pub fn digest(&self) -> u64 {
         let ports = self.ports.iter().map(|port| (&port.ledger, &port.queues, port.pfc.xoff()));
         digest(ports, &self.buffer.pools, self.buffer.reserves.unused().0)
     }

@@ -5,8 +5,9 @@
 //! results of the stages between: parsing, forwarding, scheduling, pacing. `replay_differential_tests.rs` compares
 //! replay and pipeline.
 
-#[cfg(test)]
-pub(crate) mod agreement;
+#[cfg(any(test, feature = "testing"))]
+#[doc(hidden)]
+pub mod agreement;
 mod decision;
 mod hpcc;
 
@@ -137,7 +138,7 @@ impl Replay {
     }
 
     /// Charges the wire of `egress` with a frame of `len` bytes that is not in the trace.
-    #[cfg(test)]
+    #[cfg(any(test, feature = "testing"))]
     fn charge(&mut self, egress: usize, len: u32) {
         self.ports[egress].wire.charge(len, self.now);
     }
@@ -310,7 +311,7 @@ impl Replay {
     }
 
     /// Sends the frame that [`Replay::next`] returns, for [`Replay::release`] later.
-    #[cfg(test)]
+    #[cfg(any(test, feature = "testing"))]
     fn depart_later(&mut self, egress: usize, class: Option<u8>) -> Option<Decision> {
         let Sent { frame, marking, posted } = self.send(egress, class)?;
         let decision = self.decision(frame, self.way(&frame), EventResult::Released, Judged::default(), Vec::new());

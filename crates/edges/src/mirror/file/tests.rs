@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::*;
-use crate::mirror::tests::pcapng_reader::{Block, packets, read};
+use crate::mirror::testing::pcapng_reader::{Block, packets, read};
 use crate::mirror::tests::{facts, random};
 use crate::units::Bytes;
 

@@ -1,7 +1,5 @@
 //! The exporter with ports in memory, files and a collector; and what the tests of this room share.
 
-pub mod hanging;
-pub mod pcapng_reader;
 mod writers;
 
 use std::net::UdpSocket;
@@ -13,6 +11,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::mirror::facts::{PortFacts, SwitchFacts};
+use crate::mirror::testing::hanging;
 use crate::plan::counters::Counters;
 use crate::plan::mirror::{CopyCause, CopyFrame, GroupState, MirrorSession, MirrorSpec, QueueState, SessionSet};
 use crate::plan::{DropReason, SwitchSpec};
@@ -228,13 +227,13 @@ fn a_reload_keeps_files_and_counts_and_discards_copies_of_before() {
     let view = exporter.view();
     assert_eq!((view.stale, wires.frames.len()), (1, 1));
     assert_eq!(view.sessions.iter().map(|session| session.copies).collect::<Vec<_>>(), [2, 0]);
-    assert_eq!(pcapng_reader::packets(&std::fs::read(&path).unwrap()), [5, 5]);
+    assert_eq!(crate::mirror::testing::pcapng_reader::packets(&std::fs::read(&path).unwrap()), [5, 5]);
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1, "the file stayed open");
     // Other lengths of copies need another section.
     let (config, spec) = sessions(&[("f", file(&path))], 64, 3);
     exporter.configure(&config, &spec, Nanos(4));
     settle(&mut exporter, 4);
-    assert_eq!(pcapng_reader::packets(&std::fs::read(&path).unwrap()), [0; 0]);
+    assert_eq!(crate::mirror::testing::pcapng_reader::packets(&std::fs::read(&path).unwrap()), [0; 0]);
     assert_eq!((exporter.view().sessions[0].copies, exporter.is_active()), (2, true));
     exporter.configure(&MirrorConfig::default(), &MirrorSpec::default(), Nanos(5));
     assert_eq!((exporter.view().sessions.len(), exporter.is_active()), (0, false));

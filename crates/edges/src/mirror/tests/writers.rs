@@ -1,7 +1,7 @@
 //! Writers of files beside each other, with a disk that hangs.
 
-use super::hanging::{open_hanging, set_hanging, wait};
 use super::*;
+use crate::mirror::testing::hanging::{open_hanging, set_hanging, wait};
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -65,7 +65,7 @@ impl Rig {
 }
 
 fn times(path: &Path) -> Vec<u64> {
-    pcapng_reader::packets(&std::fs::read(path).unwrap())
+    crate::mirror::testing::pcapng_reader::packets(&std::fs::read(path).unwrap())
 }
 
 #[test]
@@ -127,8 +127,11 @@ fn copies_beyond_the_queue_of_a_hanging_disk_are_lost_and_stated() {
     assert_eq!((rig.session("f").lost, rig.session("f").error), (10, None));
     // The size of a file is 1 MiB: the newest one begins after the loss or shortly before it.
     let bytes = std::fs::read(&rig.hanging).unwrap();
-    let Ok(blocks) = pcapng_reader::read(&bytes) else { panic!("unreadable") };
-    assert!(matches!(blocks.last(), Some(pcapng_reader::Block::Packet { lost: 10, .. })), "it states the loss");
+    let Ok(blocks) = crate::mirror::testing::pcapng_reader::read(&bytes) else { panic!("unreadable") };
+    assert!(
+        matches!(blocks.last(), Some(crate::mirror::testing::pcapng_reader::Block::Packet { lost: 10, .. })),
+        "it states the loss"
+    );
 }
 
 #[test]

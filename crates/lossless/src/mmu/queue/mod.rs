@@ -147,7 +147,7 @@ impl QueueAdmission {
     }
 
     /// Returns `1/n` of `queue`.
-    #[cfg(test)]
+    #[cfg(any(test, feature = "testing"))]
     pub fn share(&self, queue: usize) -> LimitPart {
         self.shares[queue]
     }

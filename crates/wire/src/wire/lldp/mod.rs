@@ -21,8 +21,10 @@ mod identity;
 mod parse;
 mod text;
 
+#[cfg(any(test, feature = "testing"))]
+pub mod fuzz;
 #[cfg(test)]
-pub(crate) mod fuzz_tests;
+mod fuzz_tests;
 #[cfg(test)]
 mod tests;
 
