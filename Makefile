@@ -33,7 +33,7 @@ test-sweep: deps
 	$(CARGO) build --no-default-features --bin holdfast
 	tests/sweep/run.sh $${CARGO_TARGET_DIR:-target}/debug/holdfast
 
-## AFL++ for TIME in all on eight kinds of input: docs/testing.md. Its first build takes minutes.
+## AFL++ for TIME in all on eight kinds of input: tests/fuzz/README.md. Its first build takes minutes.
 fuzz:
 	tests/fuzz/run.sh $(TIME)
 

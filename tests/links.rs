@@ -1,5 +1,5 @@
-//! Checks pages at the root, in `perf` and in `docs`: no dead relative link, no dead anchor, no name of a missing page.
-//! The index `docs/README.md` lists each page of `docs` once.
+//! Checks pages at the root, in `perf` and `docs`, and those beside tests, configurations and packaging: no dead
+//! relative link, no dead anchor, no name of a missing page. The index `docs/README.md` lists each page of `docs` once.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -95,7 +95,19 @@ fn dead(page: &str, text: &str) -> Vec<String> {
 
 #[test]
 fn links_lead_to_files_and_headings() {
-    let pages = [pages(""), pages("perf"), pages("docs")].concat();
+    let directories = [
+        "",
+        "perf",
+        "docs",
+        "conf/golden",
+        "conf/sonic",
+        "packaging",
+        "tests",
+        "tests/config",
+        "tests/fuzz",
+        "tests/loom",
+    ];
+    let pages: Vec<String> = directories.into_iter().flat_map(pages).collect();
     let found: Vec<String> = pages.iter().flat_map(|page| dead(page, &read(&repository(page)))).collect();
     assert!(found.is_empty(), "dead links:\n{}", found.join("\n"));
 }

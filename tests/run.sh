@@ -8,7 +8,7 @@
 # A DPDK environment starts once per process and dataplane lcores poll without rest, so tests that run a switch go one
 # at a time: nextest gives each its process and .config/nextest.toml its turn; without nextest, one thread does.
 #
-# The commands of CONTRIBUTING.md and docs/testing.md are run here.
+# The commands of CONTRIBUTING.md and tests/README.md are run here.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cargo=${CARGO:-cargo}

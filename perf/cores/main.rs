@@ -7,7 +7,7 @@
 //! All patterns take turns in every round. The distance of the two CPUs is measured beside each, because it changes
 //! within minutes in a virtual machine: only figures of equal distance are compared.
 //!
-//! `cargo bench --bench cores [-- --quick] [--only NAME] [--json | --markdown]`; docs/scaling.md.
+//! `cargo bench --bench cores [-- --quick] [--only NAME] [--json | --markdown]`; docs/performance.md.
 
 mod generator;
 mod primitives;

@@ -8,7 +8,7 @@
 //! It is a benchmark target, so it is compiled like a release. It does not use libdpdk: valgrind cannot follow its
 //! dispatch by CPU everywhere.
 //!
-//! `cargo bench --no-default-features --bench instructions [-- NAME ...]`; docs/testing.md.
+//! `cargo bench --no-default-features --bench instructions [-- NAME ...]`; perf/README.md.
 
 mod dir24;
 mod frames;

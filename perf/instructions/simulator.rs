@@ -1,4 +1,4 @@
-//! The case of the simulator, per event. Its promise of speed (docs/sim/scale.md) is guarded by instructions, because
+//! The case of the simulator, per event. Instructions guard its promise of speed (conf/golden/scale.md), because
 //! CPU time and its ratio to a reference loop vary with the machine's caches and neighbours.
 
 use std::path::Path;
@@ -7,7 +7,7 @@ use holdfast::sim::outcome::Outcome;
 use holdfast::sim::scenario::{self, Options};
 use holdfast::sim::spec::Scenario;
 
-/// 64 hosts at 100G for 100 us: the scenario of docs/sim/scale.md. Two events a frame, so that a change of their
+/// 64 hosts at 100G for 100 us: the scenario of conf/golden/scale.md. Two events a frame, so that a change of their
 /// number fails here, and is not taken for a change of their cost.
 const EVENTS: u64 = 129_146;
 

@@ -2,7 +2,7 @@
 //! flows that do not take part in it.
 //!
 //! `cargo bench --bench load -- [--quick] [--json] [--markdown] [--plots] [--small-pages]`. Definitions:
-//! docs/performance-reaction.md.
+//! docs/performance.md.
 
 mod neighbours;
 #[path = "../rig/mod.rs"]

@@ -1,7 +1,7 @@
 //! Compares Holdfast with other switches: the same frames, core and counters in one run.
 //!
 //! `cargo bench --bench peers -- --quick`, or `make perf`. perf/README.md describes the method,
-//! docs/performance-peers.md the results.
+//! docs/performance.md the results.
 
 mod counts;
 mod lab;
@@ -42,7 +42,7 @@ struct Args {
     /// Only the rates that leave by offered load
     #[arg(long, conflicts_with_all = ["quick", "points"])]
     offered: bool,
-    /// Print the tables as Markdown to standard output in the end; docs/performance-peers.md has their medians. Write
+    /// Print the tables as Markdown to standard output in the end; docs/performance.md has their medians. Write
     /// the plots to docs/performance
     #[arg(long)]
     markdown: bool,

@@ -3,7 +3,7 @@
 //! frame of its class. The third is the lateness of polls.
 //!
 //! `cargo bench --bench reaction -- [--quick] [--json] [--markdown] [--plots] [--small-pages]`. Definitions:
-//! docs/performance-reaction.md.
+//! docs/performance.md.
 
 #[path = "../rig/mod.rs"]
 mod rig;

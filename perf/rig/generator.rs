@@ -276,4 +276,4 @@ impl<K: Parcel, O: Observer> Ports for Generator<K, O> {
     }
 }
 
-const _: () = assert!(BURST == 64, "docs/performance-reaction.md says so");
+const _: () = assert!(BURST == 64, "docs/performance.md says so");

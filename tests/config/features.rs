@@ -1,5 +1,5 @@
-//! Checks docs/features.md and docs/standards.md against the sources: each key, metric, item and test that they name
-//! exists.
+//! Checks features.md and standards.md, which are here, against the sources: each key, metric, item and test that they
+//! name exists.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,7 +19,7 @@ pub fn text(path: &str) -> String {
 
 /// Returns the cells of one column of all tables, each with the name of its row.
 fn column(index: usize) -> Vec<(String, String)> {
-    let document = text("docs/features.md");
+    let document = text("tests/config/features.md");
     let rows: Vec<Vec<&str>> = document
         .lines()
         .filter(|line| line.starts_with("| ") && !line.starts_with("| feature "))
@@ -172,8 +172,8 @@ fn exists(name: &str, kind: &str) -> bool {
 
 #[test]
 fn every_clause_has_its_code_and_its_test() {
-    let (missing, names) = missing(&text("docs/standards.md"));
-    assert!(missing.is_empty(), "docs/standards.md:\n{}", missing.join("\n"));
+    let (missing, names) = missing(&text("tests/config/standards.md"));
+    assert!(missing.is_empty(), "tests/config/standards.md:\n{}", missing.join("\n"));
     assert!(names > 60, "{names}");
 }
 

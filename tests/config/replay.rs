@@ -78,7 +78,9 @@ fn rules_of_hpcc_are_named_and_documented() {
     assert_eq!((code, stderr.as_str()), (0, ""));
     let shown =
         "$ holdfast replay --config conf/replay-hpcc.yaml --beside hpcc conf/replay-hpcc.csv\n".to_owned() + &table;
-    assert!(docs.contains(&shown), "docs/mmu-rules.md has not what the program prints:\n{shown}");
+    let golden = std::fs::read_to_string(conf_dir().join("replay-hpcc.txt")).unwrap();
+    assert!(golden == shown, "conf/replay-hpcc.txt has not what the program prints:\n{shown}");
+    assert!(docs.contains("(../conf/replay-hpcc.txt)") && docs.contains("--beside hpcc conf/replay-hpcc.csv\n"));
     let rules =
         ["xoff-at-threshold", "xon-own-departure", "xon-empty-share", "shared-beside-headroom", "reserve-refused"];
     let (_, csv, _) = replay(&[&args[..], &["--format", "csv"]].concat(), b"");
@@ -103,12 +105,15 @@ fn comparison_with_hpcc_refuses_other_headroom_policies() {
     assert_eq!(stderr, expected);
 }
 
+/// The outputs of the examples are golden files beside their traces, which the page links.
 #[test]
 fn replay_documentation_matches_printed_output() {
     let docs = include_str!("../../docs/replay.md");
     for name in EXAMPLES {
         let shown = format!("$ holdfast replay --config conf/{name}.yaml conf/{name}.csv\n{}", example(name, "table"));
-        assert!(docs.contains(&shown), "docs/replay.md has not what the program prints:\n{shown}");
+        let golden = std::fs::read_to_string(conf_dir().join(format!("{name}.txt"))).unwrap_or_default();
+        let is_linked = docs.contains(&format!("(../conf/{name}.txt)"));
+        assert!(is_linked && golden == shown, "conf/{name}.txt has not what the program prints:\n{shown}");
     }
     let json = example("replay-dynamic", "json");
     let line = json.lines().find(|line| line.contains("\"port_xoff\":true")).unwrap();

@@ -22,10 +22,11 @@ pub fn repository(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
-/// Returns the pages with commands that a reader may copy: those at the root, in `docs` and in `perf`.
+/// Returns the pages with commands that a reader may copy: those at the root, in `docs`, and beside what they
+/// describe.
 pub fn pages() -> Vec<String> {
     let mut found = Vec::new();
-    for directory in ["", "docs/", "docs/sim/", "perf/"] {
+    for directory in ["", "docs/", "docs/sim/", "perf/", "tests/", "tests/fuzz/", "conf/sonic/", "packaging/"] {
         let entries = fs::read_dir(repository(directory)).unwrap_or_else(|error| panic!("{directory}: {error}"));
         let names = entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned());
         found.extend(names.filter(|name| name.ends_with(".md")).map(|name| format!("{directory}{name}")));

@@ -1,7 +1,7 @@
 //! Congestion at the far receiver: its effect on the middle link and on the senders behind the first switch, and full
 //! recovery afterwards.
 //!
-//! The commands of docs/testing.md are run here.
+//! The commands of tests/README.md are run here.
 
 use serde_json::Value;
 

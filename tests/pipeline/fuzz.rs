@@ -20,7 +20,7 @@ use crate::LCORES;
 use crate::harness::*;
 
 const PORTS: usize = 6;
-/// Number of frames from which on a run reaches each drop reason: see docs/testing.md.
+/// Number of frames from which on a run reaches each drop reason: see tests/fuzz/README.md.
 const ENOUGH: u64 = 4_000_000;
 
 /// Returns a frame of any kind: noise, or a valid one with some bytes changed, cut or appended.

@@ -4,7 +4,7 @@
 # some twenty minutes, most of them two builds. With HOLDFAST_RELEASE a program that was built elsewhere, such as in the
 # container of docker/Dockerfile, takes the place of the second build.
 #
-# The commands of docs/releases.md and docs/install.md are run here.
+# The commands of docs/releases.md, packaging/README.md and docs/install.md are run here.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 work=$(mktemp -d)

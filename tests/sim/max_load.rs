@@ -1,4 +1,4 @@
-//! Forwarding rate at any offered load (RFC 2889): docs/sim/max-load.md.
+//! Forwarding rate at any offered load (RFC 2889): conf/golden/max-load.md.
 
 use holdfast::sim::outcome::Outcome;
 use holdfast::sim::scenario::{self, Options};

@@ -1,9 +1,9 @@
-//! Checks that the pages about the simulator show the program's output. Each `$ holdfast sim ...` block of
-//! `docs/sim/*.md` and `docs/simulation.md`, and each `$ sed ... | holdfast sim ...`, is run again. The output must
-//! match to the byte. All commands of docs/headroom-fit.md and docs/headroom.md are checked in this way too.
+//! Checks that pages and golden files of the simulator show the program's output. Each `$ holdfast sim ...` block of
+//! `docs/sim/*.md`, `conf/golden/*.md` and `docs/simulation.md`, and each `$ sed ... | holdfast sim ...`, is run again.
+//! The output must match to the byte. All commands of docs/headroom.md are checked in this way too.
 //! `UPDATE_DOCS=1` writes the blocks again instead.
 //!
-//! The prose of `docs/sim/*.md` quotes the blocks: each figure in it must be in a block of the page or in its scenario.
+//! The prose of these files quotes the blocks: each figure in it must be in a block of the page or in its scenario.
 //! Other figures come from a paper, a sum or a run that no block shows. They are listed in a comment at the end of the
 //! page, which shows that no test checks them.
 //!
@@ -27,18 +27,21 @@ const PROMPT: &str = "$ holdfast sim ";
 /// Begins the line of a command that first changes its scenario.
 const CHANGED: &str = "$ sed ";
 /// Pages with any shell commands. Their output to both streams is compared.
-const SHELL_PAGES: [&str; 2] = ["docs/headroom-fit.md", "docs/headroom.md"];
+const SHELL_PAGES: [&str; 1] = ["docs/headroom.md"];
 /// Begins the comment with the figures that no block of a page has.
 const FIGURES: &str = "<!-- figures of no block: ";
 
-/// Defines a test for each page of `docs/sim`, by the name of its scenario.
+/// Directories with the pages of scenarios and with golden files.
+const PLACES: [&str; 2] = ["docs/sim", "conf/golden"];
+
+/// Defines a test for each page or golden file, by the name of its scenario.
 macro_rules! pages {
     ($($test:ident $page:literal,)*) => {
         const PAGES: &[&str] = &[$($page),*];
         $(
             #[test]
             fn $test() {
-                let warnings = check(&format!("docs/sim/{}.md", $page));
+                let warnings = check(&page_of($page));
                 check_prose($page, &warnings);
             }
         )*
@@ -107,18 +110,28 @@ fn no_other_page_shows_a_run() {
     let pages = stems("docs", "md").into_iter().map(|name| format!("docs/{name}.md")).chain(["README.md".to_owned()]);
     for page in pages.filter(|page| page != "docs/simulation.md") {
         let run = find_prompt(&read(&page), |line| line.starts_with(PROMPT));
-        assert!(run.is_none(), "{page} shows a run of the simulator that no test compares; show it in docs/sim");
+        assert!(
+            run.is_none(),
+            "{page} shows a run of the simulator that no test compares; show it in docs/sim or conf/golden"
+        );
     }
 }
 
 #[test]
 fn every_page_is_tested_and_every_scenario_has_a_page() {
-    let pages: BTreeSet<String> = stems("docs/sim", "md").into_iter().filter(|name| name != "README").collect();
+    let names = PLACES.into_iter().flat_map(|place| stems(place, "md")).filter(|name| name != "README");
+    let mut pages = BTreeSet::new();
+    for name in names {
+        assert!(
+            pages.insert(name.clone()),
+            "{name} has a page in docs/sim and a golden file in conf/golden; remove one"
+        );
+    }
     let tested: BTreeSet<String> = PAGES.iter().map(|&page| page.to_owned()).collect();
-    assert_eq!(pages, tested, "write each page of docs/sim into `pages!` of {}", file!());
+    assert_eq!(pages, tested, "write each page of docs/sim and conf/golden into `pages!` of {}", file!());
     let scenarios: BTreeSet<String> =
         stems("conf/sim", "yaml").into_iter().filter(|name| !CONFIGURATIONS.contains(&name.as_str())).collect();
-    assert_eq!(scenarios, pages, "each conf/sim/NAME.yaml has a docs/sim/NAME.md, and each page its scenario");
+    assert_eq!(scenarios, pages, "each conf/sim/NAME.yaml has a page or a golden file, and each of them its scenario");
 }
 
 #[test]
@@ -130,7 +143,7 @@ fn every_scenario_loads_and_its_page_shows_its_run() {
             continue;
         }
         scenario::load(&path, &Options::default()).unwrap_or_else(|errors| panic!("{errors}"));
-        let page = format!("docs/sim/{name}.md");
+        let page = page_of(&name);
         let shown = format!("{PROMPT}conf/sim/{name}.yaml");
         assert!(read(&page).contains(&shown), "{page} has no block that begins with `{shown}`");
     }
@@ -138,25 +151,34 @@ fn every_scenario_loads_and_its_page_shows_its_run() {
 
 #[test]
 fn plots_linked_from_pages_exist_and_are_small() {
-    for name in stems("docs/sim", "md") {
-        let text = read(&format!("docs/sim/{name}.md"));
+    for (place, name) in
+        PLACES.into_iter().flat_map(|place| stems(place, "md").into_iter().map(move |name| (place, name)))
+    {
+        let text = read(&format!("{place}/{name}.md"));
         for plot in text.split("](").filter_map(|rest| rest.split_once(')')).map(|(link, _)| link) {
             if !plot.starts_with("plots/") {
                 continue;
             }
-            let path = root().join("docs/sim").join(plot);
+            let path = root().join(place).join(plot);
             let size = path.metadata().unwrap_or_else(|error| panic!("{name}.md: {}: {error}", path.display())).len();
             assert!(size < 150_000, "{}: {size} bytes are too many to be read in a page", path.display());
         }
     }
 }
 
-/// Every row of the overview quotes its page, and has no figure that the page lacks.
+/// The overview has one row for each scenario. A row has no figure that the page lacks.
 #[test]
 fn the_overview_quotes_its_pages() {
     let text = read("docs/sim/README.md");
     let rows = text.lines().filter_map(|line| Some((line.strip_prefix("| [")?.split_once(']')?.0, line)));
-    let missing = rows.flat_map(|(page, row)| figures::missing(&prose(row), &read(&format!("docs/sim/{page}.md"))));
+    let rows: Vec<(&str, &str)> = rows.collect();
+    let named: BTreeSet<&str> = rows.iter().map(|&(page, _)| page).collect();
+    assert_eq!(
+        (named, rows.len()),
+        (PAGES.iter().copied().collect(), PAGES.len()),
+        "docs/sim/README.md: a row for each"
+    );
+    let missing = rows.iter().flat_map(|(page, row)| figures::missing(&prose(row), &read(&page_of(page))));
     assert_known("docs/sim/README.md", &text, missing.collect());
 }
 
@@ -164,7 +186,7 @@ fn the_overview_quotes_its_pages() {
 /// number of warnings of its first command.
 #[track_caller]
 fn check_prose(name: &str, warnings: &[usize]) {
-    let page = format!("docs/sim/{name}.md");
+    let page = page_of(name);
     let text = read(&page);
     let blocks = text.split("```").skip(1).step_by(2).filter(|block| block.trim_start_matches('\n').starts_with("$ "));
     let shown = blocks.chain([&*read(&format!("conf/sim/{name}.yaml"))]).collect::<Vec<&str>>().join("\n");
@@ -175,6 +197,12 @@ fn check_prose(name: &str, warnings: &[usize]) {
         many => format!("{many} warnings"),
     };
     assert!(text.contains(&warns), "{page}: its first command prints {warns} on standard error; say so");
+}
+
+/// Returns the path of the page of a scenario, or of its golden file.
+fn page_of(name: &str) -> String {
+    let paths = PLACES.map(|place| format!("{place}/{name}.md"));
+    paths.iter().find(|path| root().join(path).exists()).unwrap_or(&paths[1]).clone()
 }
 
 /// Returns the prose of a page: no blocks, code, links or comments.

@@ -2,7 +2,7 @@
 //! each case. The hosts send messages of queue pairs, answer with ACKs, NAKs and CNPs, obey PFC and run DCQCN. The
 //! switch is the pipeline of `holdfast run`.
 //!
-//! The commands of docs/sonic-cases.md are run here. `tests/switch/sonic.rs` has the cases without DCQCN in real time.
+//! The commands of conf/sonic/README.md are run here. `tests/switch/sonic.rs` has the cases without DCQCN in real time.
 
 mod congestion;
 mod fabric;

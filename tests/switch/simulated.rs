@@ -1,4 +1,4 @@
-//! The incast on in-process ports in real time, compared with the same incast in the simulator: docs/sim/reality.md.
+//! The incast on in-process ports in real time, compared with the same incast in the simulator: conf/golden/reality.md.
 //!
 //! A slow machine, or one that takes the lcore's CPU away, has less throughput: the simulator's throughput is only an
 //! upper limit. All other results are compared by frame or by buffer contents, which do not depend on CPU time.

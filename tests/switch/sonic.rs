@@ -1,5 +1,5 @@
 //! Cases of SONiC's public RoCEv2 test plan on the running program, with virtual hosts as generator:
-//! docs/sonic-cases.md.
+//! conf/sonic/README.md.
 //! `tests/sonic` has all cases in simulated time, with messages, ACKs and DCQCN.
 
 use std::time::Duration;

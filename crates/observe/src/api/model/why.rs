@@ -338,12 +338,12 @@ mod tests {
 
     #[test]
     fn remedies_name_keys_of_the_configuration() {
-        let features = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/features.md"))
-            .expect("docs/features.md cannot be read");
+        let features = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/config/features.md"))
+            .expect("tests/config/features.md cannot be read");
         let mut keys = 0;
         for (reason, label, _) in DropReason::TABLE {
             for key in remedy(*reason).split('`').skip(1).step_by(2).filter(|word| word.contains('.')) {
-                assert!(features.contains(&format!("`{key}`")), "{label}: `{key}` is not a key of docs/features.md");
+                assert!(features.contains(&format!("`{key}`")), "{label}: `{key}` is no key of features.md");
                 keys += 1;
             }
         }

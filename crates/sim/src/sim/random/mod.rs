@@ -1,6 +1,6 @@
 //! Random fabrics: a seed determines switches, hosts, cables, flows and faults. Each run checks every invariant.
 //!
-//! docs/testing.md lists the draws and the failures that count; tests/sim/found has the defects found.
+//! tests/README.md lists the draws and the failures that count; tests/sim/found has the defects found.
 
 #[cfg(test)]
 mod abm_tests;
