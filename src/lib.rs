@@ -1,10 +1,9 @@
 //! Holdfast: a lossless top-of-rack switch in software.
 //!
-//! `docs/architecture.md` describes the modules and their dependencies. `wire`, `units`, `mmu`, `pfc`, `qos` and
-//! `forward` are pure. `dataplane` combines them into a pipeline over any [`io::Ports`]. `docs/architecture.md` names
-//! the files with unsafe code.
+//! This is a facade of the crates below `crates`: each room has one path here, wherever it is. `docs/architecture.md`
+//! describes the crates, what they know and what they need.
 
-#![deny(unsafe_code)]
+#![forbid(unsafe_code)]
 
 pub mod build;
 pub use holdfast_agents::{lacp, lldp, netlink, router};

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use crate::arrows::sources;
 
-/// The files of `crates/dataplane/src/dataplane`, each with those that it uses. A file is named by its module, such as `egress::queue`;
-/// `egress` is `egress/mod.rs`.
+/// The files of `crates/dataplane/src/dataplane`, each with those that it uses. A file is named by its module, such as
+/// `egress::queue`; `egress` is `egress/mod.rs`.
 type Uses = BTreeMap<String, BTreeSet<String>>;
 
 /// Returns the modules that lead to a file, from `dataplane` on.

@@ -40,8 +40,8 @@ const PUBLISHED: u64 = 256;
 /// Frames that a tap queues for the switch: more than any test sends at once.
 const TAP_QUEUE: u32 = 10_000;
 
-/// `MAX_LEASE` is the most cells of a pool that an lcore leases without using them (crates/lossless/src/mmu/pool.rs). `KEPT_PART`
-/// divides the free cells: an lcore may hold an eighth of them, as two leases of a sixteenth.
+/// `MAX_LEASE` is the most cells of a pool that an lcore leases without using them (crates/lossless/src/mmu/pool.rs).
+/// `KEPT_PART` divides the free cells: an lcore may hold an eighth of them, as two leases of a sixteenth.
 const MAX_LEASE: u64 = 256;
 const KEPT_PART: u64 = 8;
 

@@ -444,7 +444,7 @@ proptest! {
                     closed.remove(port);
                     tell(&mut bed, up, closed);
                 }
-                // A member that becomes active during an opening waits for its end (crates/control/src/control/plane/openings.rs).
+                // A member that becomes active during an opening waits for its end (`control::plane::openings`).
                 Step::Mend(port) if !up.contains(port) && closed.is_empty() => {
                     bed.switch.set_link(port, true);
                     up.insert(port);

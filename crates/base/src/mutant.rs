@@ -1,6 +1,7 @@
 //! Faults for mutation testing. Tests enable one to check that the auditors of the switch detect it.
 //!
-//! Without the feature `testing`, which only tests enable, no fault exists: [`is`] is the constant false, and the compiler removes its branches.
+//! Without the feature `testing`, which only tests enable, no fault exists: [`is`] is the constant false, and the
+//! compiler removes its branches.
 
 /// A fault. It takes effect where the code calls [`is`] with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

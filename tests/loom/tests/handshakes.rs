@@ -1,4 +1,4 @@
-//! Models of `shutdown.rs`, `mailbox.rs` and `fdb_view.rs` below `crates/dataplane/src/dataplane`, and of `crates/lossless/src/mmu/queue/reserves.rs`.
+//! Models of `shutdown.rs`, `mailbox.rs` and `fdb_view.rs` of the crate plan, and of `mmu/queue/reserves.rs`.
 
 #[path = "support/check.rs"]
 mod check;

@@ -149,7 +149,7 @@ mod tests {
         section(&mut bytes, &facts(), 128);
         let blocks = read(&bytes).expect("a section");
         assert_eq!(blocks.len(), 5);
-        assert!(matches!(&blocks[0], Block::Section { application } if application.starts_with("Holdfast ")));
+        assert!(matches!(&blocks[0], Block::Section { application } if application == "Holdfast"));
         let Block::Interface { name, speed, resolution, snap } = &blocks[4] else { panic!("{blocks:?}") };
         assert_eq!((name.as_str(), *speed, *resolution, *snap), ("p3", 25_000_000_000, 9, 128));
     }

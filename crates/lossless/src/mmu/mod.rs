@@ -5,8 +5,8 @@
 //! # Example
 //!
 //! ```
-//! use holdfast_lossless::mmu::{Admission, ExactPool, GroupProfile, HeadroomPolicy, Lease, Pools, PortLedger, PortProfile};
-//! use holdfast_lossless::mmu::{SharedPool, Threshold};
+//! use holdfast_lossless::mmu::{Admission, ExactPool, GroupProfile, HeadroomPolicy, Lease, Pools, PortLedger};
+//! use holdfast_lossless::mmu::{PortProfile, SharedPool, Threshold};
 //! use holdfast_base::units::Cells;
 //!
 //! // Each lossless group may use 20 shared cells beyond its reserve of 10, then 30 cells of headroom.

@@ -1,5 +1,5 @@
-//! Checks the simulator like the real switch (`crates/dataplane/src/verify/record/tests.rs`). A replay of the frames that the
-//! simulated switch received and sent must decide the same, poll by poll, with the same counters.
+//! Checks the simulator like the real switch (`verify::record::tests`). A replay of the frames that the simulated
+//! switch received and sent must decide the same, poll by poll, with the same counters.
 
 use super::why_not;
 use crate::sim::HZ;
