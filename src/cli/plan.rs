@@ -187,10 +187,10 @@ fn storm_control(switch: &SwitchSpec) -> Vec<String> {
     ports.into_iter().map(|(limits, ports)| format!("storm control of {}: {limits}", ports.join(", "))).collect()
 }
 
-/// One line if the switch may have faults by order.
+/// One line if the switch may have injected faults.
 fn faults(config: &Config) -> Option<String> {
     let listed = config.faults.as_ref()?.list.len();
-    Some(format!("faults by order are allowed: {listed} from the start, others by the API"))
+    Some(format!("fault injection is allowed: {listed} from the start, others by the API"))
 }
 
 /// One line per link aggregation group, e.g. `group bond0: ports a, b; LACP active, fast; carries frames from 1

@@ -36,7 +36,7 @@ impl Switch {
 #[test]
 fn faults_are_added_and_removed_by_requests() {
     let switch = Switch::configured(&configuration("faults: allowed\napi: {writes: true}"));
-    assert_eq!(switch.printed(&["show", "faults"]), "no fault is ordered\n");
+    assert_eq!(switch.printed(&["show", "faults"]), "no fault is injected\n");
     let body = br#"[{"lose": "p1", "one_in": 100, "class": 3}, {"mark": "p2", "at": "1000s"}]"#;
     let (status, answer) = switch.send("POST /v1/faults", body);
     assert_eq!((status, &answer["added"]["ids"]), (200, &json!([1, 2])), "{answer}");
@@ -86,7 +86,7 @@ fn faults_are_added_and_removed_by_requests() {
     let is_told = |words: &str| ended.stderr.contains(words);
     assert!(is_told(" fault 1 begins: {lose: p1, one_in: 100, class: [3]"), "{}", ended.stderr);
     assert!(!is_told("fault 2 "), "{}", ended.stderr);
-    assert!(ended.stdout.contains("lossless: BROKEN BY ORDER: "), "{}", ended.stdout);
+    assert!(ended.stdout.contains("lossless: BROKEN BY INJECTED FAULTS: "), "{}", ended.stdout);
     assert_eq!(ended.status.code(), Some(0));
 }
 
@@ -130,7 +130,7 @@ fn faults_end_before_the_switch_and_hosts_miss_no_frame() {
         switch.faults()[0]["lossless_frames"].as_u64().filter(|frames| *frames > 4000)
     });
     let ended = switch.end();
-    assert!(ended.stdout.contains("lossless: BROKEN BY ORDER: "), "{}", ended.stdout);
+    assert!(ended.stdout.contains("lossless: BROKEN BY INJECTED FAULTS: "), "{}", ended.stdout);
     assert!(!ended.stdout.contains("missing end to end"), "{}", ended.stdout);
     assert_eq!(ended.status.code(), Some(0));
 }

@@ -88,7 +88,7 @@ lcores: {dataplane: [1, 2]}
         "\ntelemetry hpcc: notes in marked RoCE packets of queue 3\n",
         "\nQCN in queue 3: set point ",
         "\nstorm control of p1: broadcast 20pps\nstorm control of p2: broadcast 20pps, unknown 1kpps\n",
-        "\nfaults by order are allowed: 1 from the start, others by the API\n",
+        "\nfault injection is allowed: 1 from the start, others by the API\n",
     ];
     for part in parts {
         assert!(stdout.contains(part), "{part} is missing:\n{stdout}");

@@ -14,7 +14,7 @@ mod agent;
 mod bond;
 #[path = "../guests/boot.rs"]
 mod boot;
-mod by_order;
+mod injected;
 mod guest;
 mod image;
 mod lab;

@@ -1,4 +1,4 @@
-//! Faults by order between real Linux hosts, whose own counters and programs show the effects.
+//! Injected faults between real Linux hosts, whose own counters and programs show the effects.
 //!
 //! The commands of docs/faults.md are run here.
 
@@ -138,7 +138,7 @@ fn datagrams(lab: &Lab, count: u8, expected: usize) -> Vec<u8> {
 }
 
 #[test]
-fn real_hosts_meet_the_faults_that_are_ordered() {
+fn real_hosts_meet_the_injected_faults() {
     if !machine_is_ready() {
         return;
     }
@@ -200,7 +200,7 @@ fn real_hosts_meet_the_faults_that_are_ordered() {
 }
 
 #[test]
-fn storm_by_order_is_found_by_the_watchdog_and_is_broken_by_order() {
+fn injected_storm_is_found_by_the_watchdog_and_breaks_by_injected_faults() {
     if !machine_is_ready() {
         return;
     }
@@ -227,7 +227,7 @@ fn storm_by_order_is_found_by_the_watchdog_and_is_broken_by_order() {
 }
 
 #[test]
-fn lossless_frames_lost_by_order_are_counted() {
+fn injected_losses_of_lossless_frames_are_counted() {
     if !machine_is_ready() {
         return;
     }
@@ -262,7 +262,7 @@ fn first_pfc(lab: &mut Lab) -> (Option<f64>, usize) {
 }
 
 #[test]
-fn pfc_to_a_real_host_is_late_or_missing_by_order() {
+fn pfc_to_a_real_host_is_late_or_missing_by_injected_faults() {
     if !machine_is_ready() {
         return;
     }

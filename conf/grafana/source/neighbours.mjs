@@ -12,7 +12,7 @@ export default dashboard('neighbours', 'Neighbours', 'Whether neighbours are con
   stat('Blocked', 'Ports that the loop guard blocks.', [query(`sum(holdfast_port_loop_blocked{${P}}) or vector(0)`, 'blocked')], { thresholds: steps(GOOD, [1, LOOK]), decimals: 0, unit: 'short' }),
   stat('Groups down', 'Link aggregation groups that carry no frames.', [query(`count(holdfast_lag_up{${I}} == 0) or vector(0)`, 'down')], { thresholds: NONE_IS_GOOD, decimals: 0, unit: 'short' }),
   stat('Members idle', 'Members that neither take nor send frames.', [query(`count(holdfast_lag_member_active{${P}} == 0) or vector(0)`, 'idle')], { thresholds: steps(GOOD, [1, LOOK]), decimals: 0, unit: 'short' }),
-  stat('Faults', 'By order, that act now: the verdict says so.', [query(`sum(holdfast_faults_active{${P}}) or vector(0)`, 'faults')], { thresholds: steps(GOOD, [1, LOOK]), decimals: 0, unit: 'short' }),
+  stat('Faults', 'Injected faults that act now: the verdict says so.', [query(`sum(holdfast_faults_active{${P}}) or vector(0)`, 'faults')], { thresholds: steps(GOOD, [1, LOOK]), decimals: 0, unit: 'short' }),
   stat('Mirrors failing', 'Files that are not written, outputs that drop copies, and collectors whose datagrams the kernel refuses.', [query(`(sum(holdfast_mirror_failing{${I}}) or vector(0)) + (count(rate(holdfast_mirror_output_dropped_total{${I}}[1m]) > 0) or vector(0)) + (count(rate(holdfast_sflow_errors_total{${I}}[1m]) > 0) or vector(0))`, 'failing')], { thresholds: NONE_IS_GOOD, decimals: 0, unit: 'short' }),
 
   row('LLDP and loops'),
@@ -29,7 +29,7 @@ export default dashboard('neighbours', 'Neighbours', 'Whether neighbours are con
     query(`rate(holdfast_lacp_received_frames_total{${P}}[$__rate_interval])`, '{{port}} received'), query(`rate(holdfast_lacp_malformed_frames_total{${P}}[$__rate_interval]) > 0`, '{{port}} malformed'),
   ], { unit: 'pps' }),
 
-  row('Faults by order'),
+  row('Injected faults'),
   lines('Frames hit', 'A second, by fault. Passed: let pass for lack of room.', [
     query(`sum by (port, fault) (rate(holdfast_fault_frames_total{${P}}[$__rate_interval])) > 0`, '{{port}} {{fault}}'), query(`rate(holdfast_fault_passed_frames_total{${P}}[$__rate_interval]) > 0`, '{{port}} passed'),
   ], { unit: 'pps' }),

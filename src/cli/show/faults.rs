@@ -1,4 +1,4 @@
-//! Faults by order: their state, and the frames that they hit.
+//! Injected faults: their state, and the frames that they hit.
 
 use holdfast::api::model::Faults;
 use holdfast::text::table::{Align, Table};
@@ -12,7 +12,7 @@ pub fn faults(looks: &Looks<'_>) -> String {
         return "no faults are allowed\n".to_owned();
     }
     if faults.list.is_empty() {
-        return "no fault is ordered\n".to_owned();
+        return "no fault is injected\n".to_owned();
     }
     let mut table = Table::new(&[
         ("id", Right),
@@ -76,6 +76,6 @@ mod tests {
     #[test]
     fn switch_without_faults_says_so() {
         assert_eq!(shown(&Faults::default()), "no faults are allowed\n");
-        assert_eq!(shown(&Faults { allowed: true, ..Faults::default() }), "no fault is ordered\n");
+        assert_eq!(shown(&Faults { allowed: true, ..Faults::default() }), "no fault is injected\n");
     }
 }

@@ -102,7 +102,7 @@ enum What {
     Lags,
     /// LLDP: neighbours, and settings of theirs that differ, with commands
     Lldp,
-    /// Faults by order: state, frames hit
+    /// Injected faults: state, frames hit
     Faults,
     /// Mirrors and sFlow: sessions, copied frames, errors of destinations
     Mirrors,

@@ -236,14 +236,14 @@ pub trait Ports {
         self.make(frame)
     }
 
-    /// Whether the ports themselves need polls before `until`, so that the lcore must not rest. Only faults by order
+    /// Whether the ports themselves need polls before `until`, so that the lcore must not rest. Only injected faults
     /// do.
     fn is_busy(&self, until: Ticks) -> bool {
         let _ = until;
         false
     }
 
-    /// Ends all faults by order, because the switch drains and will end. Returns whether no frame is held by them. The
+    /// Ends all injected faults, because the switch drains and will end. Returns whether no frame is held by them. The
     /// switch repeats the call after each poll.
     fn settle(&mut self) -> bool {
         true

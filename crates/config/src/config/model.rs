@@ -36,7 +36,7 @@ pub struct Config {
     pub api: ApiConfig,
     /// The settings of LLDP that all ports share.
     pub lldp: LldpConfig,
-    /// Faults by order; `None`: there are none, and the API can order none.
+    /// Injected faults; `None`: there are none, and the API can order none.
     pub faults: Option<FaultsConfig>,
     /// Destinations of the sessions of [`SwitchSpec::mirror`], and the agent of sFlow.
     pub mirror: MirrorConfig,
@@ -153,7 +153,7 @@ impl LoopGuard {
     }
 }
 
-/// Faults by order.
+/// Injected faults.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FaultsConfig {
     /// Seed of their random numbers.

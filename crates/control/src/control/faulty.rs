@@ -1,4 +1,4 @@
-//! The ports of an lcore, with or without faults by order. A switch without `faults:` runs the plain ones: its packet
+//! The ports of an lcore, with or without injected faults. A switch without `faults:` runs the plain ones: its packet
 //! path has no instruction for faults.
 
 use std::sync::Arc;

@@ -45,7 +45,7 @@ pub struct FaultStatus {
     pub id: u64,
     /// The order.
     pub fault: Fault,
-    /// Whether the configuration ordered it, not the API.
+    /// Whether the configuration injects it, not the API.
     pub is_configured: bool,
     /// Its time.
     pub state: FaultState,

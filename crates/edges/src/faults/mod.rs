@@ -1,4 +1,4 @@
-//! Faults by order on real ports: loss, delay, duplicates, reordering, corruption, CE marks and PFC faults.
+//! Injected faults on real ports: loss, delay, duplicates, reordering, corruption, CE marks and PFC faults.
 //!
 //! A fault acts on the wire between a port and the switch: on received frames before the pipeline, on sent frames after
 //! it. So ledger, headroom and watchdog see the effects of a bad cable or peer.

@@ -195,7 +195,7 @@ impl Flow {
     }
 }
 
-/// A fault by order at one port.
+/// A injected fault at one port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fault {
     /// The port.

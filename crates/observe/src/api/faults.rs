@@ -1,4 +1,4 @@
-//! Requests that change faults by order.
+//! Requests that change injected faults.
 
 use std::sync::Arc;
 use std::time::Duration;

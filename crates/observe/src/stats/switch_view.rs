@@ -92,7 +92,7 @@ pub struct SwitchView {
     pub router: Option<Arc<Published>>,
     /// State of LLDP; `None` if no port can have a neighbour.
     pub lldp: Option<Arc<Board>>,
-    /// Faults by order; `None` if the configuration does not allow any.
+    /// Injected faults; `None` if the configuration does not allow any.
     pub faults: Option<Arc<FaultBoard>>,
     /// State of link aggregation groups; `None` if there are none.
     pub lacp: Option<Arc<lacp::Board>>,

@@ -1,4 +1,4 @@
-//! Faults by order.
+//! Injected faults.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,7 @@ use crate::faults::FaultStatus;
 use crate::faults::counters::PFC_ROW;
 use crate::sets::CLASSES;
 
-/// Faults by order: whether they are allowed, and all of them.
+/// Injected faults: whether they are allowed, and all of them.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Faults {
@@ -21,7 +21,7 @@ pub struct Faults {
     pub list: Vec<Fault>,
 }
 
-/// A fault by order.
+/// A injected fault.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Fault {
@@ -35,7 +35,7 @@ pub struct Fault {
     pub toward: Option<String>,
     /// `waiting`, `active` or `over`.
     pub state: String,
-    /// Whether the configuration ordered it, not the API.
+    /// Whether the configuration injects it, not the API.
     pub configured: bool,
     /// The order as the configuration writes it.
     pub text: String,

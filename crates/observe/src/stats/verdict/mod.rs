@@ -1,12 +1,12 @@
 //! The verdict on a run: whether frames of lossless classes were lost, and whether such classes starved.
 
-mod ordered;
+mod injected;
 mod starved;
 mod text;
 
 use serde::Serialize;
 
-pub use self::ordered::Ordered;
+pub use self::injected::InjectedHits;
 pub use self::starved::{MaybeStarved, Starved};
 pub use self::text::not_lossless_line;
 
@@ -25,13 +25,14 @@ pub enum VerdictOutcome {
     Kept,
     /// No loss was seen, but some cannot be seen: [`Verdict::unseen`] or [`Verdict::maybe_starved`] is not empty.
     KeptAsSeen,
-    /// No frame was lost except by order, but lossless classes starved behind lossy ones: [`Verdict::starved`].
+    /// No frame was lost except by injected faults, but lossless classes starved behind lossy ones: [`Verdict::starved`].
     Starved,
     /// Frames of a lossless class were lost.
     Broken,
-    /// Faults by order hit lossless frames or PFC, and every loss is one of these faults or follows from them:
-    /// [`Verdict::by_order`].
-    BrokenByOrder,
+    /// Injected faults hit lossless frames or PFC, and every loss is one of these faults or follows from them:
+    /// [`Verdict::injected`].
+    #[serde(rename = "broken_by_order")]
+    BrokenByInjectedFaults,
     /// No class is lossless, so nothing was promised.
     NothingLossless,
 }
@@ -144,10 +145,11 @@ pub struct TrustedDevice {
 pub struct Verdict {
     /// The outcome.
     pub outcome: VerdictOutcome,
-    /// Causes of the outcome `broken`. With other outcomes, losses that follow from faults by order.
+    /// Causes of the outcome `broken`. With other outcomes, losses that follow from injected faults.
     pub causes: Vec<BrokenBy>,
-    /// Frames of lossless classes, and PFC frames, that faults by order hit.
-    pub by_order: Vec<Ordered>,
+    /// Frames of lossless classes, and PFC frames, that injected faults hit.
+    #[serde(rename = "by_order")]
+    pub injected: Vec<InjectedHits>,
     /// Frames of lossless classes that no cause includes: their destination or their size did not fit the network.
     pub undelivered: Vec<Undelivered>,
     /// Ports that are not lossless, regardless of the outcome of this run.
@@ -194,7 +196,7 @@ impl Verdict {
             return Self {
                 outcome: VerdictOutcome::NothingLossless,
                 causes: Vec::new(),
-                by_order: Vec::new(),
+                injected: Vec::new(),
                 undelivered: Vec::new(),
                 not_lossless: Vec::new(),
                 trusted: Vec::new(),
@@ -213,11 +215,11 @@ impl Verdict {
             causes.push(BrokenBy::CellsHeld { cells, frames });
         }
         let (unseen, (starved, maybe_starved)) = (unseen(switch_view), starved::starved(switch_view, snapshot));
-        let by_order = ordered::ordered(switch_view);
-        let is_kept = causes.is_empty() || ordered::explains((switch_view, snapshot), &by_order, &causes);
+        let injected = injected::injected(switch_view);
+        let is_kept = causes.is_empty() || injected::explains((switch_view, snapshot), &injected, &causes);
         let outcome = match (is_kept, unseen.is_empty() && maybe_starved.is_empty()) {
             (true, _) if !starved.is_empty() => VerdictOutcome::Starved,
-            (true, _) if !by_order.is_empty() => VerdictOutcome::BrokenByOrder,
+            (true, _) if !injected.is_empty() => VerdictOutcome::BrokenByInjectedFaults,
             (true, true) => VerdictOutcome::Kept,
             (true, false) => VerdictOutcome::KeptAsSeen,
             (false, _) => VerdictOutcome::Broken,
@@ -225,7 +227,7 @@ impl Verdict {
         Self {
             outcome,
             causes,
-            by_order,
+            injected,
             undelivered,
             not_lossless: exposed(switch_view),
             trusted: trusted(switch_view),
@@ -236,7 +238,7 @@ impl Verdict {
         }
     }
 
-    /// Whether no loss broke the promise and no lossless class starved. A break by order is none of the switch.
+    /// Whether no loss broke the promise and no lossless class starved. A break by injected faults is none of the switch.
     #[must_use]
     pub fn is_kept(&self) -> bool {
         !matches!(self.outcome, VerdictOutcome::Broken | VerdictOutcome::Starved)

@@ -263,7 +263,7 @@ fn loss_that_a_driver_does_not_count_makes_it_kept_as_seen() {
 }
 
 /// A switch whose faults hit these numbers of frames: port, verb, direction, row.
-fn ordered(hits: &[(usize, FaultVerb, Toward, usize, u64)]) -> SwitchView {
+fn injected(hits: &[(usize, FaultVerb, Toward, usize, u64)]) -> SwitchView {
     let mut switch_view = quiet();
     let board = FaultBoard::new(&switch_view.spec, (&[], 1), || Ticks(0), 1_000_000_000).0;
     for &(port, verb, toward, row, frames) in hits {
@@ -274,16 +274,16 @@ fn ordered(hits: &[(usize, FaultVerb, Toward, usize, u64)]) -> SwitchView {
 }
 
 #[test]
-fn faults_that_hit_lossless_frames_give_broken_by_order() {
-    assert!(verdict(&ordered(&[(0, FaultVerb::Lose, Toward::Switch, 0, 9)])).by_order.is_empty(), "a lossy class");
-    let switch_view = ordered(&[
+fn faults_that_hit_lossless_frames_break_by_injected_faults() {
+    assert!(verdict(&injected(&[(0, FaultVerb::Lose, Toward::Switch, 0, 9)])).injected.is_empty(), "a lossy class");
+    let switch_view = injected(&[
         (0, FaultVerb::Lose, Toward::Switch, 3, 10),
         (0, FaultVerb::Lose, Toward::Host, 3, 2),
         (1, FaultVerb::Late, Toward::Host, PFC_ROW, 4),
     ]);
     let judged = verdict(&switch_view);
-    assert!(judged.is_kept() && judged.outcome == VerdictOutcome::BrokenByOrder && judged.causes.is_empty());
-    assert_eq!(judged.to_string(), "lossless: BROKEN BY ORDER: 12 frames lost at p1; 4 frames of PFC late at p2");
+    assert!(judged.is_kept() && judged.outcome == VerdictOutcome::BrokenByInjectedFaults && judged.causes.is_empty());
+    assert_eq!(judged.to_string(), "lossless: BROKEN BY INJECTED FAULTS: 12 frames lost at p1; 4 frames of PFC late at p2");
     // Late PFC can exceed the headroom of its port, and lost frames are missing at their host.
     switch_view.counters.ports[1].drops[3][DropReason::HeadroomFull as usize].add(5);
     let flow = &switch_view.hosts.as_ref().unwrap().flows[0];
@@ -291,7 +291,7 @@ fn faults_that_hit_lossless_frames_give_broken_by_order() {
     flow.received_frames.add(100);
     let text = verdict(&switch_view).to_string();
     assert!(
-        text.contains("\nby order too, as consequences: 17 frames lost in class 3 (headroom_full at p2 5"),
+        text.contains("\nby injected faults too, as consequences: 17 frames lost in class 3 (headroom_full at p2 5"),
         "{text}"
     );
     flow.sent_frames.add(1);
@@ -301,27 +301,27 @@ fn faults_that_hit_lossless_frames_give_broken_by_order() {
 #[test]
 fn other_loss_beside_faults_is_broken() {
     let late = [(1, FaultVerb::Ignore, Toward::Host, PFC_ROW, 4)];
-    let switch_view = ordered(&late);
+    let switch_view = injected(&late);
     switch_view.counters.ports[0].drops[3][DropReason::HeadroomFull as usize].add(5);
     let judged = verdict(&switch_view);
     assert!(!judged.is_kept());
     let expected = "lossless: BROKEN: 5 frames lost in class 3 (headroom_full at p1 5)\n\
-                    besides, by order: 4 frames of PFC ignored at p2";
+                    besides, by injected faults: 4 frames of PFC ignored at p2";
     assert_eq!(judged.to_string(), expected);
-    let switch_view = ordered(&late);
+    let switch_view = injected(&late);
     switch_view.devices[1].publish(&crate::stats::DeviceStats { link_up: true, rx_missed: 7, ..Default::default() });
     assert_eq!(verdict(&switch_view).outcome, VerdictOutcome::Broken);
 }
 
 #[test]
 fn watchdog_is_explained_by_storms_at_each_port_where_it_found_one() {
-    let switch_view = ordered(&[(1, FaultVerb::Storm, Toward::Switch, PFC_ROW, 30)]);
+    let switch_view = injected(&[(1, FaultVerb::Storm, Toward::Switch, PFC_ROW, 30)]);
     // Frames count where they arrive.
     switch_view.counters.ports[0].drops[3][DropReason::Watchdog as usize].add(5);
     switch_view.counters.ports[1].watchdog_storms[3].add(1);
-    assert_eq!(verdict(&switch_view).outcome, VerdictOutcome::BrokenByOrder);
+    assert_eq!(verdict(&switch_view).outcome, VerdictOutcome::BrokenByInjectedFaults);
     switch_view.counters.ports[0].watchdog_storms[3].add(1);
-    assert_eq!(verdict(&switch_view).outcome, VerdictOutcome::Broken, "nobody ordered this one");
+    assert_eq!(verdict(&switch_view).outcome, VerdictOutcome::Broken, "nobody injected this one");
 }
 
 #[test]
@@ -330,20 +330,20 @@ fn faults_explain_headroom_drops_of_their_class_up_to_their_number() {
         switch_view.counters.ports[0].drops[class][DropReason::HeadroomFull as usize].add(frames);
     };
     for verb in [FaultVerb::Duplicate, FaultVerb::Delay, FaultVerb::Reorder] {
-        let switch_view = ordered(&[(0, verb, Toward::Switch, 3, 4), (0, verb, Toward::Switch, 0, 100)]);
+        let switch_view = injected(&[(0, verb, Toward::Switch, 3, 4), (0, verb, Toward::Switch, 0, 100)]);
         drops(&switch_view, 3, 4);
-        assert_eq!(verdict(&switch_view).outcome, VerdictOutcome::BrokenByOrder);
+        assert_eq!(verdict(&switch_view).outcome, VerdictOutcome::BrokenByInjectedFaults);
         drops(&switch_view, 3, 1);
         assert_eq!(verdict(&switch_view).outcome, VerdictOutcome::Broken, "one more than the faults added");
     }
-    let mut switch_view = ordered(&[(0, FaultVerb::Duplicate, Toward::Switch, 3, 4)]);
+    let mut switch_view = injected(&[(0, FaultVerb::Duplicate, Toward::Switch, 3, 4)]);
     switch_view.lossless.insert(4);
     drops(&switch_view, 4, 1);
     assert_eq!(verdict(&switch_view).outcome, VerdictOutcome::Broken, "another class");
     // 65,535 quanta of 512 bits are 49,931 frames of 84 bytes.
-    let switch_view = ordered(&[(0, FaultVerb::Ignore, Toward::Host, PFC_ROW, 2)]);
+    let switch_view = injected(&[(0, FaultVerb::Ignore, Toward::Host, PFC_ROW, 2)]);
     drops(&switch_view, 3, 2 * 49_931);
-    assert_eq!(verdict(&switch_view).outcome, VerdictOutcome::BrokenByOrder);
+    assert_eq!(verdict(&switch_view).outcome, VerdictOutcome::BrokenByInjectedFaults);
     drops(&switch_view, 3, 1);
     assert_eq!(verdict(&switch_view).outcome, VerdictOutcome::Broken);
 }
@@ -355,28 +355,28 @@ fn frames_toward_hosts_explain_any_class_where_marks_do_not_tell_theirs() {
         flow.sent_frames.add(5);
     };
     // Class 0 by the marks at the port that sends.
-    let mut switch_view = ordered(&[(1, FaultVerb::Lose, Toward::Host, 0, 5)]);
+    let mut switch_view = injected(&[(1, FaultVerb::Lose, Toward::Host, 0, 5)]);
     missing(&switch_view);
     assert_eq!(verdict(&switch_view).outcome, VerdictOutcome::Broken, "marks tell that they are lossy");
     switch_view.spec.ports[0].trust = crate::qos::Trust::Port;
-    assert_eq!(verdict(&switch_view).outcome, VerdictOutcome::BrokenByOrder);
+    assert_eq!(verdict(&switch_view).outcome, VerdictOutcome::BrokenByInjectedFaults);
     missing(&switch_view);
     assert_eq!(verdict(&switch_view).outcome, VerdictOutcome::Broken, "more than the faults hit");
-    let mut switch_view = ordered(&[(1, FaultVerb::Lose, Toward::Host, 0, 5)]);
+    let mut switch_view = injected(&[(1, FaultVerb::Lose, Toward::Host, 0, 5)]);
     missing(&switch_view);
     switch_view.spec.ports[1].rewrite.dscp[3] = Some(0);
-    assert_eq!(verdict(&switch_view).outcome, VerdictOutcome::BrokenByOrder);
-    let mut switch_view = ordered(&[(1, FaultVerb::Lose, Toward::Switch, 0, 5)]);
+    assert_eq!(verdict(&switch_view).outcome, VerdictOutcome::BrokenByInjectedFaults);
+    let mut switch_view = injected(&[(1, FaultVerb::Lose, Toward::Switch, 0, 5)]);
     switch_view.spec.ports[1].trust = crate::qos::Trust::Port;
     assert_eq!(verdict(&switch_view).outcome, VerdictOutcome::Kept, "received frames have the class of their port");
 }
 
 #[test]
 fn starved_class_shows_beside_faults() {
-    let mut switch_view = ordered(&[(0, FaultVerb::Lose, Toward::Switch, 3, 2)]);
+    let mut switch_view = injected(&[(0, FaultVerb::Lose, Toward::Switch, 3, 2)]);
     switch_view.hosts = None;
     receive(&switch_view, 9_900_000_000, &[(0, 1000), (3, 1)]);
     assert_outcome(&switch_view, VerdictOutcome::Starved, "a fault does not starve");
     let text = verdict(&switch_view).to_string();
-    assert!(text.starts_with("lossless: STARVED\nbesides, by order: 2 frames lost at p1\nstarved: "), "{text}");
+    assert!(text.starts_with("lossless: STARVED\nbesides, by injected faults: 2 frames lost at p1\nstarved: "), "{text}");
 }

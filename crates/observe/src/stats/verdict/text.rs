@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::super::switch_view::{PfcStanding, SwitchView};
 use super::{
-    BrokenBy, Exposed, MaybeStarved, Starved, TrustedDevice, Undelivered, Verdict, VerdictOutcome, exposed, ordered,
+    BrokenBy, Exposed, MaybeStarved, Starved, TrustedDevice, Undelivered, Verdict, VerdictOutcome, exposed, injected,
 };
 use crate::sets::CLASSES;
 use crate::text::format::{frames, grouped, time};
@@ -38,16 +38,16 @@ impl fmt::Display for Verdict {
             VerdictOutcome::Starved => write!(f, "lossless: STARVED")?,
             VerdictOutcome::NothingLossless => write!(f, "lossless: no lossless class")?,
             VerdictOutcome::Broken => write!(f, "lossless: BROKEN: {}", self.broken().join("; "))?,
-            VerdictOutcome::BrokenByOrder => {
-                write!(f, "lossless: BROKEN BY ORDER: {}", ordered::phrases(&self.by_order).join("; "))?;
+            VerdictOutcome::BrokenByInjectedFaults => {
+                write!(f, "lossless: BROKEN BY INJECTED FAULTS: {}", injected::phrases(&self.injected).join("; "))?;
             }
         }
         let is_beside = matches!(self.outcome, VerdictOutcome::Broken | VerdictOutcome::Starved);
-        if is_beside && !self.by_order.is_empty() {
-            write!(f, "\nbesides, by order: {}", ordered::phrases(&self.by_order).join("; "))?;
+        if is_beside && !self.injected.is_empty() {
+            write!(f, "\nbesides, by injected faults: {}", injected::phrases(&self.injected).join("; "))?;
         }
         if self.outcome != VerdictOutcome::Broken && !self.causes.is_empty() {
-            write!(f, "\nby order too, as consequences: {}", self.broken().join("; "))?;
+            write!(f, "\nby injected faults too, as consequences: {}", self.broken().join("; "))?;
         }
         for cause in &self.causes {
             match cause {

@@ -1,4 +1,4 @@
-//! Faults by order on RoCE packets: soft-RoCE repeats lost packets, and its transfers complete.
+//! Injected faults on RoCE packets: soft-RoCE repeats lost packets, and its transfers complete.
 
 use crate::lab::{GUESTS, Lab, Pfc};
 use crate::ready::machine_is_ready;
@@ -34,7 +34,7 @@ fn lost_packets_are_repeated_and_the_transfers_complete() {
         metrics.sum("holdfast_fault_frames_total", &labels) as u64
     };
     let (lost, marked) = (hit("lose"), hit("mark"));
-    eprintln!("by order: {lost} lost, {marked} marked; {counts:?}");
+    eprintln!("injected: {lost} lost, {marked} marked; {counts:?}");
     let [out_of_sequence, sequence_errors, retries] = counts.errors;
     assert!(lost >= QUEUE_PAIRS * MESSAGES / 200 && out_of_sequence > 0, "{lost} lost: {counts:?}");
     assert!(sequence_errors + retries > 0 && counts.given_up == 0, "{counts:?}");

@@ -1,4 +1,4 @@
-//! Faults by order in the verdict: the frames that they hit, and the losses that follow from them.
+//! Injected faults in the verdict: the frames that they hit, and the losses that follow from them.
 
 use serde::Serialize;
 
@@ -19,7 +19,7 @@ const FRAMES_OF_PFC: u64 = 65_535 * 512 / (84 * 8);
 
 /// Frames that faults of one kind hit at a port.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Ordered {
+pub struct InjectedHits {
     /// The port.
     pub port: String,
     /// The kind of fault, as the configuration names it.
@@ -37,14 +37,14 @@ pub struct Ordered {
 }
 
 /// The frames of lossless classes, and the PFC frames, that faults hit. Frames of an uncertain class count as lossless.
-pub(super) fn ordered(switch_view: &SwitchView) -> Vec<Ordered> {
+pub(super) fn injected(switch_view: &SwitchView) -> Vec<InjectedHits> {
     let Some(board) = &switch_view.faults else { return Vec::new() };
     let certain = certain_ports(&switch_view.spec);
     let is_certain =
         |hit: &Hit| hit.class.is_none() || hit.toward == Some(Toward::Switch) || certain.contains(hit.port);
     let hits = board.hits().into_iter();
     let hits = hits.filter(|hit| hit.class.is_none_or(|class| switch_view.is_lossless(class)) || !is_certain(hit));
-    hits.map(|hit| Ordered {
+    hits.map(|hit| InjectedHits {
         is_certain: is_certain(&hit),
         port: switch_view.port_name(hit.port).to_owned(),
         fault: hit.verb.word(),
@@ -66,9 +66,9 @@ fn certain_ports(spec: &SwitchSpec) -> PortSet {
 }
 
 /// One phrase for each kind of fault and port.
-pub(super) fn phrases(by_order: &[Ordered]) -> Vec<String> {
+pub(super) fn phrases(injected: &[InjectedHits]) -> Vec<String> {
     let mut all: Vec<(&str, &str, u64)> = Vec::new();
-    for hit in by_order {
+    for hit in injected {
         match all.iter_mut().find(|(fault, port, _)| (*fault, *port) == (hit.fault, &hit.port)) {
             Some((_, _, count)) => *count += hit.frames,
             None => all.push((hit.fault, &hit.port, hit.frames)),
@@ -81,22 +81,22 @@ pub(super) fn phrases(by_order: &[Ordered]) -> Vec<String> {
     all.into_iter().map(|(fault, port, count)| format!("{} {} at {port}", frames(count), done(fault))).collect()
 }
 
-/// Whether every cause follows from the faults `by_order`. Losses that have no connection to a fault are those of the
+/// Whether every cause follows from the faults `injected`. Losses that have no connection to a fault are those of the
 /// switch.
 pub(super) fn explains(
     (switch_view, snapshot): (&SwitchView, &Snapshot),
-    by_order: &[Ordered],
+    injected: &[InjectedHits],
     causes: &[BrokenBy],
 ) -> bool {
     // The watchdog drops frames where they arrive, so that only its storms name the port at fault.
     let stormy =
         snapshot.ports.iter().enumerate().filter(|(_, port)| port.watchdog_storms.iter().any(|&count| count > 0));
-    let are_storms_ordered =
-        stormy.map(|(port, _)| port).all(|port| is_any(by_order, switch_view.port_name(port), is_pause));
+    let are_storms_injected =
+        stormy.map(|(port, _)| port).all(|port| is_any(injected, switch_view.port_name(port), is_pause));
     let is_explained = |cause: &BrokenBy| match cause {
-        BrokenBy::Watchdog { .. } => are_storms_ordered,
+        BrokenBy::Watchdog { .. } => are_storms_injected,
         BrokenBy::Dropped { class, port, reason, .. } => {
-            is_headroom(reason) && headroom_drops(causes, *class, port) <= most_headroom_drops(by_order, *class, port)
+            is_headroom(reason) && headroom_drops(causes, *class, port) <= most_headroom_drops(injected, *class, port)
         }
         // Judged below, class by class.
         BrokenBy::Missing { .. } | BrokenBy::Corrupt { .. } => true,
@@ -105,7 +105,7 @@ pub(super) fn explains(
     // Frames of an uncertain class explain the excess of any class.
     let (mut excess_missing, mut excess_corrupt) = (0, 0);
     for class in 0..CLASSES {
-        let hits = |verb| hit_frames(by_order, verb, |hit| hit.is_certain && hit.class == Some(class));
+        let hits = |verb| hit_frames(injected, verb, |hit| hit.is_certain && hit.class == Some(class));
         let (mut missing, mut dropped, mut corrupt) = (0, 0, 0);
         for cause in causes {
             match cause {
@@ -124,7 +124,7 @@ pub(super) fn explains(
         excess_missing += u64::saturating_sub(missing, most_missing);
         excess_corrupt += u64::saturating_sub(corrupt, most_corrupt(hits));
     }
-    let uncertain = |verb| hit_frames(by_order, verb, |hit| !hit.is_certain);
+    let uncertain = |verb| hit_frames(injected, verb, |hit| !hit.is_certain);
     switch_view.faults.is_some()
         && causes.iter().all(is_explained)
         && excess_missing <= uncertain(FaultVerb::Lose) + uncertain(FaultVerb::Corrupt)
@@ -137,8 +137,8 @@ fn most_corrupt(hits: impl Fn(FaultVerb) -> u64) -> u64 {
     if damaged > 0 { damaged + hits(FaultVerb::Duplicate) } else { 0 }
 }
 
-fn hit_frames(by_order: &[Ordered], verb: FaultVerb, is_it: impl Fn(&Ordered) -> bool) -> u64 {
-    by_order.iter().filter(|hit| hit.fault == verb.word() && is_it(hit)).map(|hit| hit.frames).sum()
+fn hit_frames(injected: &[InjectedHits], verb: FaultVerb, is_it: impl Fn(&InjectedHits) -> bool) -> u64 {
+    injected.iter().filter(|hit| hit.fault == verb.word() && is_it(hit)).map(|hit| hit.frames).sum()
 }
 
 /// Frames of `class` that `port` dropped for want of headroom.
@@ -156,8 +156,8 @@ fn headroom_drops(causes: &[BrokenBy], class: usize, port: &str) -> u64 {
 
 /// Most frames of `class` that exceed the headroom of `port` because of faults. The headroom formula assumes that PFC
 /// arrives in time, and that no more frames are on the wire than fit its length.
-fn most_headroom_drops(by_order: &[Ordered], class: usize, port: &str) -> u64 {
-    let at_port = by_order.iter().filter(|hit| hit.port == port);
+fn most_headroom_drops(injected: &[InjectedHits], class: usize, port: &str) -> u64 {
+    let at_port = injected.iter().filter(|hit| hit.port == port);
     let frames = at_port.map(|hit| {
         let adds = [FaultVerb::Delay, FaultVerb::Duplicate, FaultVerb::Reorder].map(FaultVerb::word);
         match (hit.toward, hit.class) {
@@ -171,12 +171,12 @@ fn most_headroom_drops(by_order: &[Ordered], class: usize, port: &str) -> u64 {
     frames.fold(0, u64::saturating_add)
 }
 
-fn is_any(by_order: &[Ordered], port: &str, is_it: fn(&Ordered) -> bool) -> bool {
-    by_order.iter().any(|hit| hit.port == port && is_it(hit))
+fn is_any(injected: &[InjectedHits], port: &str, is_it: fn(&InjectedHits) -> bool) -> bool {
+    injected.iter().any(|hit| hit.port == port && is_it(hit))
 }
 
 /// Whether the fault can make the watchdog of its port discard frames: a pause that does not end.
-fn is_pause(hit: &Ordered) -> bool {
+fn is_pause(hit: &InjectedHits) -> bool {
     hit.class.is_none() && hit.toward == Some(Toward::Switch.word())
 }
 
