@@ -14,9 +14,9 @@ mod agent;
 mod bond;
 #[path = "../guests/boot.rs"]
 mod boot;
-mod injected;
 mod guest;
 mod image;
+mod injected;
 mod lab;
 #[path = "../switch/metrics.rs"]
 #[allow(dead_code, reason = "the tests of the switch use more of it")]

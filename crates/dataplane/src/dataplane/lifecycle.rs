@@ -54,12 +54,29 @@ impl<P: Packet> Pipeline<P> {
         self.follow_lags();
     }
 
+    /// Finds the special ports: idle ([`Lags::idle`](crate::dataplane::ingress::lags::Lags)), routed and sampled ones,
+    /// those with classes for RoCE's answers, and those whose receive queues XOFF may stop. Call it when one of these
+    /// changes.
+    pub(crate) fn follow_special(&mut self) {
+        self.special = self.own.iter().filter(|&port| self.has_stages(port)).collect();
+    }
+
+    /// Whether bursts of `port` have stages that others do not have.
+    pub(crate) fn has_stages(&self, port: usize) -> bool {
+        let state = &self.ports[port];
+        self.lags.idle.contains(port)
+            || self.sampled.contains(port)
+            || self.router.as_ref().is_some_and(|router| router.routed().contains(port))
+            || state.classifier.has_roce()
+            || state.rx_queues.is_managed()
+    }
+
     /// Applies links and states of members to forwarding. The stations behind a port that is gone are forgotten.
     fn follow_lags(&mut self) {
         for port in self.lags.update(self.links.up).iter() {
             self.forwarder.fdb.forget_port(port);
         }
-        self.detours = self.lags.idle | self.router.as_ref().map_or(PortSet::EMPTY, |router| router.routed());
+        self.follow_special();
         // Frames of a link that is down are discarded, which a closed port would not do.
         self.egress.closed = self.lags.closed() & self.links.up;
     }

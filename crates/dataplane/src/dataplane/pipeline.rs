@@ -34,7 +34,7 @@ use crate::plan::counters::Counters;
 use crate::plan::exception::ExceptionPort;
 use crate::plan::own_probes::OwnProbes;
 use crate::plan::spec::SwitchSpec;
-use crate::route::RouteTable;
+use crate::route::{ROUTER_PORT, RouteTable};
 use crate::sets::{CLASSES, ClassSet, MAX_PORTS, PortSet};
 use crate::units::Ticks;
 use crate::wire::MacAddr;
@@ -45,7 +45,7 @@ pub struct Pipeline<P> {
     /// Number of this lcore among the dataplane lcores.
     pub(crate) lcore: usize,
     /// The ports that this lcore owns: it receives from them.
-    pub own: PortSet,
+    pub(crate) own: PortSet,
     /// The ports by which it sends: its own, and all joint ones.
     pub(crate) sends: PortSet,
     /// All ports. Joint ports of other lcores have only an egress side here, others only their settings.
@@ -53,8 +53,10 @@ pub struct Pipeline<P> {
     pub(crate) links: Links,
     /// Link aggregation groups.
     pub(crate) lags: Lags,
-    /// Ports whose bursts take another path: routed and idle ones ([`Lags::idle`]).
-    pub(crate) detours: PortSet,
+    /// Own ports whose bursts have optional stages: see [`Pipeline::follow_special`].
+    pub(crate) special: PortSet,
+    /// Ports behind which others stand: that of the router, and heads of link aggregation groups.
+    pub(crate) indirect: PortSet,
     pub(crate) lag_drain: LagDrain,
     pub(crate) forwarder: Forwarder,
     /// `None`: the switch only bridges.
@@ -140,14 +142,15 @@ impl<P: Packet> Pipeline<P> {
                 buffer.emulate(&mut ports);
                 let least_frames = own.iter().map(|port| ports[port].most_frames()).min().unwrap_or(0);
                 let half_gap = telemetry.clock.half_gap();
-                Self {
+                let mut pipeline = Self {
                     burst_size: BurstSize::new(own.len(), lcores > 1, spec.poll_gap, half_gap),
                     lcore,
                     own,
                     sends: own | joint.ports,
                     ports,
                     links: Links::new(spec.ports.len(), spec.routing.is_some()),
-                    detours: lags.idle | router.as_ref().map_or(PortSet::EMPTY, |router| router.routed()),
+                    special: PortSet::EMPTY,
+                    indirect: lags.heads | router.as_ref().map_or(PortSet::EMPTY, |_| PortSet::only(ROUTER_PORT)),
                     lags,
                     lag_drain: LagDrain::new(),
                     forwarder,
@@ -173,7 +176,9 @@ impl<P: Packet> Pipeline<P> {
                     moved: 0,
                     trash: Trash { frames: Burst::new() },
                     isa: Isa::detect(),
-                }
+                };
+                pipeline.follow_special();
+                pipeline
             })
             .collect()
     }

@@ -23,7 +23,7 @@ use crate::mmu::Lease;
 use crate::mutant::{self, Mutant};
 use crate::plan::drops::DropReason;
 use crate::route::ROUTER_PORT;
-use crate::sets::{BURST, ClassSet, PortSet};
+use crate::sets::{BURST, ClassSet, FrameSet, PortSet};
 use crate::units::Ticks;
 use crate::wire::mac_control::PfcFrame;
 
@@ -150,7 +150,8 @@ impl<P: Packet> Pipeline<P> {
         moved + sent
     }
 
-    /// Processes a burst of `port` from the receive ring to its queues or drops.
+    /// Processes a burst of `port` from the receive ring to its queues or drops. The usual burst asks once whether its
+    /// port is special.
     #[inline]
     fn process<I: Ports<Pkt = P>>(
         &mut self,
@@ -160,28 +161,107 @@ impl<P: Packet> Pipeline<P> {
         notes: &mut BurstNotes,
         now: Ticks,
     ) {
-        if self.detours.contains(port) {
-            return self.process_detour(io, port, burst, notes, now);
+        if self.special.contains(port) {
+            return self.process_special(io, port, burst, notes, now);
         }
+        debug_assert!(!self.has_stages(port), "a special port that `follow_special` was not told of");
+        self.bridge::<I, false>(io, port, burst, notes, now);
+    }
+
+    /// Does the work of [`Pipeline::process`] for ports with a stage of their own ([`Pipeline::follow_special`]).
+    #[inline(never)]
+    fn process_special<I: Ports<Pkt = P>>(
+        &mut self,
+        io: &mut I,
+        port: usize,
+        burst: &mut Burst<P>,
+        notes: &mut BurstNotes,
+        now: Ticks,
+    ) {
+        if self.lags.idle.contains(port) {
+            self.process_idle(io, port, burst, notes, now);
+        } else if self.router.as_ref().is_some_and(|router| router.routed().contains(port)) {
+            self.process_routed(io, port, burst, notes, now);
+        } else {
+            self.bridge::<I, true>(io, port, burst, notes, now);
+        }
+    }
+
+    /// The stages of a burst from a port that bridges. `SPECIAL`: the port has optional ones.
+    #[inline(always)]
+    fn bridge<I: Ports<Pkt = P>, const SPECIAL: bool>(
+        &mut self,
+        io: &mut I,
+        port: usize,
+        burst: &mut Burst<P>,
+        notes: &mut BurstNotes,
+        now: Ticks,
+    ) {
         let bridge_port = self.lags.bridge_port(port);
         let lookup = self.forwarder.begin(bridge_port, burst.len());
         notes.lanes = BurstLanes::default();
         let mut arrived = self.parse_bridged(port, burst, notes, lookup.is_some());
-        if self.ports[port].classifier.has_roce() {
-            self.classify_roce(port, &mut arrived, burst, notes);
+        if SPECIAL {
+            self.note_special(port, &mut arrived, burst, notes);
         }
-        self.count(port, burst, &mut notes.metas, &arrived, now);
+        arrived.count(&self.telemetry.counters.ports[port]);
+        if !arrived.control.is_empty() {
+            self.obey(port, burst, &mut notes.metas, arrived.control, now);
+        }
         let counters = &self.telemetry.counters.lcores[self.lcore];
         let from = IngressContext { port, bridge_port, refusal: None, up: self.lags.up, counters, now };
         let mut egresses = self.forwarder.forward(from, notes, burst.len(), arrived.data, lookup);
+        if !(egresses.ports & self.indirect).is_empty() {
+            egresses = self.resolve(port, burst, notes, &mut arrived, egresses, now);
+        }
+        if SPECIAL {
+            self.finish_samples(&notes.metas);
+        }
+        self.send_on(io, port, burst, notes, &arrived, egresses);
+    }
+
+    /// Finds the ports behind those of the router and of link aggregation groups.
+    #[inline(never)]
+    fn resolve(
+        &mut self,
+        port: usize,
+        burst: &mut Burst<P>,
+        notes: &mut BurstNotes,
+        arrived: &mut Arrived,
+        mut egresses: Egresses,
+        now: Ticks,
+    ) -> Egresses {
         // A switch that only bridges may have a device at the router's number.
         if egresses.ports.contains(ROUTER_PORT) && self.router.is_some() {
-            egresses = self.route_bridged(port, burst, notes, &mut arrived, egresses, now);
+            egresses = self.route_bridged(port, burst, notes, arrived, egresses, now);
         }
         if !(egresses.ports & self.lags.heads).is_empty() {
             egresses = self.lags.resolve(burst, notes, egresses);
         }
-        self.send_on(io, port, burst, notes, &arrived, egresses);
+        egresses
+    }
+
+    /// The optional stages of a parsed burst: classes of RoCE's answers, samples, priorities of receive queues.
+    #[inline]
+    fn note_special(&mut self, port: usize, arrived: &mut Arrived, burst: &Burst<P>, notes: &mut BurstNotes) {
+        if self.ports[port].classifier.has_roce() {
+            arrived.classify_roce(&self.ports[port].classifier, &self.telemetry.counters.ports[port], burst, notes);
+        }
+        if self.sampled.contains(port) {
+            self.stage_samples(port, burst, &notes.metas);
+        }
+        let queues = &mut self.ports[port].rx_queues;
+        if queues.is_managed() {
+            queues.learn(arrived.data, &notes.metas);
+        }
+    }
+
+    /// Obeys the MAC control frames of a burst: PFC and PAUSE.
+    #[inline(never)]
+    fn obey(&mut self, port: usize, burst: &Burst<P>, metas: &mut [Meta; BURST], control: FrameSet, now: Ticks) {
+        self.alert.insert(port);
+        self.control(port, burst, metas, control, now);
+        self.tell_pauses(port);
     }
 
     /// Parses the frames of a port that bridges.
@@ -195,21 +275,15 @@ impl<P: Packet> Pipeline<P> {
         }
     }
 
-    /// Gives ACKs, NAKs and CNPs of RoCEv2 their classes.
-    fn classify_roce(&self, port: usize, arrived: &mut Arrived, burst: &Burst<P>, notes: &mut BurstNotes) {
-        let counters = &self.telemetry.counters.ports[port];
-        arrived.classify_roce(&self.ports[port].classifier, counters, burst, notes);
-    }
-
     #[inline]
     fn parse_context(&self, number: usize) -> ParseContext<'_> {
         let Self { ports, forwarder, buffer, isa, .. } = self;
         ParseContext { number, port: &ports[number], forwarder, cell: buffer.cell, isa: *isa }
     }
 
-    /// Does the work of [`Pipeline::process`] for routed and for idle ports.
+    /// Does the work of [`Pipeline::process`] for a routed port.
     #[inline(never)]
-    fn process_detour<I: Ports<Pkt = P>>(
+    fn process_routed<I: Ports<Pkt = P>>(
         &mut self,
         io: &mut I,
         port: usize,
@@ -217,14 +291,12 @@ impl<P: Packet> Pipeline<P> {
         notes: &mut BurstNotes,
         now: Ticks,
     ) {
-        if self.lags.idle.contains(port) {
-            return self.process_idle(io, port, burst, notes, now);
-        }
         notes.lanes = BurstLanes::default();
         let (arrived, mut egresses) = self.route_from_routed(port, burst, notes, now);
         if !(egresses.ports & self.lags.heads).is_empty() {
             egresses = self.lags.resolve(burst, notes, egresses);
         }
+        self.finish_samples(&notes.metas);
         self.send_on(io, port, burst, notes, &arrived, egresses);
     }
 
@@ -240,8 +312,12 @@ impl<P: Packet> Pipeline<P> {
         now: Ticks,
     ) {
         notes.lanes = BurstLanes::default();
-        let arrived = self.parse_bridged(port, burst, notes, false);
-        self.count(port, burst, &mut notes.metas, &arrived, now);
+        let mut arrived = self.parse_bridged(port, burst, notes, false);
+        self.note_special(port, &mut arrived, burst, notes);
+        arrived.count(&self.telemetry.counters.ports[port]);
+        if !arrived.control.is_empty() {
+            self.obey(port, burst, &mut notes.metas, arrived.control, now);
+        }
         for index in arrived.data.iter() {
             let meta = &mut notes.metas[index];
             meta.stations = meta.stations.in_vlan(0);
@@ -250,24 +326,8 @@ impl<P: Packet> Pipeline<P> {
         let refusal = self.lags.refusal(port);
         let from = IngressContext { port, bridge_port, refusal: Some(refusal), up: self.lags.up, counters, now };
         let egresses = self.forwarder.forward_uncached(from, &mut notes.metas, arrived.data);
+        self.finish_samples(&notes.metas);
         self.send_on(io, port, burst, notes, &arrived, egresses);
-    }
-
-    /// Counts a parsed burst, and obeys its MAC control frames.
-    #[inline]
-    fn count(&mut self, port: usize, burst: &Burst<P>, metas: &mut [Meta; BURST], arrived: &Arrived, now: Ticks) {
-        arrived.count(&self.telemetry.counters.ports[port]);
-        if self.sampled.contains(port) {
-            self.stage_samples(port, burst, metas);
-        }
-        if self.ports[port].rx_queues.is_managed() {
-            self.ports[port].rx_queues.learn(arrived.data, metas);
-        }
-        if !arrived.control.is_empty() {
-            self.alert.insert(port);
-            self.control(port, burst, metas, arrived.control, now);
-            self.tell_pauses(port);
-        }
     }
 
     /// Takes a burst that has its egress ports to its queues or drops.
@@ -281,9 +341,6 @@ impl<P: Packet> Pipeline<P> {
         arrived: &Arrived,
         egresses: Egresses,
     ) {
-        if !self.mirror.staged.is_empty() {
-            self.finish_samples(&notes.metas);
-        }
         let demand = self.rewriter.rewrite(&self.ports[port], burst, &mut notes.metas, arrived, egresses);
         self.dispatch(io, port, burst, notes, &demand);
         self.telemetry.gauges_dirty.insert(port);
@@ -301,10 +358,11 @@ impl<P: Packet> Pipeline<P> {
         now: Ticks,
     ) -> (Arrived, Egresses) {
         let mut arrived = parse_burst(self.parse_context(port), burst, notes, NoStage);
-        if self.ports[port].classifier.has_roce() {
-            self.classify_roce(port, &mut arrived, burst, notes);
+        self.note_special(port, &mut arrived, burst, notes);
+        arrived.count(&self.telemetry.counters.ports[port]);
+        if !arrived.control.is_empty() {
+            self.obey(port, burst, &mut notes.metas, arrived.control, now);
         }
-        self.count(port, burst, &mut notes.metas, &arrived, now);
         let Self { router: Some(router), punter, forwarder, lags, telemetry, lcore, .. } = self else {
             unreachable!("only a router has routed ports");
         };

@@ -17,11 +17,13 @@ impl<P: Packet> Pipeline<P> {
     /// Attaches the thread of mirrors: it gets this lcore's copies, and copies for own outputs leave here.
     pub fn attach_mirror(&mut self, channel: ExceptionPort<CopyFrame>) {
         self.sampled = self.mirror.attach(channel);
+        self.follow_special();
     }
 
     /// Replaces the sessions.
     pub(crate) fn set_mirror(&mut self, spec: &MirrorSpec) {
         self.sampled = self.mirror.set(spec);
+        self.follow_special();
     }
 
     /// Copies a frame that its group or its queue has refused.
@@ -109,8 +111,15 @@ impl<P: Packet> Pipeline<P> {
     }
 
     /// Adds to the sampled frames of a burst the ports by which they leave, and gives them to the thread of mirrors.
-    #[cold]
+    #[inline]
     pub(crate) fn finish_samples(&mut self, metas: &[Meta; BURST]) {
+        if !self.mirror.staged.is_empty() {
+            self.give_staged(metas);
+        }
+    }
+
+    #[cold]
+    fn give_staged(&mut self, metas: &[Meta; BURST]) {
         for (index, mut frame) in std::mem::take(&mut self.mirror.staged) {
             let meta = &metas[usize::from(index)];
             frame.vlan = Some(meta.vlan()).filter(|&vlan| vlan != 0);

@@ -283,7 +283,10 @@ fn faults_that_hit_lossless_frames_break_by_injected_faults() {
     ]);
     let judged = verdict(&switch_view);
     assert!(judged.is_kept() && judged.outcome == VerdictOutcome::BrokenByInjectedFaults && judged.causes.is_empty());
-    assert_eq!(judged.to_string(), "lossless: BROKEN BY INJECTED FAULTS: 12 frames lost at p1; 4 frames of PFC late at p2");
+    assert_eq!(
+        judged.to_string(),
+        "lossless: BROKEN BY INJECTED FAULTS: 12 frames lost at p1; 4 frames of PFC late at p2"
+    );
     // Late PFC can exceed the headroom of its port, and lost frames are missing at their host.
     switch_view.counters.ports[1].drops[3][DropReason::HeadroomFull as usize].add(5);
     let flow = &switch_view.hosts.as_ref().unwrap().flows[0];
@@ -378,5 +381,8 @@ fn starved_class_shows_beside_faults() {
     receive(&switch_view, 9_900_000_000, &[(0, 1000), (3, 1)]);
     assert_outcome(&switch_view, VerdictOutcome::Starved, "a fault does not starve");
     let text = verdict(&switch_view).to_string();
-    assert!(text.starts_with("lossless: STARVED\nbesides, by injected faults: 2 frames lost at p1\nstarved: "), "{text}");
+    assert!(
+        text.starts_with("lossless: STARVED\nbesides, by injected faults: 2 frames lost at p1\nstarved: "),
+        "{text}"
+    );
 }
