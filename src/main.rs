@@ -1,5 +1,7 @@
 //! The `holdfast` program.
 
+#![forbid(unsafe_code)]
+
 mod cli;
 
 use std::process::ExitCode;

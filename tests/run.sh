@@ -51,8 +51,8 @@ shipped() { $cargo bench --no-default-features --bench instructions --no-run; }
 
 # Test binaries that run a switch begin with this line; all others are pure.
 of_switches() { names_of "$(grep -l '^#!\[cfg(feature = "dpdk")\]' tests/*/main.rs tests/*.rs)"; }
-pure() { names_of "$(grep -L '^#!\[cfg(feature = "dpdk")\]' tests/*/main.rs tests/*.rs tests/loom/tests/*.rs)"; }
-names_of() { sed -E 's,^tests/(loom/tests/)?,--test ,; s,/main,,; s,\.rs$,,' <<<"$1"; }
+pure() { names_of "$(grep -L '^#!\[cfg(feature = "dpdk")\]' tests/*/main.rs tests/*.rs tests/loom/tests/*.rs crates/*/tests/*/main.rs)"; }
+names_of() { sed -E 's,^(crates/[a-z]+/)?tests/(loom/tests/)?,--test ,; s,/main,,; s,\.rs$,,' <<<"$1"; }
 
 stage "format"
 $cargo fmt --all --check

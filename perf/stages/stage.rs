@@ -93,6 +93,7 @@ const RULES: &[(&str, &[&str], &str)] = &[
     ("crates/dataplane/src/dataplane/ingress/backlog.rs", &[], "pfc"),
     ("crates/dataplane/src/dataplane/buffer/pauses.rs", &[], "pfc"),
     ("crates/dataplane/src/dataplane/egress/links.rs", &["send_pfc"], "pfc"),
+    ("crates/dataplane/src/dataplane/poll.rs", &["obey"], "control"),
     ("crates/dataplane/src/dataplane/poll.rs", &["send_pfc", "send_pfc_frame", "resume_peers", "update_pfc"], "pfc"),
     ("crates/dataplane/src/dataplane/poll.rs", &[], "poll"),
     ("crates/dataplane/src/dataplane/telemetry/mod.rs", &[], "poll"),
@@ -107,7 +108,7 @@ pub fn of(chain: &[Frame]) -> Stage {
     if chain.iter().any(is_setup) || is_benchmark && !is_measured(chain) {
         return Stage::Setup;
     }
-    if !chain.iter().any(|frame| frame.file == BENCHMARK || frame.file.starts_with("src/")) {
+    if !chain.iter().any(|frame| frame.file == BENCHMARK || is_own(&frame.file)) {
         return Stage::Outside;
     }
     chain.iter().find_map(named).unwrap_or(Stage::Outside)
@@ -159,11 +160,16 @@ fn named(frame: &Frame) -> Option<Stage> {
         "crates/plan/src/plan/spec.rs",
     ];
     let is_tool = is_tool.iter().any(|tool| frame.file.starts_with(tool));
-    rule.or_else(|| (frame.file.starts_with("src/") && !is_tool).then(|| Stage::Unknown(frame.file.clone())))
+    rule.or_else(|| (is_own(&frame.file) && !is_tool).then(|| Stage::Unknown(frame.file.clone())))
 }
 
 /// Index of the generator's function that writes one packet, if the chain has it and belongs to the measurement.
 pub fn once_a_packet(chain: &[Frame]) -> Option<usize> {
     let at = chain.iter().position(|frame| frame.file == BENCHMARK && frame.function == "post_one")?;
     is_measured(chain).then_some(at)
+}
+
+/// Whether a file is a source of Holdfast.
+fn is_own(file: &str) -> bool {
+    ["src/", "crates/"].iter().any(|root| file.starts_with(root))
 }

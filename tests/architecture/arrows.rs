@@ -1,5 +1,5 @@
-//! Checks the dependencies of rooms in one crate: the table of docs/architecture.md matches the sources, and they have no
-//! cycle. Atomic types come from `crates/base/src/sync.rs` alone, where loom can replace them.
+//! Checks the dependencies of rooms in one crate: the list of docs/architecture.md matches the sources, and they have
+//! no cycle. Atomic types come from `crates/base/src/sync.rs` alone, where loom can replace them.
 //!
 //! The tests read `crate::` paths, `super::` paths that reach the root of the crate. Comments and tests are skipped.
 
@@ -114,7 +114,7 @@ pub fn roots() -> Vec<PathBuf> {
 }
 
 /// Returns the room, the path in its crate and the code of each source file below `root` that is no test.
-fn sources_of(root: &Path) -> Vec<(String, PathBuf, String)> {
+pub fn sources_of(root: &Path) -> Vec<(String, PathBuf, String)> {
     let mut sources = Vec::new();
     for path in files(root) {
         let inside = path.strip_prefix(root).expect("it is in the root");

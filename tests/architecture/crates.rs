@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::arrows::repository;
+use crate::arrows::{repository, roots, sources_of};
 
 /// The crates of this workspace that each crate needs to be built, without those of its tests.
 fn needs() -> BTreeMap<String, BTreeSet<String>> {
@@ -28,7 +28,7 @@ fn needs() -> BTreeMap<String, BTreeSet<String>> {
 
 /// The name of a crate without `holdfast-`; `None`: it is another one, or the program.
 fn short(name: &str) -> Option<&str> {
-    name.strip_prefix("holdfast-").filter(|name| *name != "loom")
+    name.strip_prefix("holdfast-").filter(|name| *name != "loom").or((name == "dpdk-sys").then_some(name))
 }
 
 /// The rows of the table: a crate, its rooms, and the crates that it needs.
@@ -47,10 +47,12 @@ fn table() -> Vec<[Vec<String>; 3]> {
 #[test]
 fn crates_need_what_the_table_says_and_only_crates_above() {
     let (mut found, mut above) = (needs(), BTreeSet::new());
+    found.remove("dpdk-sys");
     for [name, _, told] in table() {
         let name = &name[0];
-        let needed =
+        let mut needed =
             found.remove(name).unwrap_or_else(|| panic!("docs/architecture.md has crate `{name}`, crates/ not"));
+        needed.remove("dpdk-sys");
         assert_eq!(needed, told.into_iter().collect(), "crates that `{name}` needs, and those of docs/architecture.md");
         assert!(needed.is_subset(&above), "`{name}` needs crates below its row: {needed:?}");
         above.insert(name.clone());
@@ -68,13 +70,29 @@ fn crates_have_the_rooms_of_the_table() {
     }
 }
 
-/// Crates that others can use without DPDK need none of those that touch a machine.
+/// A package holds only what is below its crate; a symbolic link there stands for its file.
+#[test]
+fn sources_include_only_files_of_their_crate() {
+    for root in roots().iter().filter(|root| root.starts_with(repository("crates"))) {
+        for (_, path, text) in sources_of(root) {
+            let up = "../".repeat(path.components().count() + 1);
+            assert!(!text.contains(&format!("include_str!(\"{up}")), "{}: {}", root.display(), path.display());
+        }
+    }
+}
+
+/// Crates that others can use without DPDK need none that touches a machine, not even by others.
 #[test]
 fn crates_for_others_need_no_device() {
     let needs = needs();
     for name in ["wire", "lossless", "sim"] {
+        let (mut all, mut new) = (BTreeSet::new(), BTreeSet::from([name.to_owned()]));
+        while let Some(next) = new.pop_first() {
+            new.extend(needs[&next].iter().filter(|other| !all.contains(*other)).cloned());
+            all.insert(next);
+        }
         let touches: Vec<&str> =
-            ["dpdk", "control", "observe"].into_iter().filter(|other| needs[name].contains(*other)).collect();
+            ["dpdk", "dpdk-sys", "control", "observe"].into_iter().filter(|other| all.contains(*other)).collect();
         assert!(touches.is_empty(), "`{name}` needs {touches:?}");
     }
 }

@@ -60,8 +60,13 @@ fn crates_without_unsafe_code_forbid_it() {
     for root in roots() {
         let name = root.strip_prefix(repository("")).expect("below the repository").to_string_lossy().into_owned();
         let has_unsafe = listed.keys().any(|place| place.starts_with(&format!("{name}/")));
-        let text = fs::read_to_string(root.join("lib.rs")).expect("a library");
-        assert!(has_unsafe || text.contains("#![forbid(unsafe_code)]"), "{name}/lib.rs does not forbid unsafe code");
+        for file in ["lib.rs", "main.rs"].iter().filter(|file| root.join(file).exists()) {
+            let text = fs::read_to_string(root.join(file)).expect("a source");
+            assert!(
+                has_unsafe || text.contains("#![forbid(unsafe_code)]"),
+                "{name}/{file} does not forbid unsafe code"
+            );
+        }
     }
 }
 

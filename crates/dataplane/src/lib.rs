@@ -1,7 +1,7 @@
 //! The packet path: frames in, frames out, and the auditor that checks each step.
 //!
 //! It owns the state of an lcore. On the way of a packet there is no allocation, no lock, no system call and no
-//! formatting. It knows no configuration file and no device: ports are [`io::Ports`](holdfast_base::io::Ports).
+//! formatting. It knows no configuration file and no device: ports are [`io::Ports`].
 
 #![deny(unsafe_code)]
 

@@ -33,7 +33,7 @@ pub type Burst<P> = ArrayVec<P, BURST>;
 /// with [`Ports::free`] or leave with [`Ports::tx`]; tests count them.
 pub trait Packet: Send {
     /// Whether a switch of such packets may decide by rules of another simulator
-    /// ([`SwitchSpec::hpcc`](crate::plan::SwitchSpec::hpcc)). With false, its packet path has no branch for them.
+    /// (`SwitchSpec::hpcc`). With false, its packet path has no branch for them.
     const EMULATES: bool = false;
     /// Returns the bytes of the frame.
     fn bytes(&self) -> &[u8];

@@ -8,7 +8,7 @@
 //! ```
 //! use std::path::Path;
 //!
-//! use holdfast_control::doctor::{findings, probe};
+//! use holdfast_checks::doctor::{findings, probe};
 //!
 //! let facts = probe(Path::new("/"));
 //! for finding in findings(&facts, None) {

@@ -6,7 +6,7 @@
 //!
 //! ```
 //! use holdfast_base::io::memory::MemPorts;
-//! use holdfast_control::nic_check::Cable;
+//! use holdfast_checks::nic_check::Cable;
 //! use holdfast_base::units::{BitRate, Nanos, Ticks};
 //! use holdfast_wire::wire::MacAddr;
 //!

@@ -56,7 +56,7 @@ impl Overrides {
     /// # Errors
     /// If it conflicts with these overrides, e.g. if its buffer cannot hold the headroom.
     pub fn embedded(&self) -> Result<Config, ConfigErrors> {
-        self.parse(EMBEDDED_SOURCE, include_str!("../../../../conf/incast.yaml"))
+        self.parse(EMBEDDED_SOURCE, include_str!("../../incast.yaml"))
     }
 }
 

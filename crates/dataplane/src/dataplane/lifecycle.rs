@@ -55,8 +55,8 @@ impl<P: Packet> Pipeline<P> {
     }
 
     /// Finds the special ports: idle ([`Lags::idle`](crate::dataplane::ingress::lags::Lags)), routed and sampled ones,
-    /// those with classes for RoCE's answers, and those whose receive queues XOFF may stop. Call it when one of these
-    /// changes.
+    /// those with classes for RoCE's answers, and those with receive queues of which XOFF stops some. Call it when one
+    /// of these changes.
     pub(crate) fn follow_special(&mut self) {
         self.special = self.own.iter().filter(|&port| self.has_stages(port)).collect();
     }

@@ -1,4 +1,4 @@
-//! The specification of a switch: the validated plan from which a [`super::Pipeline`] is built.
+//! The specification of a switch: the validated plan from which a pipeline is built.
 
 use crate::forward::{Fdb, FdbSpec, LagsSpec, StaticEntry, VlanMode};
 use crate::mmu::{AbmSpec, BufferPlan, GroupProfile, HpccRules, PortProfile, QueueLimit, QueueProfile, QueueReserves};

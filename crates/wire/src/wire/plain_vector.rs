@@ -63,6 +63,9 @@ impl Pattern {
 }
 
 /// Reads a frame of at least 60 bytes like [`parse_kind`](super::parse_kind).
+///
+/// # Safety
+/// The processor must have SSE4.1.
 #[target_feature(enable = "sse4.1")]
 #[inline]
 pub fn parse_kind_sse41(kind: PlainKind, frame: &[u8]) -> Option<KindFields> {

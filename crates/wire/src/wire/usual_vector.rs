@@ -27,6 +27,9 @@ fn kind(protocol: u8) -> __m128i {
 }
 
 /// Reads a frame that begins with `headers`, like [`read_usual`](super::usual::read_usual).
+///
+/// # Safety
+/// The processor must have SSE4.1.
 #[target_feature(enable = "sse4.1")]
 #[inline]
 pub fn read_usual_sse41(headers: &UsualHeaders) -> Option<(StatedLens, Usual)> {

@@ -130,6 +130,7 @@ impl<P: Packet> Pipeline<P> {
         if let Some(abm) = &mut self.abm {
             abm.reset(&mut self.ports, &mut self.queue_rule);
         }
+        self.follow_special();
     }
 
     fn apply_to_egress(&mut self, port: usize, live_config: &PortLiveConfig, disciplines: [QueueDiscipline; CLASSES]) {

@@ -25,7 +25,8 @@ pub enum VerdictOutcome {
     Kept,
     /// No loss was seen, but some cannot be seen: [`Verdict::unseen`] or [`Verdict::maybe_starved`] is not empty.
     KeptAsSeen,
-    /// No frame was lost except by injected faults, but lossless classes starved behind lossy ones: [`Verdict::starved`].
+    /// No frame was lost except by injected faults, but lossless classes starved behind lossy ones:
+    /// [`Verdict::starved`].
     Starved,
     /// Frames of a lossless class were lost.
     Broken,
@@ -238,7 +239,8 @@ impl Verdict {
         }
     }
 
-    /// Whether no loss broke the promise and no lossless class starved. A break by injected faults is none of the switch.
+    /// Whether no loss broke the promise and no lossless class starved. A break by injected faults is none of the
+    /// switch.
     #[must_use]
     pub fn is_kept(&self) -> bool {
         !matches!(self.outcome, VerdictOutcome::Broken | VerdictOutcome::Starved)
