@@ -204,10 +204,7 @@ impl<P: Packet> Pipeline<P> {
         if SPECIAL {
             self.note_special(port, &mut arrived, burst, notes);
         }
-        arrived.count(&self.telemetry.counters.ports[port]);
-        if !arrived.control.is_empty() {
-            self.obey(port, burst, &mut notes.metas, arrived.control, now);
-        }
+        self.count_and_obey(port, &arrived, burst, notes, now);
         let counters = &self.telemetry.counters.lcores[self.lcore];
         let from = IngressContext { port, bridge_port, refusal: None, up: self.lags.up, counters, now };
         let mut egresses = self.forwarder.forward(from, notes, burst.len(), arrived.data, lookup);
@@ -253,6 +250,15 @@ impl<P: Packet> Pipeline<P> {
         let queues = &mut self.ports[port].rx_queues;
         if queues.is_managed() {
             queues.learn(arrived.data, &notes.metas);
+        }
+    }
+
+    /// Counts a parsed burst, and obeys its MAC control frames.
+    #[inline(always)]
+    fn count_and_obey(&mut self, port: usize, arrived: &Arrived, burst: &Burst<P>, notes: &mut BurstNotes, now: Ticks) {
+        arrived.count(&self.telemetry.counters.ports[port]);
+        if !arrived.control.is_empty() {
+            self.obey(port, burst, &mut notes.metas, arrived.control, now);
         }
     }
 
@@ -314,10 +320,7 @@ impl<P: Packet> Pipeline<P> {
         notes.lanes = BurstLanes::default();
         let mut arrived = self.parse_bridged(port, burst, notes, false);
         self.note_special(port, &mut arrived, burst, notes);
-        arrived.count(&self.telemetry.counters.ports[port]);
-        if !arrived.control.is_empty() {
-            self.obey(port, burst, &mut notes.metas, arrived.control, now);
-        }
+        self.count_and_obey(port, &arrived, burst, notes, now);
         for index in arrived.data.iter() {
             let meta = &mut notes.metas[index];
             meta.stations = meta.stations.in_vlan(0);
@@ -359,10 +362,7 @@ impl<P: Packet> Pipeline<P> {
     ) -> (Arrived, Egresses) {
         let mut arrived = parse_burst(self.parse_context(port), burst, notes, NoStage);
         self.note_special(port, &mut arrived, burst, notes);
-        arrived.count(&self.telemetry.counters.ports[port]);
-        if !arrived.control.is_empty() {
-            self.obey(port, burst, &mut notes.metas, arrived.control, now);
-        }
+        self.count_and_obey(port, &arrived, burst, notes, now);
         let Self { router: Some(router), punter, forwarder, lags, telemetry, lcore, .. } = self else {
             unreachable!("only a router has routed ports");
         };
