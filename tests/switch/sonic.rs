@@ -58,8 +58,8 @@ fn assert_no_loss(report: &Value, classes: &[u64]) {
     assert_eq!(sum(report, "dropped_frames", true), 0);
 }
 
-/// Ends this attempt as explained if CE marks follow from a gap between polls: frames of a gap wait in their queue. They
-/// are few. A switch that marks without congestion marks all frames of a class.
+/// Ends this attempt as explained if CE marks follow from a gap between polls: frames of a gap wait in their queue.
+/// Such marks are few. A switch that marks without congestion marks all frames of a class.
 fn explain_marks(report: &Value) {
     let (marked, gap) = (sum(report, "ecn_marked_frames", false), quiet::longest_gap());
     let flows = report["flows"].as_array().expect("flows").iter();
