@@ -300,7 +300,7 @@ fn spec(kind: Kind, flows: u32, is_operators: bool) -> SwitchSpec {
     spec.ports.truncate(PORTS);
     for (index, port) in spec.ports.iter_mut().enumerate() {
         if kind.is_tagged(index) {
-            port.trust = Trust::Pcp;
+            port.live.trust = Trust::Pcp;
             port.vlan = VlanMode::Trunk { tagged: vec![VLAN], native: None };
         }
         port.rate = BitRate(400_000_000_000);

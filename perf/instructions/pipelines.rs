@@ -159,7 +159,7 @@ pub fn tagged() -> u64 {
     let mut spec = spec(1024);
     for port in &mut spec.ports {
         port.vlan = VlanMode::Trunk { tagged: vec![VLAN], native: None };
-        port.trust = Trust::Pcp;
+        port.live.trust = Trust::Pcp;
     }
     Bench::new(&spec, Traffic { tagged: PortSet::ALL, ..Traffic::default() }).run()
 }

@@ -118,7 +118,7 @@ fn table(spec: &SwitchSpec, buckets: u32) -> Arc<RouteTable> {
 fn count(mode: fn(u16) -> VlanMode, buckets: u32, traffic: Traffic) -> u64 {
     let mut spec = routing_spec(traffic.flows, mode);
     if !traffic.tagged.is_empty() {
-        spec.ports.iter_mut().for_each(|port| port.trust = Trust::Pcp);
+        spec.ports.iter_mut().for_each(|port| port.live.trust = Trust::Pcp);
     }
     let mut bench = Bench::new(&spec, traffic);
     bench.set_routes(&table(&spec, buckets));

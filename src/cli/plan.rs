@@ -131,8 +131,8 @@ fn own_maps(switch: &SwitchSpec) -> Vec<String> {
     let Some(first) = switch.ports.first() else { return Vec::new() };
     let line = |port: &PortSpec| {
         let tables: [(_, &[u8], &[u8]); 2] = [
-            ("DSCP", &port.marks.dscp_to_tc, &first.marks.dscp_to_tc),
-            ("PCP", &port.marks.pcp_to_tc, &first.marks.pcp_to_tc),
+            ("DSCP", &port.live.marks.dscp_to_tc, &first.live.marks.dscp_to_tc),
+            ("PCP", &port.live.marks.pcp_to_tc, &first.live.marks.pcp_to_tc),
         ];
         let mut parts = Vec::new();
         for (name, own, other) in tables {
@@ -153,7 +153,7 @@ fn own_maps(switch: &SwitchSpec) -> Vec<String> {
 /// One line per port at which RoCE packets have classes of their own, e.g. `port p1: RoCE ack to class 6`.
 fn roce(switch: &SwitchSpec) -> Vec<String> {
     let line = |port: &PortSpec| {
-        let entries = port.marks.roce.entries().into_iter();
+        let entries = port.live.marks.roce.entries().into_iter();
         let parts: Vec<String> =
             entries.filter_map(|(kind, class)| class.map(|class| format!("{kind} to class {class}"))).collect();
         (!parts.is_empty()).then(|| format!("port {}: RoCE {}", port.name, parts.join(", ")))
@@ -167,7 +167,7 @@ fn max_rates(switch: &SwitchSpec) -> Vec<String> {
         of.as_ref().map(|of| format!("queue {queue} at most {}", words::max_rate(of)))
     };
     let line = |port: &PortSpec| {
-        let parts: Vec<String> = port.max_rates.iter().enumerate().filter_map(part).collect();
+        let parts: Vec<String> = port.live.max_rates.iter().enumerate().filter_map(part).collect();
         (!parts.is_empty()).then(|| format!("port {}: {}", port.name, parts.join("; ")))
     };
     switch.ports.iter().filter_map(line).collect()
@@ -176,7 +176,7 @@ fn max_rates(switch: &SwitchSpec) -> Vec<String> {
 /// One line per set of ports with equal limits, e.g. `storm control of p1, p2: broadcast 1kpps`.
 fn storm_control(switch: &SwitchSpec) -> Vec<String> {
     let limits = |port: &PortSpec| {
-        let limit = |(kind, key)| port.storm_limits[kind as usize].map(|rate| format!("{key} {rate}"));
+        let limit = |(kind, key)| port.live.storm_limits[kind as usize].map(|rate| format!("{key} {rate}"));
         FloodKind::TABLE.into_iter().filter_map(limit).collect::<Vec<_>>().join(", ")
     };
     let mut ports: BTreeMap<String, Vec<&str>> = BTreeMap::new();
@@ -282,7 +282,7 @@ fn ports(switch: &SwitchSpec, devices: &[PortDevice]) -> Table {
             port.rate.to_string(),
             device.cable.to_string(),
             port.mtu.to_string(),
-            format!("{}, else {}", port.trust.label(), port.port_class),
+            format!("{}, else {}", port.live.trust.label(), port.live.port_class),
             words::vlans(&port.vlan),
             rewrite(port),
             port.lcore.to_string(),
@@ -293,7 +293,7 @@ fn ports(switch: &SwitchSpec, devices: &[PortDevice]) -> Table {
 
 /// The marks that the port rewrites on transmit.
 fn rewrite(port: &PortSpec) -> String {
-    let tables = [("dscp", port.rewrite.dscp), ("pcp", port.rewrite.pcp)];
+    let tables = [("dscp", port.live.rewrite.dscp), ("pcp", port.live.rewrite.pcp)];
     let used = tables.iter().filter(|(_, table)| table.iter().any(Option::is_some));
     let names: Vec<&str> = used.map(|(name, _)| *name).collect();
     if names.is_empty() { "-".to_owned() } else { names.join(", ") }
@@ -322,7 +322,7 @@ fn guards(switch: &SwitchSpec) -> Table {
             if insurance.0 == 0 { "-".to_owned() } else { insurance.to_bytes(cell).to_string() },
             if kinds.is_empty() { "-".to_owned() } else { kinds.join(", ") },
             port.backlog_mark.map_or("-".to_owned(), |mark| mark.to_string()),
-            port.watchdog.map_or("-".to_owned(), |spec| words::watchdog(&spec)),
+            port.live.watchdog.map_or("-".to_owned(), |spec| words::watchdog(&spec)),
         ]);
     }
     table
@@ -383,8 +383,8 @@ fn classes(switch: &SwitchSpec) -> Table {
         table.row([
             class.to_string(),
             if group.lossless { "lossless" } else { "lossy" }.to_owned(),
-            marks(&port.marks.dscp_to_tc),
-            marks(&port.marks.pcp_to_tc),
+            marks(&port.live.marks.dscp_to_tc),
+            marks(&port.live.marks.pcp_to_tc),
             into_group.to_string(),
             group.reserve.to_bytes(cell).to_string(),
             words::threshold(group.threshold, cell),

@@ -186,7 +186,7 @@ fn watchdog(detection: u64, restoration: u64, action: WatchdogAction) -> Option<
 
 #[test]
 fn watchdog_comes_from_the_preset_and_ports_override_it() {
-    let of = |text: &str| accept(text).switch.ports[0].watchdog;
+    let of = |text: &str| accept(text).switch.ports[0].live.watchdog;
     assert_eq!(of(PORTS), None);
     assert_eq!(of(&port("speed: 10G")), watchdog(200, 200, WatchdogAction::Drop));
     assert_eq!(of(&format!("{}watchdog: off\n", port("speed: 10G"))), None);
@@ -203,7 +203,7 @@ fn watchdog_comes_from_the_preset_and_ports_override_it() {
 fn default_watchdog_detection_exceeds_the_longest_pause() {
     let config = accept(&port("speed: 100M"));
     assert!(config.warnings.is_empty());
-    assert_eq!(config.switch.ports[0].watchdog, watchdog(340, 200, WatchdogAction::Drop));
+    assert_eq!(config.switch.ports[0].live.watchdog, watchdog(340, 200, WatchdogAction::Drop));
 }
 
 #[test]
@@ -335,7 +335,7 @@ fn virtual_hosts_run_beside_the_switch_or_on_an_lcore_of_their_own() {
 
 #[test]
 fn stuck_after_of_a_port_overrides_the_switch_default() {
-    let of = |text: &str| accept(text).switch.ports[0].stuck_after;
+    let of = |text: &str| accept(text).switch.ports[0].live.stuck_after;
     let ms = |ms: u64| Some(Nanos(ms * 1_000_000));
     assert_eq!(of(PORTS), ms(500), "with or without a preset");
     assert_eq!(of(&format!("{PORTS}stuck_after: 2s\n")), ms(2000));

@@ -94,12 +94,12 @@ fn check_sums(config: &Config) {
 
     assert!(switch.classes.is_valid());
     for port in &switch.ports {
-        assert!(port.marks.is_valid());
-        assert!(port.rewrite.dscp.iter().flatten().all(|dscp| *dscp < 64));
-        assert!(port.rewrite.pcp.iter().flatten().all(|pcp| *pcp < 8));
+        assert!(port.live.marks.is_valid());
+        assert!(port.live.rewrite.dscp.iter().flatten().all(|dscp| *dscp < 64));
+        assert!(port.live.rewrite.pcp.iter().flatten().all(|pcp| *pcp < 8));
         assert!(port.lcore < switch.lcores);
         assert_eq!(port.buffer.policy, plan.policy);
-        assert!(port.pfc.is_on() || (port.watchdog.is_none() && port.backlog_mark.is_none()));
+        assert!(port.pfc.is_on() || (port.live.watchdog.is_none() && port.backlog_mark.is_none()));
     }
     // A lossless class is paused by the priority of its group, in its own queue, and no lossy class shares that queue.
     for class in 0..CLASSES {

@@ -35,7 +35,7 @@ fn configured_maps_are_applied_to_the_switch() {
         pfc_to_queue: [0, 1, 2, 3, 4, 5, 6, 0],
     };
     assert_eq!(config.switch.classes, expected);
-    let marks = &config.switch.ports[1].marks;
+    let marks = &config.switch.ports[1].live.marks;
     assert_eq!((marks.dscp_to_tc[0], marks.dscp_to_tc[46], marks.dscp_to_tc[45]), (1, 5, 5));
     assert_eq!(marks.pcp_to_tc, MarkMap::identity().pcp_to_tc);
 }
@@ -50,7 +50,7 @@ ports:
 maps: {dscp: {8: 7, 9: 7}}
 ",
     );
-    let [own, other] = [0, 1].map(|port: usize| &config.switch.ports[port].marks);
+    let [own, other] = [0, 1].map(|port: usize| &config.switch.ports[port].live.marks);
     assert_eq!((own.dscp_to_tc[8], own.dscp_to_tc[9], own.pcp_to_tc[1]), (2, 7, 0));
     assert_eq!((other.dscp_to_tc[8], other.dscp_to_tc[9], other.pcp_to_tc[1]), (7, 7, 1));
 }
@@ -199,7 +199,7 @@ fn ports_with_conflicting_lossless_maps_in_a_vlan_are_refused() {
 fn rewrite_at_both_ports_allows_different_maps() {
     let ports = two("rewrite: dscp", "rewrite: dscp, maps: {dscp: {10: 3}}");
     let config = silent(&format!("{ports}maps: {{tc_to_dscp: {{1: 8, 3: 26}}}}\n"));
-    let rewrite = config.switch.ports[0].rewrite;
+    let rewrite = config.switch.ports[0].live.rewrite;
     assert_eq!(rewrite.dscp, [None, Some(8), None, Some(26), None, None, None, None]);
     assert_eq!(rewrite.pcp, [None; 8]);
     refuse(
@@ -228,7 +228,7 @@ fn ports_that_trust_different_marks_in_a_vlan_are_warned_of() {
     );
     let rewriting = two(&format!("{dscp}, rewrite: dscp"), &format!("{pcp}, rewrite: pcp"));
     let config = silent(&format!("{rewriting}{ALL_TABLES}"));
-    assert_eq!(config.switch.ports[1].rewrite.pcp, [0, 1, 2, 3, 4, 5, 6, 7].map(Some));
+    assert_eq!(config.switch.ports[1].live.rewrite.pcp, [0, 1, 2, 3, 4, 5, 6, 7].map(Some));
     refuse(
         &two("vlan: 7", &format!("{pcp}, maps: {{pcp: {{3: 0, 5: 3}}}}")),
         "x.yaml:4:5: ports[1]: frames of class 3 from port p1 leave port p2 in VLAN 7 with a new tag of PCP 3, which means class 0 to port p2 and its peer: PFC does not stop them; write `rewrite: pcp` at port p2, and in `tc_to_pcp` a PCP that its maps put in that class",
@@ -312,10 +312,16 @@ fn roce_acknowledgements_and_notifications_have_their_classes() {
     let port = |number: u8, keys: &str| format!("  - {{name: p{number}, device: net_tap{number}, speed: 10G{keys}}}\n");
     let ports = port(1, "") + &port(2, ", maps: {roce: {ack: off, cnp: 5}}");
     let config = accept(&format!("preset: roce\nports:\n{ports}maps: {{roce: {{ack: 6}}}}\n"));
-    let roce = |port: usize| config.switch.ports[port].marks.roce.entries().map(|(_, class)| class);
+    let roce = |port: usize| config.switch.ports[port].live.marks.roce.entries().map(|(_, class)| class);
     assert_eq!([roce(0), roce(1)], [[Some(6), None], [None, Some(5)]]);
     assert!(
-        accept(&format!("preset: roce\n{PORTS}")).switch.ports[0].marks.roce.entries().iter().all(|of| of.1.is_none())
+        accept(&format!("preset: roce\n{PORTS}")).switch.ports[0]
+            .live
+            .marks
+            .roce
+            .entries()
+            .iter()
+            .all(|of| of.1.is_none())
     );
     let lossless = "class 3 is lossless, but its PFC does not stop packets that their sender marks for another class; \
                     write a lossy class, e.g. a strict one";
@@ -359,7 +365,7 @@ fn roce_map_that_is_off_leaves_all_packets_in_the_class_of_their_mark() {
     let port = |number: u8, keys: &str| format!("  - {{name: p{number}, device: net_tap{number}, speed: 10G{keys}}}\n");
     let ports = port(1, "") + &port(2, ", maps: {roce: off}");
     let config = accept(&format!("preset: roce\nports:\n{ports}maps: {{roce: {{ack: 6, cnp: 6}}}}\n"));
-    let roce = |port: usize| config.switch.ports[port].marks.roce.entries().map(|(_, class)| class);
+    let roce = |port: usize| config.switch.ports[port].live.marks.roce.entries().map(|(_, class)| class);
     assert_eq!([roce(0), roce(1)], [[Some(6), Some(6)], [None, None]]);
     accept(&format!("preset: roce\n{PORTS}maps: {{roce: off}}\n"));
     refuse(

@@ -9,7 +9,7 @@ use super::*;
 fn maxima(text: &str) -> [Vec<(usize, u64, u64)>; 2] {
     let config = accept(text);
     [0, 1].map(|port: usize| {
-        let maxima = config.switch.ports[port].max_rates.iter().enumerate();
+        let maxima = config.switch.ports[port].live.max_rates.iter().enumerate();
         let parts = |(queue, maximum): (usize, &Option<MaxRate>)| {
             maximum.map(|MaxRate { rate: BitRate(rate), burst: Bytes(burst) }| (queue, rate / 1_000_000, burst))
         };

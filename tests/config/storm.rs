@@ -13,7 +13,12 @@ const PORTS: &str = "ports:
 fn port_overrides_the_limits_of_the_switch_key_by_key() {
     let limits = |more: &str| {
         let config = config::parse("x.yaml", &format!("{PORTS}{more}")).unwrap_or_else(|errors| panic!("{errors}"));
-        config.switch.ports.iter().map(|port| port.storm_limits.map(|rate| rate.map(|rate| rate.0))).collect::<Vec<_>>()
+        config
+            .switch
+            .ports
+            .iter()
+            .map(|port| port.live.storm_limits.map(|rate| rate.map(|rate| rate.0)))
+            .collect::<Vec<_>>()
     };
     assert_eq!(limits(""), [[None; 3], [None, None, Some(2_000)], [None; 3]]);
     assert_eq!(limits("storm_control: off"), limits(""));

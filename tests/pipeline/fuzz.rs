@@ -133,8 +133,8 @@ pub fn make_eventful(spec: &mut SwitchSpec, policy: HeadroomPolicy) {
     spec.ports[4].mtu = 900;
     spec.ports[4].pfc = PfcMode::Asymmetric;
     (spec.ports[QUEUED].pfc, spec.ports[QUEUED].rx_queues) = (PfcMode::Queue, 4);
-    spec.ports[0].rewrite.dscp = [0, 8, 16, 26, 34, 40, 48, 56].map(Some);
-    spec.ports[1].rewrite.pcp = [7, 6, 5, 4, 3, 2, 1, 0].map(Some);
+    spec.ports[0].live.rewrite.dscp = [0, 8, 16, 26, 34, 40, 48, 56].map(Some);
+    spec.ports[1].live.rewrite.pcp = [7, 6, 5, 4, 3, 2, 1, 0].map(Some);
     spec.buffer.policy = policy;
     spec.buffer.lossy_shared = Cells(300);
     // With a shared pool: less than the sum of the groups' headroom.
@@ -146,12 +146,12 @@ pub fn make_eventful(spec: &mut SwitchSpec, policy: HeadroomPolicy) {
         port.buffer.reserve = [Cells(8), Cells(8)];
         port.backlog_mark = Some(20);
         // Much shorter than usual: pauses end before more frames come.
-        port.watchdog =
+        port.live.watchdog =
             Some(WatchdogSpec { detection: Nanos(40_000), restoration: Nanos(40_000), action: actions[index % 3] });
-        port.stuck_after = Some(Nanos(50_000));
+        port.live.stuck_after = Some(Nanos(50_000));
     }
     spec.ports[..3].iter_mut().for_each(|port| port.checks_l4 = true);
-    spec.ports[0].storm_limits = [Some(PacketRate(100)); FloodKind::COUNT];
+    spec.ports[0].live.storm_limits = [Some(PacketRate(100)); FloodKind::COUNT];
     for queue in &mut spec.queues {
         queue.wred = WredProfile::new(Bytes(2000), Bytes(20_000), "50%".parse().unwrap());
         // Without a reserve frames are queued in runs, with one they are queued one by one.

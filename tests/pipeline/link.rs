@@ -42,7 +42,7 @@ fn lldp_reaches_the_control_plane_from_every_port_of_a_switch_that_only_bridges(
     // The highest port has the number that a router would have.
     let mut spec = spec(MAX_PORTS);
     spec.ports[1].vlan = VlanMode::Trunk { tagged: vec![10], native: None };
-    spec.ports[2].port_class = LOSSLESS as u8;
+    spec.ports[2].live.port_class = LOSSLESS as u8;
     let mut bed = Bed::new(&spec);
     let mut links = bed.switch.attach_exceptions(LONGEST);
     for port in 0..MAX_PORTS {

@@ -60,7 +60,7 @@ fn lowered_limit_sends_xoff_at_next_frame_and_raised_limit_allows_xon() {
 fn maximum_rate_is_set_and_removed_while_frames_wait() {
     let spec = spec(2);
     let limit = |spec: &mut SwitchSpec| {
-        spec.ports[1].max_rates[0] = Some(MaxRate { rate: BitRate(1_000_000_000), burst: Bytes(100) });
+        spec.ports[1].live.max_rates[0] = Some(MaxRate { rate: BitRate(1_000_000_000), burst: Bytes(100) });
     };
     if !spec.joint_ports().is_empty() {
         let mut wanted = spec.clone();
@@ -82,7 +82,7 @@ fn maximum_rate_is_set_and_removed_while_frames_wait() {
     in_order(&mut bed, 50);
     bed.run(200_000);
     in_order(&mut bed, 20);
-    apply(&mut bed, &limited, |spec| spec.ports[1].max_rates[0] = None);
+    apply(&mut bed, &limited, |spec| spec.ports[1].live.max_rates[0] = None);
     bed.run(100_000);
     in_order(&mut bed, 105);
 }
@@ -94,7 +94,7 @@ fn frames_that_are_held_keep_their_class() {
     bed.fill(5);
     bed.run(10_000);
     apply(&mut bed, &spec, |spec| {
-        spec.ports.iter_mut().for_each(|port| (port.trust, port.port_class) = (Trust::Port, 0));
+        spec.ports.iter_mut().for_each(|port| (port.live.trust, port.live.port_class) = (Trust::Port, 0));
     });
     bed.fill(5);
     bed.run(10_000);
@@ -150,16 +150,16 @@ fn watched(action: WatchdogAction) -> Option<WatchdogSpec> {
 #[test]
 fn storm_survives_action_change_and_ends_when_watchdog_is_removed() {
     let mut spec = spec(2);
-    spec.ports[1].watchdog = watched(WatchdogAction::Drop);
+    spec.ports[1].live.watchdog = watched(WatchdogAction::Drop);
     let mut bed = Bed::blocked(&spec);
     bed.fill(5);
     bed.run(2_000_000);
     assert_eq!(bed.drops(1, DropReason::Watchdog), 5);
-    let forwarding = apply(&mut bed, &spec, |spec| spec.ports[1].watchdog = watched(WatchdogAction::Forward));
+    let forwarding = apply(&mut bed, &spec, |spec| spec.ports[1].live.watchdog = watched(WatchdogAction::Forward));
     bed.fill(5);
     bed.run(100_000);
     assert_eq!((bed.drops(1, DropReason::Watchdog), bed.data(1).len()), (5, 5), "sent though it is paused");
-    apply(&mut bed, &forwarding, |spec| spec.ports[1].watchdog = None);
+    apply(&mut bed, &forwarding, |spec| spec.ports[1].live.watchdog = None);
     bed.fill(5);
     bed.run(100_000);
     assert_eq!(bed.data(1).len(), 0, "the pause is obeyed");
@@ -173,12 +173,12 @@ fn watchdog_that_is_added_or_made_faster_looks_in_time() {
     let slow = || watched(WatchdogAction::Drop).map(|spec| WatchdogSpec { detection: Nanos(1 << 40), ..spec });
     for before in [None, slow()] {
         let mut spec = spec(2);
-        spec.ports[1].watchdog = before;
+        spec.ports[1].live.watchdog = before;
         let mut bed = Bed::blocked(&spec);
         bed.fill(5);
         bed.run(2_000_000);
         assert_eq!(bed.drops(1, DropReason::Watchdog), 0, "{before:?}");
-        apply(&mut bed, &spec, |spec| spec.ports[1].watchdog = watched(WatchdogAction::Drop));
+        apply(&mut bed, &spec, |spec| spec.ports[1].live.watchdog = watched(WatchdogAction::Drop));
         bed.run(4_000_000);
         assert_eq!(bed.drops(1, DropReason::Watchdog), 5, "{before:?}");
     }
@@ -187,12 +187,12 @@ fn watchdog_that_is_added_or_made_faster_looks_in_time() {
 #[test]
 fn change_to_action_drop_discards_queue_of_a_running_storm() {
     let mut spec = spec(2);
-    spec.ports[1].watchdog = watched(WatchdogAction::Alert);
+    spec.ports[1].live.watchdog = watched(WatchdogAction::Alert);
     let mut bed = Bed::blocked(&spec);
     bed.fill(5);
     bed.run(2_000_000);
     assert_eq!((bed.data(1).len(), bed.drops(1, DropReason::Watchdog)), (0, 0), "only told of");
-    apply(&mut bed, &spec, |spec| spec.ports[1].watchdog = watched(WatchdogAction::Drop));
+    apply(&mut bed, &spec, |spec| spec.ports[1].live.watchdog = watched(WatchdogAction::Drop));
     bed.run(100_000);
     assert_eq!((bed.data(1).len(), bed.drops(1, DropReason::Watchdog)), (0, 5), "none is sent to a peer that is stuck");
     bed.assert_empty();
@@ -293,9 +293,9 @@ fn new_rewrite_table_applies_from_the_next_frame() {
         bed.data(1).iter().map(|frame| frame[15] >> 2).collect::<Vec<_>>()
     };
     assert_eq!(dscps(&mut bed), [LOSSLESS_DSCP; 3]);
-    let marking = apply(&mut bed, &spec, |spec| spec.ports[1].rewrite.dscp[LOSSLESS] = Some(5));
+    let marking = apply(&mut bed, &spec, |spec| spec.ports[1].live.rewrite.dscp[LOSSLESS] = Some(5));
     assert_eq!(dscps(&mut bed), [5; 3]);
-    apply(&mut bed, &marking, |spec| spec.ports[1].rewrite.dscp[LOSSLESS] = None);
+    apply(&mut bed, &marking, |spec| spec.ports[1].live.rewrite.dscp[LOSSLESS] = None);
     assert_eq!(dscps(&mut bed), [LOSSLESS_DSCP; 3]);
     bed.assert_empty();
 }

@@ -167,7 +167,7 @@ fn marked_frames_are_copied_with_their_mark_and_depth() {
 #[test]
 fn samples_are_frames_in_received_form_with_their_egress_port() {
     let mut spec = spec(4);
-    spec.ports[2].rewrite.dscp = [Some(1); 8];
+    spec.ports[2].live.rewrite.dscp = [Some(1); 8];
     let all = MirrorSession { dropped: false, sample: 1, bytes: 2000, ports: PortSet::only(0), ..DROPS };
     let (mut bed, mut links) = bed(&mirrored(spec, &[all]));
     bed.io.inject(0, &frame(0, 2, 0, 300));

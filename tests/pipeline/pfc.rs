@@ -239,7 +239,7 @@ fn the_watchdog_discards_a_long_queue_over_many_polls() {
     let mut spec = spec(2);
     for port in &mut spec.ports {
         port.buffer.groups[LOSSLESS].threshold = Threshold::Static(Cells(5000));
-        port.watchdog = Some(WatchdogSpec {
+        port.live.watchdog = Some(WatchdogSpec {
             detection: Nanos(1_000_000),
             restoration: Nanos(1_000_000),
             action: WatchdogAction::Drop,

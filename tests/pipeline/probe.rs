@@ -65,7 +65,7 @@ fn policed(bed: &Bed) -> u64 {
 fn own_probe_is_punted_from_any_port_and_neither_forwarded_nor_learned() {
     let mut spec = spec(4);
     spec.ports[1].vlan = VlanMode::Trunk { tagged: vec![10], native: None };
-    spec.ports[2].port_class = LOSSLESS as u8;
+    spec.ports[2].live.port_class = LOSSLESS as u8;
     let (mut bed, mut links) = bed(&spec);
     bed.switch.set_blocked(PortSet::only(3));
     for (port, tag) in [(0, None), (1, None), (1, Some(10)), (1, Some(99)), (2, None), (3, None)] {

@@ -52,7 +52,7 @@ fn shares_follow_weights_and_strict_goes_first() {
 fn strict_queue_at_its_maximum_rate_lets_others_send() {
     let mut spec = spec(2);
     spec.queues[6].discipline = QueueDiscipline::Strict;
-    spec.ports[1].max_rates[6] = Some(MaxRate { rate: BitRate(2_000_000_000), burst: Bytes(5_000) });
+    spec.ports[1].live.max_rates[6] = Some(MaxRate { rate: BitRate(2_000_000_000), burst: Bytes(5_000) });
     let mut bed = Bed::learned(&spec);
     inject(&mut bed, 48, 1226, 1000);
     inject(&mut bed, 0, 1226, 1000);
@@ -71,8 +71,8 @@ fn strict_queue_at_its_maximum_rate_lets_others_send() {
 #[test]
 fn trust_decides_the_class() {
     let mut spec = spec(2);
-    spec.ports[0].trust = Trust::Pcp;
-    spec.ports[0].port_class = 5;
+    spec.ports[0].live.trust = Trust::Pcp;
+    spec.ports[0].live.port_class = 5;
     let mut bed = Bed::learned(&spec);
     let mut tagged = frame(0, 1, LOSSLESS_DSCP, 100);
     tagged.splice(12..12, [0x81, 0x00, 4 << 5, 1]);

@@ -22,7 +22,7 @@ fn roce_spec() -> SwitchSpec {
     let mut spec = spec(2);
     spec.queues[ACK_CLASS].discipline = QueueDiscipline::Strict;
     for port in &mut spec.ports {
-        port.marks.roce = RoceMap { ack: Some(ACK_CLASS as u8), cnp: Some(CNP_CLASS as u8) };
+        port.live.marks.roce = RoceMap { ack: Some(ACK_CLASS as u8), cnp: Some(CNP_CLASS as u8) };
     }
     spec
 }
@@ -104,7 +104,7 @@ fn acks_overtake_paused_data_with_the_same_dscp() {
 #[test]
 fn kind_without_a_class_keeps_that_of_its_marks() {
     let mut spec = roce_spec();
-    spec.ports[0].marks.roce.cnp = None;
+    spec.ports[0].live.marks.roce.cnp = None;
     let mut bed = Bed::learned(&spec);
     let before = counts(&bed);
     [ACK, CNP, CNP].iter().for_each(|&opcode| bed.io.inject(0, &roce(opcode, 80)));
@@ -137,7 +137,7 @@ proptest! {
     fn other_frames_are_not_affected(frames in prop::collection::vec(any_frame(), 1..100)) {
         let with = roce_spec();
         let mut without = with.clone();
-        without.ports.iter_mut().for_each(|port| port.marks.roce = RoceMap::default());
+        without.ports.iter_mut().for_each(|port| port.live.marks.roce = RoceMap::default());
         let run = |spec: &SwitchSpec| {
             let mut bed = Bed::learned(spec);
             frames.iter().for_each(|bytes| bed.io.inject(0, bytes));

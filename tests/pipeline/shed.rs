@@ -274,7 +274,7 @@ fn mac_control_from_anywhere_but_the_link_peer_is_shed() {
 #[test]
 fn acks_with_the_dscp_of_lossless_data_are_shed_in_their_own_class() {
     let mut bed = Bed::with(|spec| {
-        spec.ports.iter_mut().for_each(|port| port.marks.roce = RoceMap { ack: Some(6), cnp: None });
+        spec.ports.iter_mut().for_each(|port| port.live.marks.roce = RoceMap { ack: Some(6), cnp: None });
     });
     let mut ack = frame(0, 1, LOSSLESS_DSCP, 60);
     // The opcode behind Ethernet, IPv4 and UDP.

@@ -15,7 +15,7 @@ const PROBE: u64 = LIMIT / 10;
 
 fn watched(ports: usize) -> SwitchSpec {
     let mut spec = spec(ports);
-    spec.ports.iter_mut().for_each(|port| port.stuck_after = Some(Nanos(LIMIT)));
+    spec.ports.iter_mut().for_each(|port| port.live.stuck_after = Some(Nanos(LIMIT)));
     spec
 }
 
@@ -228,7 +228,7 @@ fn reload_that_disables_stuck_after_lets_frames_wait_again() {
     bed.run(LIMIT + MS);
     assert_eq!(stuck(&bed, 1), (1, 1));
     let mut off = spec.clone();
-    off.ports[1].stuck_after = None;
+    off.ports[1].live.stuck_after = None;
     bed.switch.apply(&LiveConfig::between(&spec, &off, HZ).expect("a setting that may change"));
     send(&mut bed, 1, 8);
     bed.run(LIMIT + MS);

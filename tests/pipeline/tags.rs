@@ -68,7 +68,7 @@ fn access_port_accepts_only_tags_of_its_vlan_and_priority_tags() {
 #[test]
 fn a_packet_behind_three_tags_has_the_class_of_the_port() {
     let mut spec = spec(2);
-    spec.ports[0].port_class = 1;
+    spec.ports[0].live.port_class = 1;
     for port in &mut spec.ports {
         port.vlan = VlanMode::Trunk { tagged: vec![10], native: None };
     }

@@ -205,7 +205,7 @@ fn weights_hold_between_lcores() {
 fn watchdog_drops_frames_of_the_other_lcore() {
     let mut spec = spec(4);
     let (detection, restoration) = (Nanos(1_000_000), Nanos(1_000_000));
-    spec.ports[1].watchdog = Some(WatchdogSpec { detection, restoration, action: WatchdogAction::Drop });
+    spec.ports[1].live.watchdog = Some(WatchdogSpec { detection, restoration, action: WatchdogAction::Drop });
     let mut bed = Bed::blocked(&spec);
     bed.fill(10);
     let storm = |bed: &mut Bed, ns: u64| {
@@ -322,7 +322,7 @@ fn lcore_that_has_ended_stops_lossless_frames_of_the_other() {
 #[test]
 fn stuck_queue_is_seen_and_recovers() {
     let mut spec = spec(4);
-    spec.ports[1].stuck_after = Some(Nanos(100_000));
+    spec.ports[1].live.stuck_after = Some(Nanos(100_000));
     let mut bed = Bed::learned(&spec);
     bed.io.set_room(1, Some(0));
     for _ in 0..400 {

@@ -95,8 +95,8 @@ fn priority_tag_is_removed_or_replaced_by_the_tag_of_the_next_hop() {
 #[test]
 fn egress_port_writes_its_marks_into_routed_packets() {
     let mut spec = routing_spec();
-    spec.ports[1].rewrite.dscp = [1, 9, 17, 25, 33, 41, 49, 57].map(Some);
-    spec.ports[3].rewrite.pcp = [7, 6, 5, 4, 3, 2, 1, 0].map(Some);
+    spec.ports[1].live.rewrite.dscp = [1, 9, 17, 25, 33, 41, 49, 57].map(Some);
+    spec.ports[3].live.rewrite.pcp = [7, 6, 5, 4, 3, 2, 1, 0].map(Some);
     let mut bed = RoutingBed::with(&spec, Tables::default());
     for is_v6 in [false, true] {
         for class in 0..CLASSES as u8 {

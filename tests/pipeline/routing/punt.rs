@@ -271,7 +271,7 @@ fn lldp_is_punted_at_every_port() {
     let mut spec = routing_spec();
     spec.ports[5].vlan = holdfast::forward::VlanMode::Access(30);
     // Its frames have no mark, so they have the class of the port.
-    spec.ports[4].port_class = LOSSLESS as u8;
+    spec.ports[4].live.port_class = LOSSLESS as u8;
     let mut bed = RoutingBed::with(&spec, Tables::default());
     for port in 0..PORTS {
         // Port 3 carries no untagged frame, and the router has no interface in the VLAN of port 5.

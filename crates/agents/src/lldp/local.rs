@@ -159,17 +159,17 @@ fn applications(spec: &SwitchSpec, port: &PortSpec) -> Vec<Application> {
     let lossless = if port.pfc.is_on() { port.lossless_groups() } else { ClassSet::EMPTY };
     let group = |class: u8| spec.classes.tc_to_group[usize::from(class) & 7];
     let is_lossless = |group: &u8| lossless.contains(usize::from(*group));
-    let roce = match port.trust {
-        Trust::Dscp => Some(group(port.marks.dscp_to_tc[ROCE_DSCP])),
-        Trust::Port => Some(group(port.port_class)),
+    let roce = match port.live.trust {
+        Trust::Dscp => Some(group(port.live.marks.dscp_to_tc[ROCE_DSCP])),
+        Trust::Port => Some(group(port.live.port_class)),
         Trust::Pcp => lossless_pcp(port, group, lossless),
     };
     // RoCE of another class is moved by the peer's own marks: the lowest lossless priority is the best proposal.
-    let roce = roce.filter(|priority| port.trust == Trust::Pcp || is_lossless(priority));
+    let roce = roce.filter(|priority| port.live.trust == Trust::Pcp || is_lossless(priority));
     let roce = roce.or(lossless.lowest().map(|priority| priority as u8));
     let udp = roce.map(|priority| Application { priority, selector: Selector::DATAGRAM, protocol: roce::PORT });
-    let dscps = (0..64).filter(|_| port.trust == Trust::Dscp).filter_map(|dscp: u16| {
-        let priority = Some(group(port.marks.dscp_to_tc[usize::from(dscp)])).filter(is_lossless)?;
+    let dscps = (0..64).filter(|_| port.live.trust == Trust::Dscp).filter_map(|dscp: u16| {
+        let priority = Some(group(port.live.marks.dscp_to_tc[usize::from(dscp)])).filter(is_lossless)?;
         Some(Application { priority, selector: Selector::DSCP, protocol: dscp })
     });
     udp.into_iter().chain(dscps).collect()
@@ -177,7 +177,7 @@ fn applications(spec: &SwitchSpec, port: &PortSpec) -> Vec<Application> {
 
 /// The PCP by which a host reaches a lossless group: that of the group's number if possible, since PFC names it too.
 fn lossless_pcp(port: &PortSpec, group: impl Fn(u8) -> u8, lossless: ClassSet) -> Option<u8> {
-    let group_of = |pcp: usize| usize::from(group(port.marks.pcp_to_tc[pcp]));
+    let group_of = |pcp: usize| usize::from(group(port.live.marks.pcp_to_tc[pcp]));
     let reaching = (0..CLASSES).filter(|&pcp| lossless.contains(group_of(pcp)));
     reaching.min_by_key(|&pcp| group_of(pcp) != pcp).map(|pcp| pcp as u8)
 }

@@ -71,7 +71,7 @@ fn statement_fits_a_frame_whatever_the_names() {
     let text = "{preset: roce, ports: [{name: p1, device: net_tap0, speed: 25G}]}";
     let mut spec = spec(text);
     spec.ports[0].name = "n".repeat(400);
-    spec.ports[0].marks.dscp_to_tc = [3; 64];
+    spec.ports[0].live.marks.dscp_to_tc = [3; 64];
     let system = System {
         name: "s".repeat(400),
         description: "d".repeat(400),
@@ -121,14 +121,14 @@ fn priorities_follow_the_maps() {
     assert_eq!(stated.pdu.dot1.ets.unwrap().table.class_of, [0, 1, 2, 4, 3, 5, 6, 7]);
 
     let mut by_pcp = roce();
-    by_pcp.ports[0].trust = Trust::Pcp;
+    by_pcp.ports[0].live.trust = Trust::Pcp;
     let stated = port(&by_pcp, 0);
     assert_eq!((rows(&stated, Selector::DATAGRAM), rows(&stated, Selector::DSCP)), (vec![(4791, 3)], vec![]));
-    by_pcp.ports[0].marks.pcp_to_tc = [0, 1, 2, 0, 4, 3, 6, 7];
+    by_pcp.ports[0].live.marks.pcp_to_tc = [0, 1, 2, 0, 4, 3, 6, 7];
     assert_eq!(rows(&port(&by_pcp, 0), Selector::DATAGRAM), [(4791, 5)], "the PCP that reaches the lossless class");
 
     let mut by_port = roce();
-    (by_port.ports[0].trust, by_port.ports[0].port_class) = (Trust::Port, 3);
+    (by_port.ports[0].live.trust, by_port.ports[0].live.port_class) = (Trust::Port, 3);
     assert_eq!(rows(&port(&by_port, 0), Selector::DATAGRAM), [(4791, 3)]);
 }
 

@@ -23,8 +23,8 @@ use super::yaml::read::{Fields, Item};
 use crate::forward::FdbSpec;
 use crate::hosts::HostSpec;
 use crate::mmu::{AbmSpec, HpccRules, PortProfile, QueueLimit};
-use crate::pfc::{PfcMode, WatchdogSpec};
-use crate::plan::{PortSpec, QueueSpec, SwitchSpec};
+use crate::pfc::PfcMode;
+use crate::plan::{PortLive, PortSpec, QueueSpec, SwitchSpec};
 use crate::qos::StormLimits;
 use crate::sets::{CLASSES, ClassSet};
 use crate::units::{Bytes, Cells};
@@ -267,36 +267,24 @@ fn port_specs(
 ) -> Vec<PortSpec> {
     let watchdogs = watchdog::of_ports(&ports);
     let parts = ports.into_iter().zip(profiles).zip(watchdogs).zip(marks);
-    let specs = parts.map(|(((port, profile), watchdog), mark)| {
-        let max_rates = max_rate::of_port(&port, classes, queues);
-        let port = PortSpec { max_rates, ..port_spec(port, *profile, watchdog, mark) };
+    let specs = parts.map(|(((mut port, profile), watchdog), mark)| {
+        port.live.max_rates = max_rate::of_port(&port, classes, queues);
+        port.live.watchdog = watchdog;
+        let port = port_spec(port, *profile, mark);
         if overrides.pfc == Some(PfcMode::Off) { without_pfc(port) } else { port }
     });
     specs.collect()
 }
 
-fn port_spec(
-    port: Port<'_>,
-    buffer: PortProfile,
-    watchdog: Option<WatchdogSpec>,
-    backlog_mark: Option<u32>,
-) -> PortSpec {
+fn port_spec(port: Port<'_>, buffer: PortProfile, backlog_mark: Option<u32>) -> PortSpec {
     PortSpec {
         name: port.name,
         mac: port.mac,
         rate: port.rate,
         mtu: port.mtu,
         checks_l4: port.checks_l4,
-        trust: port.trust,
-        port_class: port.class,
-        marks: port.marks,
-        rewrite: port.rewrite,
         vlan: port.vlan,
-        max_rates: [None; CLASSES],
         pfc: port.pfc,
-        watchdog,
-        stuck_after: port.stuck_after,
-        storm_limits: port.storm_limits,
         fdb_limit: port.fdb_limit.unwrap_or(u32::MAX),
         buffer,
         backlog_mark,
@@ -304,11 +292,13 @@ fn port_spec(
         rx_queues: port.device.queues,
         tx_queues: port.device.tx_queues,
         lcore: port.lcore,
+        live: port.live,
     }
 }
 
 fn without_pfc(port: PortSpec) -> PortSpec {
-    PortSpec { pfc: PfcMode::Off, watchdog: None, backlog_mark: None, ..port }
+    let live = PortLive { watchdog: None, ..port.live };
+    PortSpec { pfc: PfcMode::Off, backlog_mark: None, live, ..port }
 }
 
 /// The limit of the queue of a lossy class.

@@ -123,7 +123,7 @@ fn settings(config: &Config) -> Settings {
     for (index, (port, device)) in config.switch.ports.iter().zip(&config.devices).enumerate() {
         list.port = Some(port.name.clone());
         of_port(port, device, &config.switch, &mut list);
-        for (queue, maximum) in port.max_rates.iter().enumerate() {
+        for (queue, maximum) in port.live.max_rates.iter().enumerate() {
             let of = class_or(&config.switch.classes.tc_to_queue, queue, "queue");
             let value = maximum.map_or("off".to_owned(), |maximum| words::max_rate(&maximum));
             // A joint port has no maximum rate, and gets one owner with its first one.
@@ -315,28 +315,28 @@ fn of_port(port: &PortSpec, device: &PortDevice, switch: &SwitchSpec, list: &mut
     list.fixed("backlog_mark", port.backlog_mark.map_or("off".to_owned(), |mark| mark.to_string()));
     // Flow rules by these marks stay in the device.
     let is_live = device.queues == 1 || !chooses_queues(&device.kind);
-    list.live_if(is_live, "trust", port.trust.label());
-    list.live_if(is_live, "class", port.port_class);
-    let tables = [("maps.dscp", &port.marks.dscp_to_tc[..]), ("maps.pcp", &port.marks.pcp_to_tc[..])];
+    list.live_if(is_live, "trust", port.live.trust.label());
+    list.live_if(is_live, "class", port.live.port_class);
+    let tables = [("maps.dscp", &port.live.marks.dscp_to_tc[..]), ("maps.pcp", &port.live.marks.pcp_to_tc[..])];
     for (key, table) in tables {
         for (mark, class) in table.iter().enumerate() {
             list.live_if(is_live, format!("{key}.{mark}"), class);
         }
     }
-    for (key, class) in port.marks.roce.entries() {
+    for (key, class) in port.live.marks.roce.entries() {
         list.live(format!("maps.roce.{key}"), class.map_or("off".to_owned(), |class| class.to_string()));
     }
-    for (key, table) in [("rewrite.dscp", port.rewrite.dscp), ("rewrite.pcp", port.rewrite.pcp)] {
+    for (key, table) in [("rewrite.dscp", port.live.rewrite.dscp), ("rewrite.pcp", port.live.rewrite.pcp)] {
         for (class, mark) in table.iter().enumerate() {
             list.live(format!("{key}.{class}"), mark.map_or("kept".to_owned(), |mark| mark.to_string()));
         }
     }
-    let watchdog = port.watchdog.map_or("off".to_owned(), |spec| words::watchdog(&spec));
-    list.live_rounded("watchdog", watchdog, port.watchdog);
-    let stuck_after = port.stuck_after.map_or("off".to_owned(), |limit| limit.to_string());
-    list.live_rounded("stuck_after", stuck_after, port.stuck_after.unwrap_or(Nanos(0)));
+    let watchdog = port.live.watchdog.map_or("off".to_owned(), |spec| words::watchdog(&spec));
+    list.live_rounded("watchdog", watchdog, port.live.watchdog);
+    let stuck_after = port.live.stuck_after.map_or("off".to_owned(), |limit| limit.to_string());
+    list.live_rounded("stuck_after", stuck_after, port.live.stuck_after.unwrap_or(Nanos(0)));
     for (kind, key) in FloodKind::TABLE {
-        let limit = port.storm_limits[kind as usize].map_or("off".to_owned(), |rate| rate.to_string());
+        let limit = port.live.storm_limits[kind as usize].map_or("off".to_owned(), |rate| rate.to_string());
         list.live(format!("storm_control.{key}"), limit);
     }
     list.fixed("fdb_limit", port.fdb_limit);

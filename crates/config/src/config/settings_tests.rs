@@ -193,7 +193,7 @@ fn scheduler_of_a_limited_queue_is_live_at_a_port_that_stays_owned() {
     let base = at("1: {max_rate: 1G, scheduler: {weight: 2}}", "");
     assert!(base.switch.joint_ports().is_empty());
     let faster = at("1: {max_rate: 1G, scheduler: {weight: 50}}", "");
-    assert_ne!(base.switch.ports[0].max_rates, faster.switch.ports[0].max_rates, "the burst is another one");
+    assert_ne!(base.switch.ports[0].live.max_rates, faster.switch.ports[0].live.max_rates, "the burst is another one");
     assert!(is_live(&base, &faster));
     assert!(is_live(&base, &at("1: {max_rate: 1G, scheduler: {weight: 2}}, 2: {max_rate: 2G}", "")));
     assert!(!is_live(&base, &at("1: {scheduler: {weight: 2}}", "")), "the ports become joint");
@@ -237,12 +237,12 @@ fn every_change_of_the_plan_has_a_named_difference() {
         |config| config.switch.ports[0].rate.0 += 1_000_000_000,
         |config| config.switch.ports[0].mtu += 1,
         |config| config.switch.ports[0].mac = crate::wire::MacAddr::local(9, 9),
-        |config| config.switch.ports[1].port_class = 2,
-        |config| config.switch.ports[1].rewrite.pcp[3] = Some(4),
+        |config| config.switch.ports[1].live.port_class = 2,
+        |config| config.switch.ports[1].live.rewrite.pcp[3] = Some(4),
         |config| config.switch.ports[1].buffer.insurance.0 += 1,
         |config| config.switch.ports[1].buffer.reserve[1].0 += 1,
         |config| config.switch.ports[1].backlog_mark = Some(9),
-        |config| config.switch.ports[1].stuck_after = None,
+        |config| config.switch.ports[1].live.stuck_after = None,
         |config| config.switch.queues[2].reserve.0 += 1,
         |config| config.switch.classes.pfc_to_queue[0] = 1,
         |config| config.switch.buffer.reserves.0 += 1,

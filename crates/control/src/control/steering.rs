@@ -33,14 +33,14 @@ pub(super) fn steer(port: &impl PortAccess, spec: &PortSpec, classes: &ClassMap)
     }
     let (marks, driver) = (queues_of_marks(spec, classes), port.driver());
     let known = steerable(&driver);
-    let wanted = known.map_or(Vec::new(), |known| rules_of(spec.trust, &marks, &known));
+    let wanted = known.map_or(Vec::new(), |known| rules_of(spec.live.trust, &marks, &known));
     let is_unknown = wanted.is_empty() && !marks.is_empty();
     let (queues, refused) = give(port, &wanted);
     // Rules for IP do not select tagged frames at each driver, and none selects frames without a mark.
     let has_marked =
-        spec.trust == Trust::Pcp || spec.vlan.tagged().is_empty() && known.is_some_and(|known| known.is_complete);
+        spec.live.trust == Trust::Pcp || spec.vlan.tagged().is_empty() && known.is_some_and(|known| known.is_complete);
     let is_complete =
-        !wanted.is_empty() && refused.is_empty() && has_marked && !is_lossless(spec, classes, spec.port_class);
+        !wanted.is_empty() && refused.is_empty() && has_marked && !is_lossless(spec, classes, spec.live.port_class);
     (Some(Steered { queues, is_complete }), warning(spec, &driver, is_unknown, &refused))
 }
 
@@ -72,9 +72,9 @@ fn queues_of_marks(port: &PortSpec, classes: &ClassMap) -> Vec<(u8, u16)> {
         let rank = lossless.iter().position(|lossless| lossless == group)?;
         Some(1 + (rank % usize::from(port.rx_queues - 1)) as u16)
     };
-    let table: &[u8] = match port.trust {
-        Trust::Dscp => &port.marks.dscp_to_tc,
-        Trust::Pcp => &port.marks.pcp_to_tc,
+    let table: &[u8] = match port.live.trust {
+        Trust::Dscp => &port.live.marks.dscp_to_tc,
+        Trust::Pcp => &port.live.marks.pcp_to_tc,
         Trust::Port => &[],
     };
     (0..).zip(table).filter_map(|(mark, &class)| Some((mark, queue_of(class)?))).collect()
@@ -110,7 +110,7 @@ fn rules_of(trust: Trust, queues: &[(u8, u16)], driver: &Steerable) -> Vec<FlowR
 /// A warning if the device does not steer all lossless frames, or leaves others among them. `is_unknown` is whether
 /// its driver is not asked for rules.
 fn warning(port: &PortSpec, driver: &str, is_unknown: bool, refused: &Refused) -> Option<String> {
-    let mark = if port.trust == Trust::Pcp { "PCP" } else { "DSCP" };
+    let mark = if port.live.trust == Trust::Pcp { "PCP" } else { "DSCP" };
     let is_marked = |frames: Frames| !matches!(frames, Frames::All | Frames::MacControl);
     let frames: Vec<_> = refused.iter().filter(|(frames, _)| is_marked(*frames)).collect();
     let fault = match (frames.first(), refused.first()) {

@@ -58,7 +58,7 @@ fn lossless_dscps_have_a_queue_apart_with_each_codepoint_of_ecn() {
 
 #[test]
 fn pcp_is_steered_where_the_port_trusts_it() {
-    let switch_view = with(3, |port| port.trust = Trust::Pcp);
+    let switch_view = with(3, |port| port.live.trust = Trust::Pcp);
     let class = lossless(&switch_view.spec.ports[0])[0] as u8;
     let ports = [nic("net_ice")];
     assert_eq!(of_first(&ports[0], &switch_view).1, None);
@@ -77,7 +77,7 @@ fn ports_without_choice_or_marks_get_no_rules() {
     assert_eq!(silent(&switch_view(2), "net_vhost"), None);
     let none = Some(Steered::default());
     assert_eq!(silent(&with(2, |port| port.pfc = crate::pfc::PfcMode::Off), "mlx5_pci"), none);
-    assert_eq!(silent(&with(2, |port| port.trust = Trust::Port), "mlx5_pci"), none);
+    assert_eq!(silent(&with(2, |port| port.live.trust = Trust::Port), "mlx5_pci"), none);
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn nic_that_does_not_steer_is_named_with_its_reason() {
     let started = |nic: Nic, view: &SwitchView| of_first(&nic, view).1.expect("a warning");
     let unknown = started(nic("net_vmxnet3"), &switch_view(2));
     assert!(unknown.contains("net_vmxnet3 is not known to steer frames by DSCP, so"), "{unknown}");
-    let tagged = started(nic("net_i40e"), &with(2, |port| port.trust = Trust::Pcp));
+    let tagged = started(nic("net_i40e"), &with(2, |port| port.live.trust = Trust::Pcp));
     assert!(tagged.contains("net_i40e is not known to steer frames by PCP, so"), "{tagged}");
     let partly = started(Nic { refuses: vec![Frames::Ipv6], ..nic("net_ice") }, &switch_view(2));
     assert!(partly.contains("net_ice does not steer IPv6 by DSCP (not this item), so"), "{partly}");
@@ -104,16 +104,16 @@ fn queue_0_may_overflow_only_if_it_has_neither_lossless_frames_nor_pfc() {
     let one = ClassSet::only(1);
     let trunk = with(2, |port| port.vlan = VlanMode::Trunk { tagged: vec![7], native: Some(1) });
     let tagged = with(2, |port| {
-        (port.trust, port.vlan) = (Trust::Pcp, VlanMode::Trunk { tagged: vec![7], native: None });
+        (port.live.trust, port.vlan) = (Trust::Pcp, VlanMode::Trunk { tagged: vec![7], native: None });
     });
     assert_eq!(complete(nic("net_ice"), &switch_view(2)), (one, true));
     assert_eq!(complete(nic("net_ice"), &tagged), (one, true));
     assert_eq!(complete(nic("net_ice"), &trunk), (one, false), "tagged frames");
     assert_eq!(complete(nic("net_hns3"), &switch_view(2)), (one, false), "IPv6");
-    let unmarked = with(2, |port| port.port_class = lossless(port)[0] as u8);
+    let unmarked = with(2, |port| port.live.port_class = lossless(port)[0] as u8);
     assert_eq!(complete(nic("net_ice"), &unmarked), (one, false), "unmarked frames");
     for driver in ["net_vmxnet3", "net_i40e"] {
-        let pcp = with(2, |port| port.trust = Trust::Pcp);
+        let pcp = with(2, |port| port.live.trust = Trust::Pcp);
         assert_eq!(complete(nic(driver), &pcp), (ClassSet::EMPTY, false), "{driver}");
     }
     for frames in [Frames::MacControl, Frames::Ipv6, Frames::All] {
@@ -134,7 +134,7 @@ proptest! {
         let mut view = switch_view(queues);
         view.spec.classes.tc_to_group = groups;
         let port = &mut view.spec.ports[0];
-        port.marks.dscp_to_tc.copy_from_slice(&marks);
+        port.live.marks.dscp_to_tc.copy_from_slice(&marks);
         port.buffer.groups.iter_mut().zip(lossless).for_each(|(group, lossless)| group.lossless = lossless);
         let ports = [nic("mlx5_pci")];
         of_first(&ports[0], &view);

@@ -88,9 +88,9 @@ impl Port {
             map: PriorityMap::new(switch.classes.pfc_to_queue),
             rate: spec.rate,
             // Only the owner of a joint port hears its pauses.
-            watchdog: spec.watchdog.filter(|_| joint.as_ref().is_none_or(|joint| joint.is_owner())),
+            watchdog: spec.live.watchdog.filter(|_| joint.as_ref().is_none_or(|joint| joint.is_owner())),
         };
-        let max_rates = Box::new(QueueShapers::new(&spec.max_rates, hz));
+        let max_rates = Box::new(QueueShapers::new(&spec.live.max_rates, hz));
         Self {
             mac: spec.mac,
             mtu: Bytes(spec.mtu.into()),
@@ -119,7 +119,7 @@ impl Port {
             limited: max_rates.limited(),
             max_rates,
             joint,
-            progress: Progress::new(spec.stuck_after, hz),
+            progress: Progress::new(spec.live.stuck_after, hz),
             posted_queues: ClassSet::EMPTY,
             takes_all: true,
             bursts: bursts_per_poll(spec.rate, spec.mtu, switch.poll_gap),

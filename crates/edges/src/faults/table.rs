@@ -66,11 +66,11 @@ impl ClassReader {
 
     fn new(port: &PortSpec) -> Self {
         Self {
-            trust: port.trust,
-            port_class: port.port_class & 7,
-            by_dscp: port.marks.dscp_to_tc,
-            by_pcp: port.marks.pcp_to_tc,
-            roce: [port.marks.roce.ack, port.marks.roce.cnp],
+            trust: port.live.trust,
+            port_class: port.live.port_class & 7,
+            by_dscp: port.live.marks.dscp_to_tc,
+            by_pcp: port.live.marks.pcp_to_tc,
+            roce: [port.live.marks.roce.ack, port.live.marks.roce.cnp],
         }
     }
 

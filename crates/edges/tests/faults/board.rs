@@ -7,7 +7,7 @@ fn refused_reload_changes_nothing_and_a_new_fault_has_a_slot_of_its_own() {
     let mut bed = Bed::new("[{lose: p1}]");
     let table = bed.board.table();
     let mut other = config::parse("test", SWITCH).unwrap();
-    other.switch.ports[1].trust = holdfast_lossless::qos::Trust::Port;
+    other.switch.ports[1].live.trust = holdfast_lossless::qos::Trust::Port;
     let many = [Fault::new(0, FaultKind::Mark); MOST_FAULTS + 1];
     assert_eq!(bed.board.reconfigure(&other.switch, Some(&many)), Err(Refused::TooMany { present: 0 }));
     assert_eq!(bed.board.table(), table);

@@ -46,13 +46,13 @@ mod tests {
         let current = Current::new(quiet());
         let before = current.get();
         let mut spec = before.spec.clone();
-        spec.ports[0].port_class = 5;
+        spec.ports[0].live.port_class = 5;
         current.tuned(spec, before.config_hash + 1);
         let after = current.get();
         assert_ne!(before.config_hash, after.config_hash);
         before.counters.ports[0].rx_frames[3].add(7);
         assert_eq!(after.counters.ports[0].rx_frames[3].get(), 7);
-        assert_eq!(after.spec.ports[0].port_class, 5);
+        assert_eq!(after.spec.ports[0].live.port_class, 5);
     }
     #[test]
     fn destinations_of_mirrors_change_with_their_sessions_alone() {

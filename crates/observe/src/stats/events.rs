@@ -104,7 +104,7 @@ fn grown(before: &[u64; CLASSES], now: &[u64; CLASSES]) -> Vec<(usize, u64)> {
 }
 
 fn storms(switch_view: &SwitchView, before: &PortSnapshot, now: &PortSnapshot, port: usize) -> Vec<Event> {
-    let watchdog = switch_view.spec.ports.get(port).and_then(|port| port.watchdog);
+    let watchdog = switch_view.spec.ports.get(port).and_then(|port| port.live.watchdog);
     let (detection, action) = watchdog.map_or((Nanos(0), WatchdogAction::Alert), |spec| (spec.detection, spec.action));
     let does = match action {
         WatchdogAction::Drop => "dropping",
@@ -225,7 +225,7 @@ fn port_xoffs(switch_view: &SwitchView, before: &PortSnapshot, now: &PortSnapsho
 
 fn stucks(switch_view: &SwitchView, before: &PortSnapshot, now: &PortSnapshot, port: usize) -> Vec<Event> {
     let count = now.egress_stucks.saturating_sub(before.egress_stucks);
-    let limit = switch_view.spec.ports.get(port).and_then(|port| port.stuck_after).unwrap_or(Nanos(0));
+    let limit = switch_view.spec.ports.get(port).and_then(|port| port.live.stuck_after).unwrap_or(Nanos(0));
     let name = switch_view.port_name(port);
     let event =
         || Event { text: format!("{name} accepted no frame for {limit}: frames for this port are dropped"), count };
@@ -296,8 +296,8 @@ mod tests {
         let mut switch_view = quiet();
         for (port, action) in switch_view.spec.ports.iter_mut().zip(ACTIONS) {
             let (detection, restoration) = (Nanos(200_000_000), Nanos(200_000_000));
-            port.watchdog = Some(WatchdogSpec { detection, restoration, action });
-            port.stuck_after = Some(Nanos(500_000_000));
+            port.live.watchdog = Some(WatchdogSpec { detection, restoration, action });
+            port.live.stuck_after = Some(Nanos(500_000_000));
         }
         switch_view
     }

@@ -284,7 +284,7 @@ pub fn trouble() -> SwitchView {
         port.lcore = index as u8;
     }
     let (detection, restoration) = (Nanos(200_000_000), Nanos(300_000_000));
-    spec.ports[1].watchdog = Some(WatchdogSpec { detection, restoration, action: WatchdogAction::Drop });
+    spec.ports[1].live.watchdog = Some(WatchdogSpec { detection, restoration, action: WatchdogAction::Drop });
     spec.ports[1].pfc = PfcMode::Asymmetric;
     spec.queues[0].limit = Some(QueueLimit::from(Threshold::Dynamic(Alpha::from_exponent(-2).unwrap())));
     spec.queues[0].reserve = Cells(15);

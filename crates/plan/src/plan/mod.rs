@@ -41,4 +41,4 @@ pub use counters::Counters;
 pub use drops::DropReason;
 pub use lcore::{Companion, LcoreControl, run_companion};
 pub use mailbox::mailbox;
-pub use spec::{PortSpec, QueueSpec, SwitchSpec};
+pub use spec::{PortLive, PortSpec, QueueSpec, SwitchSpec};

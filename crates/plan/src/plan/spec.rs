@@ -30,30 +30,13 @@ pub struct PortSpec {
     /// Whether frames received here are dropped if their transport header has a defect. Packets to the router always
     /// are.
     pub checks_l4: bool,
-    /// The mark that decides the class of a frame received here.
-    pub trust: Trust,
-    /// Class of frames without a trusted mark.
-    pub port_class: u8,
-    /// Map from marks to classes, for frames received here.
-    pub marks: MarkMap,
-    /// Marks that frames get when they leave here.
-    pub rewrite: Rewrite,
     /// VLANs of the port.
     pub vlan: VlanMode,
-    /// Maximum rates of the egress queues; `None`: only the rate of the port bounds the queue.
-    pub max_rates: [Option<MaxRate>; CLASSES],
-    /// The most frames received here that are flooded.
-    pub storm_limits: StormLimits,
     /// Most stations that are learned at the port. Those of a group count at its head.
     pub fdb_limit: u32,
     /// Whether PFC is generated and obeyed here, and for which priorities.
     pub pfc: PfcMode,
-    /// Settings of the watchdog against peers that pause a class without end; `None`: no watchdog.
-    pub watchdog: Option<WatchdogSpec>,
-    /// Time without a frame taken by the device, while frames are offered, after which the port counts as stuck;
-    /// `None`: never.
-    pub stuck_after: Option<Nanos>,
-    /// Buffer settings of the port and its priority groups.
+    /// Buffer settings of the port and its priority groups. Thresholds and XON levels may change while the switch runs.
     pub buffer: PortProfile,
     /// Number of frames left in the receive ring after a poll at which the lossless groups turn XOFF, because the core
     /// cannot keep up. `None`: never.
@@ -66,6 +49,45 @@ pub struct PortSpec {
     pub tx_queues: u8,
     /// Number of the dataplane lcore that owns the port, from zero.
     pub lcore: u8,
+    /// Settings that may change while the switch runs.
+    pub live: PortLive,
+}
+
+/// Settings of a port that may change while the switch runs: none determines memory, headroom, or how a device starts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PortLive {
+    /// The mark that decides the class of a frame received here.
+    pub trust: Trust,
+    /// Class of frames without a trusted mark.
+    pub port_class: u8,
+    /// Map from marks to classes, for frames received here.
+    pub marks: MarkMap,
+    /// Marks that frames get when they leave here.
+    pub rewrite: Rewrite,
+    /// Maximum rates of the egress queues; `None`: only the rate of the port bounds the queue.
+    pub max_rates: [Option<MaxRate>; CLASSES],
+    /// The most frames received here that are flooded.
+    pub storm_limits: StormLimits,
+    /// Settings of the watchdog against peers that pause a class without end; `None`: no watchdog.
+    pub watchdog: Option<WatchdogSpec>,
+    /// Time without a frame taken by the device, while frames are offered, after which the port counts as stuck;
+    /// `None`: never.
+    pub stuck_after: Option<Nanos>,
+}
+
+impl Default for PortLive {
+    fn default() -> Self {
+        Self {
+            trust: Trust::Dscp,
+            port_class: 0,
+            marks: MarkMap::identity(),
+            rewrite: Rewrite::default(),
+            max_rates: [None; CLASSES],
+            storm_limits: [None; FloodKind::COUNT],
+            watchdog: None,
+            stuck_after: None,
+        }
+    }
 }
 
 impl PortSpec {
@@ -79,23 +101,16 @@ impl PortSpec {
             rate,
             mtu: 1500,
             checks_l4: false,
-            trust: Trust::Dscp,
-            port_class: 0,
-            marks: MarkMap::identity(),
-            rewrite: Rewrite::default(),
             vlan: VlanMode::Access(1),
-            max_rates: [None; CLASSES],
-            storm_limits: [None; FloodKind::COUNT],
             fdb_limit: u32::MAX,
             pfc: PfcMode::Symmetric,
-            watchdog: None,
-            stuck_after: None,
             buffer: PortProfile::independent(groups),
             backlog_mark: None,
             ring_frames: None,
             rx_queues: 1,
             tx_queues: 1,
             lcore: 0,
+            live: PortLive::default(),
         }
     }
 
@@ -108,7 +123,7 @@ impl PortSpec {
     /// Whether an egress queue of the port has a maximum rate.
     #[must_use]
     pub fn is_limited(&self) -> bool {
-        self.max_rates.iter().any(Option::is_some)
+        self.live.max_rates.iter().any(Option::is_some)
     }
 
     /// Priority groups that are lossless here.
@@ -181,6 +196,33 @@ pub struct SwitchSpec {
 }
 
 impl SwitchSpec {
+    /// This plan with all settings of `wanted` that may change while a switch runs by this one. It is `wanted` itself
+    /// if no other setting differs.
+    #[must_use]
+    pub fn with_live_of(&self, wanted: &Self) -> Self {
+        let mut spec = self.clone();
+        for (index, (port, new)) in spec.ports.iter_mut().zip(&wanted.ports).enumerate() {
+            // A joint port would get an owner with its first maximum rate, and lose it with the last one.
+            let keeps_owner = !self.may_be_joint(index) || port.is_limited() == new.is_limited();
+            let max_rates = if keeps_owner { new.live.max_rates } else { port.live.max_rates };
+            port.live = PortLive { max_rates, ..new.live.clone() };
+            for (group, new) in port.buffer.groups.iter_mut().zip(&new.buffer.groups) {
+                (group.threshold, group.xon_offset, group.xon_floor) = (new.threshold, new.xon_offset, new.xon_floor);
+            }
+        }
+        for (queue, new) in spec.queues.iter_mut().zip(&wanted.queues) {
+            *queue = QueueSpec { reserve: queue.reserve, ..*new };
+        }
+        spec.mirror = MirrorSpec { outputs: self.mirror.outputs, ..wanted.mirror.clone() };
+        if let (Some(routing), Some(new)) = (&mut spec.routing, &wanted.routing) {
+            (routing.routes, routing.neighbours) = (new.routes.clone(), new.neighbours.clone());
+            for (interface, new) in routing.interfaces.iter_mut().zip(&new.interfaces) {
+                interface.addresses = new.addresses.clone();
+            }
+        }
+        spec
+    }
+
     /// Queues that hold frames of lossless classes received by `port`. The port's own lossless groups decide which
     /// classes these are.
     #[must_use]

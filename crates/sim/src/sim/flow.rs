@@ -429,7 +429,7 @@ fn reply_priority(flow: &FlowNode, dscp: u8, scenario: &Scenario, cables: &Cable
     let Some(at) = cables.port_of(flow.to) else { return 0 };
     let spec = &scenario.switches[at.switch].config.switch;
     let port = &spec.ports[at.port];
-    let class = port.marks.class(port.trust, port.port_class, Some(dscp), flow.tag.map(|(_, pcp)| pcp));
+    let class = port.live.marks.class(port.live.trust, port.live.port_class, Some(dscp), flow.tag.map(|(_, pcp)| pcp));
     usize::from(spec.classes.tc_to_group[usize::from(class & 7)] & 7)
 }
 

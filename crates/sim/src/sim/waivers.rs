@@ -170,7 +170,7 @@ fn of_port(port: PortRef, peer: End, link: &LinkNode, scenario: &Scenario) -> Op
     if let End::Port(peer) = peer {
         let (of, other) =
             (&scenario.switches[peer.switch], &scenario.switches[peer.switch].config.switch.ports[peer.port]);
-        if other.marks.roce != spec.marks.roce {
+        if other.live.marks.roce != spec.live.marks.roce {
             let what = format!(
                 "{}.{} and {name} differ in `maps.roce`: ACKs or CNPs may ignore pauses of {name}",
                 of.name, other.name

@@ -32,7 +32,7 @@ pub fn check(ports: &[Port<'_>], maps: &Maps<'_>, classes: &[Class<'_>; CLASSES]
         return;
     }
     let mut depends: Vec<(&Port<'_>, &Port<'_>, u16)> = Vec::new();
-    let works = |port: &&Port<'_>| port.pfc.is_on() && port.trust != Trust::Port && !port.is_output;
+    let works = |port: &&Port<'_>| port.pfc.is_on() && port.live.trust != Trust::Port && !port.is_output;
     for (index, port) in ports.iter().enumerate().filter(|(_, port)| works(port)) {
         for other in ports[..index].iter().filter(works) {
             let mut failed = false;
@@ -69,7 +69,7 @@ pub fn check(ports: &[Port<'_>], maps: &Maps<'_>, classes: &[Class<'_>; CLASSES]
 
 fn warn_of_mixed_trust(depends: &[(&Port<'_>, &Port<'_>, u16)]) {
     let Some((first, second, vlan)) = depends.first() else { return };
-    let (pcp, dscp) = if first.trust == Trust::Pcp { (first, second) } else { (second, first) };
+    let (pcp, dscp) = if first.live.trust == Trust::Pcp { (first, second) } else { (second, first) };
     let more = match depends.len() - 1 {
         0 => String::new(),
         1 => " (and one more pair of ports)".to_owned(),
@@ -105,12 +105,12 @@ fn ways(from: &Port<'_>, to: &Port<'_>) -> Vec<Way> {
 
 /// Classes that frames may have at their ingress port.
 fn classes_at(port: &Port<'_>, tagged: bool) -> Vec<u8> {
-    let marks: &[u8] = match port.trust {
-        Trust::Dscp => &port.marks.dscp_to_tc,
-        Trust::Pcp if tagged => &port.marks.pcp_to_tc,
+    let marks: &[u8] = match port.live.trust {
+        Trust::Dscp => &port.live.marks.dscp_to_tc,
+        Trust::Pcp if tagged => &port.live.marks.pcp_to_tc,
         Trust::Pcp | Trust::Port => &[],
     };
-    (0..CLASSES as u8).filter(|class| *class == port.class || marks.contains(class)).collect()
+    (0..CLASSES as u8).filter(|class| *class == port.live.port_class || marks.contains(class)).collect()
 }
 
 /// Checks the classes of frames in one direction.
@@ -123,18 +123,26 @@ fn direction(
 ) -> Option<Finding> {
     let fails = |here, there| maps.confuses(here, there, lossless);
     let classes = classes_at(from, way.tagged_in);
-    match (from.trust, to.trust) {
+    match (from.live.trust, to.live.trust) {
         (Trust::Dscp, Trust::Dscp) => {
-            let kept = |class: u8| to.rewrite.dscp[usize::from(class)].is_none();
-            differ("DSCP", "dscp", &from.marks.dscp_to_tc, &to.marks.dscp_to_tc, kept, fails, (from, to, way.vlan))
+            let kept = |class: u8| to.live.rewrite.dscp[usize::from(class)].is_none();
+            differ(
+                "DSCP",
+                "dscp",
+                &from.live.marks.dscp_to_tc,
+                &to.live.marks.dscp_to_tc,
+                kept,
+                fails,
+                (from, to, way.vlan),
+            )
         }
         (Trust::Pcp, Trust::Dscp) => {
-            let kept = classes.iter().any(|&class| to.rewrite.dscp[usize::from(class)].is_none());
+            let kept = classes.iter().any(|&class| to.live.rewrite.dscp[usize::from(class)].is_none());
             kept.then_some(Finding::Depends)
         }
         (_, Trust::Pcp) if !way.tagged_out => {
-            let class = classes.into_iter().find(|&class| fails(class, to.class))?;
-            let (from, to, vlan, there) = (&from.name, &to.name, way.vlan, to.class);
+            let class = classes.into_iter().find(|&class| fails(class, to.live.port_class))?;
+            let (from, to, vlan, there) = (&from.name, &to.name, way.vlan, to.live.port_class);
             Some(Finding::Fails(format!(
                 "frames of class {class} from port {from} leave port {to} untagged in VLAN {vlan}: port {to} trusts \
                  PCP, so its peer puts them in class {there}, and PFC does not stop them; tag VLAN {vlan} at port \
@@ -142,20 +150,29 @@ fn direction(
             )))
         }
         (Trust::Pcp, Trust::Pcp) if way.tagged_in => {
-            let kept = |class: u8| to.rewrite.pcp[usize::from(class)].is_none();
-            differ("PCP", "pcp", &from.marks.pcp_to_tc, &to.marks.pcp_to_tc, kept, fails, (from, to, way.vlan))
+            let kept = |class: u8| to.live.rewrite.pcp[usize::from(class)].is_none();
+            differ(
+                "PCP",
+                "pcp",
+                &from.live.marks.pcp_to_tc,
+                &to.live.marks.pcp_to_tc,
+                kept,
+                fails,
+                (from, to, way.vlan),
+            )
         }
         (Trust::Dscp, Trust::Pcp) if way.tagged_in => {
-            let kept = classes.iter().any(|&class| to.rewrite.pcp[usize::from(class)].is_none());
+            let kept = classes.iter().any(|&class| to.live.rewrite.pcp[usize::from(class)].is_none());
             kept.then_some(Finding::Depends)
         }
         (_, Trust::Pcp) => {
             // The frame gets a new tag, whose PCP is its class.
             let wrong = |class: &u8| {
-                to.rewrite.pcp[usize::from(*class)].is_none() && fails(*class, to.marks.pcp_to_tc[usize::from(*class)])
+                to.live.rewrite.pcp[usize::from(*class)].is_none()
+                    && fails(*class, to.live.marks.pcp_to_tc[usize::from(*class)])
             };
             let class = classes.into_iter().find(wrong)?;
-            let (there, vlan) = (to.marks.pcp_to_tc[usize::from(class)], way.vlan);
+            let (there, vlan) = (to.live.marks.pcp_to_tc[usize::from(class)], way.vlan);
             let (from, to) = (&from.name, &to.name);
             Some(Finding::Fails(format!(
                 "frames of class {class} from port {from} leave port {to} in VLAN {vlan} with a new tag of PCP \

@@ -146,7 +146,8 @@ impl Flows<'_> {
                 self.port.name
             ));
         }
-        let class = self.port.marks.class(self.port.trust, self.port.class, Some(dscp), vlan.map(|_| pcp));
+        let class =
+            self.port.live.marks.class(self.port.live.trust, self.port.live.port_class, Some(dscp), vlan.map(|_| pcp));
         Some(FlowSpec {
             to: self.read_target(&fields.required("to", "to: h2")?)?,
             kind,

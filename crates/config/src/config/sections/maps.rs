@@ -244,7 +244,7 @@ impl Maps<'_> {
             self.check_rewrite(port, &lossless);
         }
         let used = |of: fn(&Rewrite) -> &[Option<u8>; CLASSES]| {
-            ports.iter().any(|port| of(&port.rewrite).iter().any(Option::is_some))
+            ports.iter().any(|port| of(&port.live.rewrite).iter().any(Option::is_some))
         };
         let uses =
             [("tc_to_dscp", "dscp", used(|rewrite| &rewrite.dscp)), ("tc_to_pcp", "pcp", used(|rewrite| &rewrite.pcp))];
@@ -269,13 +269,15 @@ impl Maps<'_> {
                 }
             }
         };
-        let trusted = ports.iter().any(|port| port.trust == Trust::Pcp && port.pfc.is_on());
+        let trusted = ports.iter().any(|port| port.live.trust == Trust::Pcp && port.pfc.is_on());
         if let Some(item) = self.get("pcp").or_else(|| self.get("tc_to_group").filter(|_| trusted)) {
             warn(&item, &self.marks);
         }
-        for port in ports.iter().filter(|port| port.trust == Trust::Pcp && port.marks.pcp_to_tc != self.marks.pcp_to_tc)
+        for port in ports
+            .iter()
+            .filter(|port| port.live.trust == Trust::Pcp && port.live.marks.pcp_to_tc != self.marks.pcp_to_tc)
         {
-            warn(&port.item.child("maps"), &port.marks);
+            warn(&port.item.child("maps"), &port.live.marks);
         }
     }
 
@@ -296,7 +298,7 @@ impl Maps<'_> {
             check(&item, self.marks.roce, RoceMap::default());
         }
         for port in ports {
-            check(&port.item.child("maps").child("roce"), port.marks.roce, self.marks.roce);
+            check(&port.item.child("maps").child("roce"), port.live.marks.roce, self.marks.roce);
         }
     }
 
@@ -304,13 +306,13 @@ impl Maps<'_> {
     /// port. If it finds another class, its PFC names another priority than the one whose frames come too fast.
     fn check_rewrite(&self, port: &Port<'_>, lossless: &impl Fn(u8) -> bool) {
         let item = port.item.child("rewrite");
-        if port.rewrite.pcp.iter().any(Option::is_some) && port.vlan.tagged().is_empty() {
+        if port.live.rewrite.pcp.iter().any(Option::is_some) && port.vlan.tagged().is_empty() {
             item.warn("all frames leave this port untagged, so there is no PCP to rewrite; remove `pcp`");
         }
-        let (mark, key, table, back): (_, _, _, &[u8]) = match port.trust {
+        let (mark, key, table, back): (_, _, _, &[u8]) = match port.live.trust {
             _ if !port.pfc.is_on() => return,
-            Trust::Dscp => ("DSCP", "tc_to_dscp", &port.rewrite.dscp, &port.marks.dscp_to_tc),
-            Trust::Pcp => ("PCP", "tc_to_pcp", &port.rewrite.pcp, &port.marks.pcp_to_tc),
+            Trust::Dscp => ("DSCP", "tc_to_dscp", &port.live.rewrite.dscp, &port.live.marks.dscp_to_tc),
+            Trust::Pcp => ("PCP", "tc_to_pcp", &port.live.rewrite.pcp, &port.live.marks.pcp_to_tc),
             Trust::Port => return,
         };
         for (class, number) in (0..CLASSES as u8).zip(table) {

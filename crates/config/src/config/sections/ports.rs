@@ -18,7 +18,8 @@ use crate::config::yaml::read::{Fields, Item};
 use crate::forward::VlanMode;
 use crate::headroom::{HeadroomInput, LEFT_BEHIND, Lapse, SmallPackets, posting_gap};
 use crate::pfc::PfcMode;
-use crate::qos::{MarkMap, Rewrite, StormLimits, Trust};
+use crate::plan::PortLive;
+use crate::qos::{StormLimits, Trust};
 use crate::sets::{CLASSES, MAX_PORTS};
 use crate::units::{BitRate, Bytes, Length, Nanos};
 use crate::wire::MacAddr;
@@ -69,15 +70,11 @@ pub struct Port<'a> {
     pub mac: MacAddr,
     pub rate: BitRate,
     pub mtu: u16,
-    pub trust: Trust,
-    pub class: u8,
-    pub marks: MarkMap,
-    pub rewrite: Rewrite,
+    /// Its maximum rates and its watchdog are known once classes are; `max_rates` and `watchdog` are as written.
+    pub live: PortLive,
     pub vlan: VlanMode,
     pub pfc: PfcMode,
     pub watchdog: Option<Watchdog<'a>>,
-    pub stuck_after: Option<Nanos>,
-    pub storm_limits: StormLimits,
     pub checks_l4: bool,
     /// Most stations that are learned at the port; known once `fdb` was read.
     pub fdb_limit: Option<u32>,
@@ -220,15 +217,18 @@ fn read_port<'a>(
         mac,
         rate: rate.unwrap_or(SLOWEST),
         mtu: number("mtu", "an MTU", MTUS.0.into()..=MTUS.1.into()).unwrap_or(DEFAULT_MTU),
-        trust: fields.get("trust").and_then(|item| item.choice(&Trust::WORDS)).unwrap_or(Trust::Dscp),
-        class: fields.get("class").and_then(|item| item.number("a class", 0..=7)).unwrap_or(0),
-        marks: maps::read_of_port(fields.get("maps"), context.maps),
-        rewrite: maps::read_rewrite(fields.get("rewrite"), context.maps),
+        live: PortLive {
+            trust: fields.get("trust").and_then(|item| item.choice(&Trust::WORDS)).unwrap_or(Trust::Dscp),
+            port_class: fields.get("class").and_then(|item| item.number("a class", 0..=7)).unwrap_or(0),
+            marks: maps::read_of_port(fields.get("maps"), context.maps),
+            rewrite: maps::read_rewrite(fields.get("rewrite"), context.maps),
+            stuck_after: stuck::read(fields.get("stuck_after"), context.stuck_after),
+            storm_limits: storm::read(fields.get("storm_control"), context.storm_limits),
+            ..PortLive::default()
+        },
         vlan: fields.get("vlan").and_then(|item| read_vlan(&item)).unwrap_or(VlanMode::Access(1)),
         pfc,
         watchdog: watchdog::read_over(fields.get("watchdog"), context.watchdog.clone()),
-        stuck_after: stuck::read(fields.get("stuck_after"), context.stuck_after),
-        storm_limits: storm::read(fields.get("storm_control"), context.storm_limits),
         checks_l4: context.checks_l4,
         fdb_limit: fdb::read_limit(fields.get("fdb_limit")),
         reserve: fields.get("reserve").map(|item| read_reserve(&item)).unwrap_or_default(),
@@ -380,11 +380,11 @@ pub fn check_classes(ports: &[Port<'_>], classes: &[Class<'_>; CLASSES]) {
             port.item.warn(format!("PFC is off, so class {} is not lossless here", lossless.join(", ")));
             continue;
         }
-        let class = port.class;
+        let class = port.live.port_class;
         let reason = format!(
             "class {class} of this port is lossless, and broadcast is never sent in a lossless class, so ARP fails here"
         );
-        match (port.trust, is_lossless(class)) {
+        match (port.live.trust, is_lossless(class)) {
             (Trust::Port, true) => port.item.fail(format!("{reason}; write a lossy class and `trust: dscp` or `pcp`")),
             (Trust::Port, false) => port.item.fail(format!(
                 "PFC is on, but `trust: port` puts every frame in class {class}, which is lossy; write `trust: dscp` \
@@ -393,7 +393,7 @@ pub fn check_classes(ports: &[Port<'_>], classes: &[Class<'_>; CLASSES]) {
             (_, true) => port.item.warn(format!("{reason}; write a lossy class as `class`")),
             (_, false) => {}
         }
-        if port.trust == Trust::Pcp && port.vlan.tagged().is_empty() {
+        if port.live.trust == Trust::Pcp && port.vlan.tagged().is_empty() {
             port.item.warn(format!(
                 "this port trusts PCP, but frames leave it untagged and so without a PCP: its peer puts them in class \
                  {class}, and PFC for class {} does not stop them; write `trust: dscp`, which needs no tag, or `vlan: \

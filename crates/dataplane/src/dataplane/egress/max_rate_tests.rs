@@ -40,7 +40,7 @@ fn spec(disciplines: [QueueDiscipline; CLASSES], maxima: [Option<u64>; CLASSES])
     spec.ports[0].rate = BitRate(PORT_RATE);
     for (queue, discipline) in disciplines.into_iter().enumerate() {
         (spec.queues[queue].discipline, spec.queues[queue].wred) = (discipline, None);
-        spec.ports[0].max_rates[queue] = maxima[queue].map(|rate| {
+        spec.ports[0].live.max_rates[queue] = maxima[queue].map(|rate| {
             let rate = BitRate(rate);
             MaxRate { rate, burst: MaxRate::usual_burst(rate, Nanos(10_000), discipline, Bytes(9022)) }
         });
@@ -219,7 +219,7 @@ proptest! {
             // A round and a burst.
             let slack = 2 * 512 * weight + 40_000 + 2 * 9022;
             let len = u64::from(lens[queue]);
-            if let Some(maximum) = spec.ports[0].max_rates[queue] {
+            if let Some(maximum) = spec.ports[0].live.max_rates[queue] {
                 let most = bytes_of(maximum.rate.0) + maximum.burst.0 + len + 24 + 2;
                 prop_assert!(sent.wire[queue] <= most, "queue {queue}: {} of {most}", sent.wire[queue]);
             }

@@ -83,9 +83,9 @@ impl PortClassifier {
         };
         let by_mark: [Classification; NO_MARK as usize + 1] = std::array::from_fn(|mark| {
             let given = (mark != usize::from(NO_MARK)).then_some(mark as u8);
-            by_class[usize::from(spec.marks.class(spec.trust, spec.port_class, given, given))]
+            by_class[usize::from(spec.live.marks.class(spec.live.trust, spec.live.port_class, given, given))]
         });
-        let untrusted = if spec.trust == Trust::Dscp { 0 } else { NO_MARK };
+        let untrusted = if spec.live.trust == Trust::Dscp { 0 } else { NO_MARK };
         let ingress = FrameDesc::new(0, Cells(0), number as u8, 0, 0);
         let entry = |(l3, l3_offset, tags), traffic_class: usize| {
             let traffic_class = traffic_class as u8;
@@ -95,7 +95,7 @@ impl PortClassifier {
                 queue: 0,
             };
             let mark = traffic_class >> 2 | untrusted;
-            let is_by_pcp = tags > 0 && spec.trust == Trust::Pcp;
+            let is_by_pcp = tags > 0 && spec.live.trust == Trust::Pcp;
             if is_by_pcp { of_ip } else { of_ip.with(by_mark[usize::from(mark & NO_MARK)]) }
         };
         let table = |headers| std::array::from_fn(|traffic_class| entry(headers, traffic_class));
@@ -103,7 +103,7 @@ impl PortClassifier {
         let [tagged_ipv4, ipv6, tagged_ipv6] = PlainKind::ALL.map(of_kind);
         let by_traffic_class = Box::new([table((L3::V4, Usual::L3_OFFSET, 0)), tagged_ipv4, ipv6, tagged_ipv6]);
         let mixes_groups = by_class.iter().any(|class| mixes(class.desc));
-        let (trust, roce) = (spec.trust, spec.marks.roce);
+        let (trust, roce) = (spec.live.trust, spec.live.marks.roce);
         let has_roce = roce != RoceMap::default();
         let lossy = (0..CLASSES).filter(|&class| !by_class[class].class_bits.lossy_queue().is_empty()).collect();
         Self { trust, untrusted, by_mark, by_class, lossy, by_traffic_class, roce, has_roce, mixes_groups }
@@ -201,7 +201,8 @@ mod tests {
     fn of_ip_classifies_like_of_for_each_trust() {
         let switch = config::embedded().switch;
         for trust in [Trust::Dscp, Trust::Pcp, Trust::Port] {
-            let spec = PortSpec { trust, ..switch.ports[0].clone() };
+            let mut spec = switch.ports[0].clone();
+            spec.live.trust = trust;
             let classifier = PortClassifier::new(9, &spec, &switch.classes);
             let ingress = FrameDesc::new(0, Cells(0), 9, 0, 0);
             for dscp in 0..64 {

@@ -34,7 +34,7 @@ impl EgressView {
         Self {
             untagged: spec.vlan.untagged().unwrap_or(0),
             mtu: spec.mtu,
-            keeps_marks: spec.rewrite == Rewrite::default(),
+            keeps_marks: spec.live.rewrite == Rewrite::default(),
         }
     }
 
@@ -103,7 +103,7 @@ impl Rewriter {
         let views = std::array::from_fn(|port| spec.ports.get(port).map_or(EgressView::NONE, EgressView::new));
         let mut rewriter = Self {
             views: Box::new(views),
-            marks: spec.ports.iter().map(|port| port.rewrite).collect(),
+            marks: spec.ports.iter().map(|port| port.live.rewrite).collect(),
             remarking: PortSet::EMPTY,
             cell: CellSize::new(spec.buffer.cell),
         };

@@ -24,7 +24,7 @@ impl StormControl {
         let limits = Box::new([StormLimits::default(); MAX_PORTS]);
         let mut control = Self { limits, policers: Box::new([[None; FloodKind::COUNT]; MAX_PORTS]), hz };
         for (port, spec) in spec.ports.iter().enumerate() {
-            control.set(port, &spec.storm_limits);
+            control.set(port, &spec.live.storm_limits);
         }
         control
     }

@@ -10,13 +10,12 @@ use crate::dataplane::ingress::rewrite::EgressView;
 use crate::dataplane::pipeline::Pipeline;
 use crate::io::Packet;
 use crate::mmu::GroupProfile;
-use crate::pfc::WatchdogSpec;
 use crate::plan::drops::DropReason;
 use crate::plan::mirror::MirrorSpec;
-use crate::plan::spec::{QueueSpec, SwitchSpec};
-use crate::qos::{MaxRate, QueueDiscipline, Rewrite, StormLimits};
+use crate::plan::spec::{PortLive, QueueSpec, SwitchSpec};
+use crate::qos::QueueDiscipline;
 use crate::sets::{CLASSES, PortSet};
-use crate::units::{Nanos, Ticks};
+use crate::units::Ticks;
 
 /// Settings of a switch that may change while it runs:
 ///
@@ -37,14 +36,10 @@ pub struct LiveConfig {
 
 #[derive(Debug, Clone)]
 struct PortLiveConfig {
+    live: PortLive,
     classifier: PortClassifier,
-    rewrite: Rewrite,
     egress_view: EgressView,
     groups: [GroupProfile; CLASSES],
-    watchdog: Option<WatchdogSpec>,
-    stuck_after: Option<Nanos>,
-    max_rates: [Option<MaxRate>; CLASSES],
-    storm_limits: StormLimits,
     /// Ticks per second of the clock.
     hz: u64,
 }
@@ -54,7 +49,7 @@ impl LiveConfig {
     /// the two differ in settings that cannot change while the switch runs.
     #[must_use]
     pub fn between(running: &SwitchSpec, wanted: &SwitchSpec, hz: u64) -> Option<Self> {
-        (overlaid(running, wanted) == *wanted).then(|| Self {
+        (running.with_live_of(wanted) == *wanted).then(|| Self {
             ports: (0..wanted.ports.len()).map(|port| PortLiveConfig::new(port, wanted, hz)).collect(),
             queues: wanted.queues,
             mirror: wanted.mirror.clone(),
@@ -62,46 +57,14 @@ impl LiveConfig {
     }
 }
 
-/// `running` with all settings of `wanted` that may change.
-fn overlaid(running: &SwitchSpec, wanted: &SwitchSpec) -> SwitchSpec {
-    let mut spec = running.clone();
-    for (index, (port, new)) in spec.ports.iter_mut().zip(&wanted.ports).enumerate() {
-        // A joint port would get an owner with its first maximum rate, and lose it with the last one.
-        if !running.may_be_joint(index) || port.is_limited() == new.is_limited() {
-            port.max_rates = new.max_rates;
-        }
-        (port.trust, port.port_class, port.marks) = (new.trust, new.port_class, new.marks.clone());
-        (port.rewrite, port.watchdog, port.stuck_after) = (new.rewrite, new.watchdog, new.stuck_after);
-        port.storm_limits = new.storm_limits;
-        for (group, new) in port.buffer.groups.iter_mut().zip(&new.buffer.groups) {
-            (group.threshold, group.xon_offset, group.xon_floor) = (new.threshold, new.xon_offset, new.xon_floor);
-        }
-    }
-    for (queue, new) in spec.queues.iter_mut().zip(&wanted.queues) {
-        (queue.discipline, queue.wred, queue.limit) = (new.discipline, new.wred, new.limit);
-    }
-    spec.mirror = MirrorSpec { outputs: running.mirror.outputs, ..wanted.mirror.clone() };
-    if let (Some(routing), Some(new)) = (&mut spec.routing, &wanted.routing) {
-        (routing.routes, routing.neighbours) = (new.routes.clone(), new.neighbours.clone());
-        for (interface, new) in routing.interfaces.iter_mut().zip(&new.interfaces) {
-            interface.addresses = new.addresses.clone();
-        }
-    }
-    spec
-}
-
 impl PortLiveConfig {
     fn new(number: usize, switch: &SwitchSpec, hz: u64) -> Self {
         let spec = &switch.ports[number];
         Self {
+            live: spec.live.clone(),
             classifier: PortClassifier::new(number, spec, &switch.classes),
-            rewrite: spec.rewrite,
             egress_view: EgressView::new(spec),
             groups: spec.buffer.groups,
-            watchdog: spec.watchdog,
-            stuck_after: spec.stuck_after,
-            max_rates: spec.max_rates,
-            storm_limits: spec.storm_limits,
             hz,
         }
     }
@@ -116,7 +79,7 @@ impl<P: Packet> Pipeline<P> {
         let disciplines = live_config.queues.map(|queue| queue.discipline);
         for (port, live_config) in live_config.ports.iter().enumerate() {
             // For all ports, because frames of this lcore leave by the ports of others too.
-            self.rewriter.set(port, live_config.egress_view, live_config.rewrite);
+            self.rewriter.set(port, live_config.egress_view, live_config.live.rewrite);
             if self.own.contains(port) {
                 self.apply_to_own(port, live_config);
             }
@@ -136,10 +99,10 @@ impl<P: Packet> Pipeline<P> {
     fn apply_to_egress(&mut self, port: usize, live_config: &PortLiveConfig, disciplines: [QueueDiscipline; CLASSES]) {
         let state = &mut self.ports[port];
         state.scheduler.set_disciplines(disciplines);
-        state.set_max_rates(&live_config.max_rates, live_config.hz);
-        state.progress.set_limit(live_config.stuck_after, live_config.hz);
+        state.set_max_rates(&live_config.live.max_rates, live_config.hz);
+        state.progress.set_limit(live_config.live.stuck_after, live_config.hz);
         self.links.refusing.set(port, state.is_refusing());
-        if live_config.stuck_after.is_none() {
+        if live_config.live.stuck_after.is_none() {
             self.release_stuck(port);
         }
     }
@@ -147,10 +110,10 @@ impl<P: Packet> Pipeline<P> {
     fn apply_to_own(&mut self, port: usize, live_config: &PortLiveConfig) {
         let (state, counters) = (&mut self.ports[port], &self.telemetry.counters.ports[port]);
         let before = state.pfc.dropping();
-        self.forwarder.storm.set(port, &live_config.storm_limits);
+        self.forwarder.storm.set(port, &live_config.live.storm_limits);
         state.classifier = live_config.classifier.clone();
         state.ledger.set_groups(&live_config.groups);
-        for queue in state.pfc.set_watchdog(live_config.watchdog, live_config.hz).iter() {
+        for queue in state.pfc.set_watchdog(live_config.live.watchdog, live_config.hz).iter() {
             counters.watchdog_restores[queue].add(1);
         }
         counters.watchdog_mask.set(u64::from(state.pfc.storm().bits()));

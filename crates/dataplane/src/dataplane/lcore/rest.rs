@@ -83,7 +83,8 @@ mod tests {
         // A quantum lasts one microsecond.
         spec.ports[1].rate = BitRate(512_000_000);
         let ms = Nanos(1_000_000);
-        spec.ports[1].watchdog = Some(WatchdogSpec { detection: ms, restoration: ms, action: WatchdogAction::Drop });
+        spec.ports[1].live.watchdog =
+            Some(WatchdogSpec { detection: ms, restoration: ms, action: WatchdogAction::Drop });
         let counters = Arc::new(Counters::of(&spec));
         let mut switch = Pipeline::new(&spec, counters.clone(), 1_000_000_000, 1);
         let (mut io, mut scratch, start) = (MemPorts::new(spec.ports.len()), Scratch::default(), 1_000_000_000);

@@ -87,13 +87,13 @@ pub fn why_not(spec: &SwitchSpec) -> Option<&'static str> {
     if spec.has_congestion_points() {
         return Some("a class is a congestion point of QCN, whose messages a trace does not show; remove `qcn`");
     }
-    if spec.ports.iter().any(|port| port.rewrite != Rewrite::default()) {
+    if spec.ports.iter().any(|port| port.live.rewrite != Rewrite::default()) {
         return Some("a port rewrites DSCP or PCP, which show the class of departing frames; remove `rewrite`");
     }
-    if spec.ports.iter().any(|port| port.marks.roce != RoceMap::default()) {
+    if spec.ports.iter().any(|port| port.live.marks.roce != RoceMap::default()) {
         return Some("a port classifies RoCE packets by their opcode, which a trace does not show; remove `maps.roce`");
     }
-    if spec.ports.iter().any(|port| port.trust == Trust::Pcp) {
+    if spec.ports.iter().any(|port| port.live.trust == Trust::Pcp) {
         return Some("a port trusts PCP, which departing frames may no longer have; write `trust: dscp`");
     }
     None
@@ -147,7 +147,7 @@ impl Reader<'_> {
     fn class(&self, port: usize, seen: &Seen) -> u8 {
         let spec = &self.spec.ports[port];
         let dscp = seen.traffic_class.map(|class| class >> 2);
-        spec.marks.class(spec.trust, spec.port_class, dscp, seen.tci.map(|tci| (tci >> 13) as u8))
+        spec.live.marks.class(spec.live.trust, spec.live.port_class, dscp, seen.tci.map(|tci| (tci >> 13) as u8))
     }
 
     /// Returns the egress ports of a frame, and its length at each. Empty if the frame does not reach the buffer.

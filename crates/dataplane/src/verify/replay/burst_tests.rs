@@ -177,7 +177,7 @@ fn roomy(policy: HeadroomPolicy) -> impl Strategy<Value = SwitchSpec> {
     let ports = prop::collection::vec((vlan(), rewrite(), trust), PORTS);
     (spec(policy), 1_u32..12, prop::bool::weighted(0.3), ports).prop_map(|(mut spec, times, has_reserve, ports)| {
         for (port, (vlan, rewrite, trust)) in spec.ports.iter_mut().zip(ports) {
-            (port.vlan, port.rewrite, port.trust) = (vlan, rewrite, trust);
+            (port.vlan, port.live.rewrite, port.live.trust) = (vlan, rewrite, trust);
         }
         spec.buffer.lossy_shared.0 *= times;
         spec.buffer.lossless_shared.0 *= times;

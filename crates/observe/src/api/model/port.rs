@@ -150,7 +150,7 @@ impl Port {
         let device = &counters.device;
         let [roce_ack_frames, roce_cnp_frames] = counters.roce_frames;
         let [storm_broadcast_pps, storm_multicast_pps, storm_unknown_pps] =
-            spec.storm_limits.map(|limit| limit.map(|rate| rate.0));
+            spec.live.storm_limits.map(|limit| limit.map(|rate| rate.0));
         Self {
             port: spec.name.clone(),
             device: look.devices.get(index).cloned().unwrap_or_default(),
@@ -162,10 +162,10 @@ impl Port {
             mtu_bytes: spec.mtu,
             cable_m: switch_view.links.get(index).map_or(0.0, |link| link.cable.mm as f64 / 1e3),
             lcore: spec.lcore,
-            trust: trust(spec.trust).to_owned(),
-            default_class: spec.port_class,
-            roce_ack_class: spec.marks.roce.ack,
-            roce_cnp_class: spec.marks.roce.cnp,
+            trust: trust(spec.live.trust).to_owned(),
+            default_class: spec.live.port_class,
+            roce_ack_class: spec.live.marks.roce.ack,
+            roce_cnp_class: spec.live.marks.roce.cnp,
             roce_ack_frames,
             roce_cnp_frames,
             vlan_untagged,

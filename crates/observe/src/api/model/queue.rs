@@ -65,7 +65,7 @@ impl Queue {
 
     fn of(look: &Look<'_>, (port, queue): (usize, usize)) -> Self {
         let (switch, counters) = (&look.switch_view.spec, &look.snapshot.ports[port]);
-        let (spec, maximum) = (&switch.queues[queue], switch.ports[port].max_rates[queue]);
+        let (spec, maximum) = (&switch.queues[queue], switch.ports[port].live.max_rates[queue]);
         let limit = spec.limit.map(|limit| limit.threshold);
         let (alpha, fixed) = limit.map_or((None, None), threshold);
         let stopped = counters.paused_mask & obeyed(look.switch_view, port);

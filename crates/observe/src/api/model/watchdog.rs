@@ -40,7 +40,7 @@ impl Watchdog {
         let ports = look.switch_view.spec.ports.iter().zip(&look.snapshot.ports);
         ports
             .filter_map(|(port, counters)| {
-                let spec = port.watchdog?;
+                let spec = port.live.watchdog?;
                 let queue = |queue| WatchdogQueue {
                     queue: queue as u8,
                     storming: counters.watchdog_mask.contains(queue),

@@ -81,7 +81,7 @@ fn storm_limits(families: &mut Families, switch_view: &SwitchView) {
     let help = "The most frames a second received by the port that are flooded (storm control).";
     let family = families.gauge("holdfast_port_flood_limit_frames_per_second", help);
     for port in &switch_view.spec.ports {
-        for ((_, kind), limit) in FloodKind::TABLE.iter().zip(&port.storm_limits) {
+        for ((_, kind), limit) in FloodKind::TABLE.iter().zip(&port.live.storm_limits) {
             if let Some(rate) = limit {
                 family.add(&[("port", &port.name), ("kind", kind)], rate.0.into());
             }
@@ -199,7 +199,7 @@ fn max_rates(families: &mut Families, switch_view: &SwitchView) {
     for (name, help, of) in values {
         let family = families.gauge(name, help);
         for port in &switch_view.spec.ports {
-            for (number, maximum) in NUMBERS.iter().zip(&port.max_rates) {
+            for (number, maximum) in NUMBERS.iter().zip(&port.live.max_rates) {
                 if let Some(maximum) = maximum {
                     family.add(&[("port", &port.name), ("queue", number)], of(maximum));
                 }

@@ -251,7 +251,7 @@ fn roce(families: &mut Families, switch_view: &SwitchView, snapshot: &Snapshot) 
     let help = "Class of ACKs and NAKs (ack) or CNPs (cnp) of RoCEv2 received by the port, where they have their own.";
     let family = families.gauge("holdfast_port_roce_class", help);
     for port in &switch_view.spec.ports {
-        for (kind, class) in port.marks.roce.entries() {
+        for (kind, class) in port.live.marks.roce.entries() {
             if let Some(class) = class {
                 family.add(&[("port", &port.name), ("kind", kind)], class.into());
             }
@@ -260,7 +260,7 @@ fn roce(families: &mut Families, switch_view: &SwitchView, snapshot: &Snapshot) 
     let help = "ACKs and NAKs (ack) and CNPs (cnp) of RoCEv2 received that got the class of their kind.";
     let family = families.counter("holdfast_port_roce_frames_total", help);
     for ((index, port), spec) in snapshot.ports.iter().enumerate().zip(&switch_view.spec.ports) {
-        for ((kind, class), frames) in spec.marks.roce.entries().into_iter().zip(port.roce_frames) {
+        for ((kind, class), frames) in spec.live.marks.roce.entries().into_iter().zip(port.roce_frames) {
             if class.is_some() || frames > 0 {
                 family.add(&[("port", switch_view.port_name(index)), ("kind", kind)], frames);
             }
@@ -273,7 +273,7 @@ fn held_times(families: &mut Families, switch_view: &SwitchView, snapshot: &Snap
     let help = "Time for which the egress queue had frames to send and was held by its maximum rate.";
     let family = families.counter("holdfast_queue_max_rate_held_seconds_total", help);
     for ((index, port), spec) in snapshot.ports.iter().enumerate().zip(&switch_view.spec.ports) {
-        for (queue, number) in NUMBERS.iter().enumerate().filter(|(queue, _)| spec.max_rates[*queue].is_some()) {
+        for (queue, number) in NUMBERS.iter().enumerate().filter(|(queue, _)| spec.live.max_rates[*queue].is_some()) {
             let labels = [("port", switch_view.port_name(index)), ("queue", *number)];
             family.add_real(&labels, seconds(port.max_rate_held_ns[queue]));
         }

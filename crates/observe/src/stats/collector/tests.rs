@@ -186,9 +186,9 @@ fn dynamic_headroom_has_insurance_and_a_queue_its_fixed_limit_and_maximum_rate()
     let quarter = Probability(Probability::ONE.0 / 4);
     switch_view.spec.queues[3].wred = WredProfile::new(Bytes(1_000), Bytes(4_000), quarter);
     let maximum = MaxRate { rate: BitRate(2_000_000_000), burst: Bytes(30_000) };
-    switch_view.spec.ports[0].max_rates[5] = Some(maximum);
+    switch_view.spec.ports[0].live.max_rates[5] = Some(maximum);
     switch_view.counters.ports[0].max_rate_held_ns[5].add(1_500_000_000);
-    switch_view.spec.ports[0].marks.roce.ack = Some(6);
+    switch_view.spec.ports[0].live.marks.roce.ack = Some(6);
     switch_view.spec.congestion_points[3] = Some(CongestionPointSpec::default());
     switch_view.counters.ports[0].cnms_made[3].add(9);
     switch_view.counters.ports[1].cnms_sent.add(8);

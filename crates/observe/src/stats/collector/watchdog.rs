@@ -13,7 +13,7 @@ fn watched<'a>(
     snapshot: &'a Snapshot,
 ) -> impl Iterator<Item = (&'a str, WatchdogSpec, &'a PortSnapshot)> {
     let ports = switch_view.spec.ports.iter().zip(&snapshot.ports);
-    ports.filter_map(|(spec, port)| Some((spec.name.as_str(), spec.watchdog?, port)))
+    ports.filter_map(|(spec, port)| Some((spec.name.as_str(), spec.live.watchdog?, port)))
 }
 
 /// Settings, storms and restorations of the ports that have a watchdog.

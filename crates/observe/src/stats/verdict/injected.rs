@@ -60,8 +60,8 @@ pub(super) fn injected(switch_view: &SwitchView) -> Vec<InjectedHits> {
 fn certain_ports(spec: &SwitchSpec) -> PortSet {
     let readers = ClassReader::all(spec);
     let is_common = readers.windows(2).all(|pair| pair[0] == pair[1]);
-    let by_dscp = spec.ports.iter().all(|port| port.trust == Trust::Dscp);
-    let keeps = |port: &usize| spec.ports[*port].rewrite.dscp == [None; CLASSES];
+    let by_dscp = spec.ports.iter().all(|port| port.live.trust == Trust::Dscp);
+    let keeps = |port: &usize| spec.ports[*port].live.rewrite.dscp == [None; CLASSES];
     (0..spec.ports.len()).filter(|port| is_common && by_dscp && keeps(port)).collect()
 }
 

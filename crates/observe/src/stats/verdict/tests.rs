@@ -361,16 +361,16 @@ fn frames_toward_hosts_explain_any_class_where_marks_do_not_tell_theirs() {
     let mut switch_view = injected(&[(1, FaultVerb::Lose, Toward::Host, 0, 5)]);
     missing(&switch_view);
     assert_eq!(verdict(&switch_view).outcome, VerdictOutcome::Broken, "marks tell that they are lossy");
-    switch_view.spec.ports[0].trust = crate::qos::Trust::Port;
+    switch_view.spec.ports[0].live.trust = crate::qos::Trust::Port;
     assert_eq!(verdict(&switch_view).outcome, VerdictOutcome::BrokenByInjectedFaults);
     missing(&switch_view);
     assert_eq!(verdict(&switch_view).outcome, VerdictOutcome::Broken, "more than the faults hit");
     let mut switch_view = injected(&[(1, FaultVerb::Lose, Toward::Host, 0, 5)]);
     missing(&switch_view);
-    switch_view.spec.ports[1].rewrite.dscp[3] = Some(0);
+    switch_view.spec.ports[1].live.rewrite.dscp[3] = Some(0);
     assert_eq!(verdict(&switch_view).outcome, VerdictOutcome::BrokenByInjectedFaults);
     let mut switch_view = injected(&[(1, FaultVerb::Lose, Toward::Switch, 0, 5)]);
-    switch_view.spec.ports[1].trust = crate::qos::Trust::Port;
+    switch_view.spec.ports[1].live.trust = crate::qos::Trust::Port;
     assert_eq!(verdict(&switch_view).outcome, VerdictOutcome::Kept, "received frames have the class of their port");
 }
 

@@ -57,7 +57,7 @@ pub fn read(fields: &Fields<'_>, net: &Net<'_>, at: PortRef) -> Option<Marks> {
 pub fn classify(net: &Net<'_>, at: PortRef, dscp: u8, tag: Option<(u16, u8)>) -> Option<(u8, u8, bool)> {
     let port = net.spec(at)?;
     let classes = &net.switches.get(at.switch)?.config.as_ref()?.switch.classes;
-    let class = port.marks.class(port.trust, port.port_class, Some(dscp), tag.map(|(_, pcp)| pcp));
+    let class = port.live.marks.class(port.live.trust, port.live.port_class, Some(dscp), tag.map(|(_, pcp)| pcp));
     let priority = classes.tc_to_group[usize::from(class & 7)];
     Some((class, priority, port.lossless_groups().contains(usize::from(priority & 7))))
 }

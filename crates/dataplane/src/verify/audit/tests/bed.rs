@@ -60,7 +60,7 @@ impl Tuned {
             (group.xon_offset, group.xon_floor) = (Cells(self.xon_offset), Cells(self.xon_floor));
         }
         let short = Nanos(400_000);
-        port.watchdog = self.watchdog.map(|action| WatchdogSpec { detection: short, restoration: short, action });
+        port.live.watchdog = self.watchdog.map(|action| WatchdogSpec { detection: short, restoration: short, action });
         for queue in &mut spec.queues {
             queue.discipline = QueueDiscipline::Dwrr { weight: self.weight };
             queue.wred =

@@ -117,7 +117,7 @@ fn port(index: usize, profile: PortProfile, kind: usize, lcores: u8) -> PortSpec
     port.pfc = if kind == 5 { PfcMode::Off } else { PfcMode::Symmetric };
     let action = [WatchdogAction::Drop, WatchdogAction::Forward, WatchdogAction::Alert][kind % 3];
     let short = Nanos(400_000);
-    port.watchdog = (kind < 3).then_some(WatchdogSpec { detection: short, restoration: short, action });
+    port.live.watchdog = (kind < 3).then_some(WatchdogSpec { detection: short, restoration: short, action });
     port
 }
 
