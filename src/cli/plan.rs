@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 
-use holdfast::config::{Config, LacpConfig, PortDevice, mirror_words, words};
+use holdfast::config::settings::value::{Value, ranges, threshold};
+use holdfast::config::settings::{self, Settings};
+use holdfast::config::{Config, LacpConfig, PortDevice, mechanisms, mirror_words};
 use holdfast::forward::LagSpec;
 use holdfast::headroom::SmallPackets;
 use holdfast::hosts::{FlowPattern, FlowSpec, FlowTarget};
 use holdfast::mmu::HeadroomPolicy;
 use holdfast::plan::{PortSpec, SwitchSpec};
-use holdfast::qos::FloodKind;
 use holdfast::sets::CLASSES;
 use holdfast::text::table::Align::{Left, Right};
 use holdfast::text::table::Table;
@@ -39,13 +40,11 @@ fn write_plan(config: &Config, out: &mut impl Write) -> fmt::Result {
     writeln!(out, "{}", classes(switch))?;
     own_maps(switch)
         .iter()
-        .chain(&roce(switch))
-        .chain(&max_rates(switch))
-        .chain(&storm_control(switch))
+        .chain(&optional(&settings::all(config)))
         .chain(&lags(config))
         .chain(&faults(config))
         .chain(&mirror_words::lines(config))
-        .chain(&words::mechanisms(switch))
+        .chain(&mechanisms::mechanisms(switch))
         .try_for_each(|line| writeln!(out, "{line}"))?;
     summary(config).iter().try_for_each(|line| writeln!(out, "{line}"))?;
     writeln!(out)?;
@@ -138,7 +137,7 @@ fn own_maps(switch: &SwitchSpec) -> Vec<String> {
         for (name, own, other) in tables {
             for class in 0..CLASSES {
                 let moved = |&mark: &usize| usize::from(own[mark]) == class && own[mark] != other[mark];
-                let marks = words::ranges((0..own.len()).filter(moved));
+                let marks = ranges((0..own.len()).filter(moved));
                 if marks != "-" {
                     parts.push(format!("{name} {marks} to class {class}"));
                 }
@@ -150,41 +149,31 @@ fn own_maps(switch: &SwitchSpec) -> Vec<String> {
     switch.ports.iter().filter_map(line).collect()
 }
 
-/// One line per port at which RoCE packets have classes of their own, e.g. `port p1: RoCE ack to class 6`.
-fn roce(switch: &SwitchSpec) -> Vec<String> {
-    let line = |port: &PortSpec| {
-        let entries = port.live.marks.roce.entries().into_iter();
-        let parts: Vec<String> =
-            entries.filter_map(|(kind, class)| class.map(|class| format!("{kind} to class {class}"))).collect();
-        (!parts.is_empty()).then(|| format!("port {}: RoCE {}", port.name, parts.join(", ")))
-    };
-    switch.ports.iter().filter_map(line).collect()
-}
+/// Settings of ports that are off unless written, as the plan calls them: the part of the key that says what is set.
+const OPTIONAL: [(&str, fn(&str) -> Option<&str>); 3] = [
+    ("RoCE", |key| key.strip_prefix("maps.roce.")),
+    ("maximum rates", |key| key.strip_suffix(".max_rate")),
+    ("storm control", |key| key.strip_prefix("storm_control.")),
+];
 
-/// One line per port whose queues have maximum rates, e.g. `port p3: queue 5 at most 2Gb/s, burst 10kB`.
-fn max_rates(switch: &SwitchSpec) -> Vec<String> {
-    let part = |(queue, of): (usize, &Option<_>)| {
-        of.as_ref().map(|of| format!("queue {queue} at most {}", words::max_rate(of)))
-    };
-    let line = |port: &PortSpec| {
-        let parts: Vec<String> = port.live.max_rates.iter().enumerate().filter_map(part).collect();
-        (!parts.is_empty()).then(|| format!("port {}: {}", port.name, parts.join("; ")))
-    };
-    switch.ports.iter().filter_map(line).collect()
-}
-
-/// One line per set of ports with equal limits, e.g. `storm control of p1, p2: broadcast 1kpps`.
-fn storm_control(switch: &SwitchSpec) -> Vec<String> {
-    let limits = |port: &PortSpec| {
-        let limit = |(kind, key)| port.live.storm_limits[kind as usize].map(|rate| format!("{key} {rate}"));
-        FloodKind::TABLE.into_iter().filter_map(limit).collect::<Vec<_>>().join(", ")
-    };
-    let mut ports: BTreeMap<String, Vec<&str>> = BTreeMap::new();
-    for port in &switch.ports {
-        ports.entry(limits(port)).or_default().push(&port.name);
+/// One line per optional setting and set of ports with equal values, e.g. `storm control of p1, p2: broadcast 1kpps`.
+fn optional(settings: &Settings) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (title, part) in OPTIONAL {
+        let mut by_port: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+        for (port, key, setting) in settings.iter().filter(|(_, _, setting)| setting.text != "off") {
+            if let (Some(port), Some(part)) = (port, part(key)) {
+                by_port.entry(port).or_default().push(format!("{part} {}", setting.text));
+            }
+        }
+        let mut ports: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+        for (port, values) in by_port {
+            let separator = if values.iter().any(|value| value.contains(',')) { "; " } else { ", " };
+            ports.entry(values.join(separator)).or_default().push(port);
+        }
+        lines.extend(ports.iter().map(|(values, ports)| format!("{title} of {}: {values}", ports.join(", "))));
     }
-    ports.remove("");
-    ports.into_iter().map(|(limits, ports)| format!("storm control of {}: {limits}", ports.join(", "))).collect()
+    lines
 }
 
 /// One line if the switch may have injected faults.
@@ -283,7 +272,7 @@ fn ports(switch: &SwitchSpec, devices: &[PortDevice]) -> Table {
             device.cable.to_string(),
             port.mtu.to_string(),
             format!("{}, else {}", port.live.trust.label(), port.live.port_class),
-            words::vlans(&port.vlan),
+            port.vlan.shown(),
             rewrite(port),
             port.lcore.to_string(),
         ]);
@@ -322,7 +311,7 @@ fn guards(switch: &SwitchSpec) -> Table {
             if insurance.0 == 0 { "-".to_owned() } else { insurance.to_bytes(cell).to_string() },
             if kinds.is_empty() { "-".to_owned() } else { kinds.join(", ") },
             port.backlog_mark.map_or("-".to_owned(), |mark| mark.to_string()),
-            port.live.watchdog.map_or("-".to_owned(), |spec| words::watchdog(&spec)),
+            port.live.watchdog.map_or("-".to_owned(), |spec| spec.shown()),
         ]);
     }
     table
@@ -379,7 +368,7 @@ fn classes(switch: &SwitchSpec) -> Table {
         let group = &port.buffer.groups[usize::from(into_group)];
         let queue = &switch.queues[usize::from(into_queue)];
         let xon = format!("limit - {}, or {}", group.xon_offset.to_bytes(cell), group.xon_floor.to_bytes(cell));
-        let marks = |table: &[u8]| words::ranges((0..table.len()).filter(|&mark| usize::from(table[mark]) == class));
+        let marks = |table: &[u8]| ranges((0..table.len()).filter(|&mark| usize::from(table[mark]) == class));
         table.row([
             class.to_string(),
             if group.lossless { "lossless" } else { "lossy" }.to_owned(),
@@ -387,13 +376,13 @@ fn classes(switch: &SwitchSpec) -> Table {
             marks(&port.live.marks.pcp_to_tc),
             into_group.to_string(),
             group.reserve.to_bytes(cell).to_string(),
-            words::threshold(group.threshold, cell),
+            threshold(group.threshold, cell),
             if group.lossless { xon } else { "-".to_owned() },
             into_queue.to_string(),
             if group.lossless { "-".to_owned() } else { queue.reserve.to_bytes(cell).to_string() },
-            queue.limit.map_or("-".to_owned(), |limit| words::threshold(limit.threshold, cell)),
-            words::discipline(queue.discipline),
-            queue.wred.map_or("-".to_owned(), |wred| words::ecn(&wred)),
+            queue.limit.map_or("-".to_owned(), |limit| threshold(limit.threshold, cell)),
+            queue.discipline.shown(),
+            queue.wred.map_or("-".to_owned(), |wred| wred.shown()),
         ]);
     }
     table

@@ -28,6 +28,7 @@ fn each_resource_has_only_its_own_key_and_time_and_is_part_of_state() {
         "faults",
         "mirrors",
         "config",
+        "settings",
         "fdb",
         "interfaces",
         "neighbours",

@@ -26,6 +26,9 @@ pub const MAX_PORTS: usize = 64;
 /// Number of traffic classes, priority groups, queues and PFC priorities of a port (IEEE 802.1Q).
 pub const CLASSES: usize = 8;
 
+/// The number of each class, group, queue or priority as text.
+pub const NUMBERS: [&str; CLASSES] = ["0", "1", "2", "3", "4", "5", "6", "7"];
+
 /// Defines a set of indices that fits one word.
 macro_rules! set {
     ($(#[$doc:meta])* $name:ident, $word:ty, $most:expr) => {

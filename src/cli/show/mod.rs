@@ -116,8 +116,10 @@ enum What {
     Watchdog,
     /// Dataplane lcores: polls, gaps between them, rests
     Lcores,
-    /// The running configuration
+    /// The running configuration, as it was written
     Config,
+    /// Every setting that runs, written or by default, and whether a reload can change it
+    Settings,
     /// Traffic classes: group, queue, lossless or not
     Classes,
     /// Virtual hosts
@@ -145,7 +147,7 @@ impl What {
             Self::Watchdog | Self::Config | Self::Classes | Self::Flows => true,
             Self::Buffers | Self::Fdb | Self::Lags | Self::Lldp | Self::Faults | Self::Interfaces => false,
             Self::Neighbours | Self::Routes | Self::Lcores | Self::Hosts | Self::Events => false,
-            Self::Advice | Self::Version => false,
+            Self::Advice | Self::Settings | Self::Version => false,
         }
     }
 }
@@ -279,6 +281,7 @@ fn render(what: What, json: bool, looks: &Looks<'_>) -> String {
         What::Watchdog => flow_control::watchdog(looks),
         What::Lcores => lcores::lcores(looks),
         What::Config => rest::config(looks),
+        What::Settings => rest::settings(looks),
         What::Classes => rest::classes(looks),
         What::Hosts => rest::hosts(looks),
         What::Flows => rest::flows(looks),

@@ -1,6 +1,6 @@
 //! The small resources: configuration, classes, hosts, flows, events, advice, version.
 
-use holdfast::api::model::{Event, RunningConfig};
+use holdfast::api::model::{Event, RunningConfig, Setting};
 use holdfast::text::table::{Align, Table};
 
 use super::Looks;
@@ -13,6 +13,16 @@ pub fn config(looks: &Looks<'_>) -> String {
     let overrides = if overrides.is_empty() { String::new() } else { format!("# overridden by: {overrides}\n") };
     let end = if config.text.ends_with('\n') { "" } else { "\n" };
     format!("# {}, hash {}\n{overrides}{}{end}", config.source, config.hash, config.text)
+}
+
+pub fn settings(looks: &Looks<'_>) -> String {
+    let settings: Vec<Setting> = looks.part("settings").unwrap_or_default();
+    let mut table = Table::new(&[("port", Left), ("setting", Left), ("value", Left), ("change by", Left)]);
+    for setting in settings {
+        let change = if setting.live { "reload" } else { "restart" };
+        table.row([setting.port.unwrap_or_else(|| NONE.to_owned()), setting.key, setting.value, change.to_owned()]);
+    }
+    table.to_string()
 }
 
 pub fn classes(looks: &Looks<'_>) -> String {

@@ -1,7 +1,8 @@
 //! Mirrors and sFlow as text for people: in the plan of `holdfast check`, and in the differences of a reload.
 
 use super::model::Config;
-use crate::config::yaml::exact::Exact;
+use crate::config::settings::Settings;
+use crate::config::settings::value::{Precision, Value};
 use crate::mirror::{Destination, SflowConfig, Target};
 use crate::plan::drops::DropReason;
 use crate::plan::mirror::{CopyCause, MirrorSession, ReasonSet};
@@ -60,26 +61,19 @@ pub fn lines(config: &Config) -> Vec<String> {
         )
     });
     let sflow =
-        config.mirror.sflow.iter().map(|sflow| format!("sFlow: {}", sflow_keys(config, sflow, Nanos::to_string)));
+        config.mirror.sflow.iter().map(|sflow| format!("sFlow: {}", sflow_keys(config, sflow, Precision::Rounded)));
     mirrors.chain(sflow).collect()
 }
 
-/// The settings with their keys, each with its text and its exact value.
-pub(super) fn settings(config: &Config) -> Vec<(String, String, String)> {
-    let mirror = |(session, target): (&MirrorSession, &Target)| {
-        let of = |size: &str| mirror(config, session, target, size);
-        let (shown, exact) = match &target.to {
-            Destination::File(file) => (file.size.to_string(), file.size.exact()),
-            _ => Default::default(),
-        };
-        (format!("mirrors.{}", target.name), of(&shown), of(&exact))
-    };
-    let sflow = config.mirror.sflow.as_ref().map_or(Default::default(), |sflow| {
-        let of = |time: fn(&Nanos) -> String| format!("{{{}}}", sflow_keys(config, sflow, time));
-        (of(Nanos::to_string), of(Exact::exact))
-    });
-    let sflow = if config.mirror.sflow.is_some() { sflow } else { ("off".to_owned(), "off".to_owned()) };
-    mirrors(config).map(mirror).chain([("sflow".to_owned(), sflow.0, sflow.1)]).collect()
+/// Adds each mirror and the agent of sFlow on one line, as the configuration writes them.
+pub(super) fn add(config: &Config, settings: &mut Settings) {
+    for (session, target) in mirrors(config) {
+        let text = |precision| mirror(config, session, target, precision);
+        settings.put(None, format!("mirrors.{}", target.name), true, text);
+    }
+    let sflow = config.mirror.sflow.as_ref();
+    let keys = |precision| sflow.map(|sflow| format!("{{{}}}", sflow_keys(config, sflow, precision)));
+    settings.put(None, "sflow", true, |precision| keys(precision).unwrap_or_else(|| "off".to_owned()));
 }
 
 /// The sessions that are mirrors.
@@ -89,7 +83,7 @@ fn mirrors(config: &Config) -> impl Iterator<Item = (&MirrorSession, &Target)> {
 }
 
 /// A mirror with every key.
-fn mirror(config: &Config, session: &MirrorSession, target: &Target, size: &str) -> String {
+fn mirror(config: &Config, session: &MirrorSession, target: &Target, precision: Precision) -> String {
     let mut keys = Vec::new();
     let mut copied = events(session);
     copied.retain(|event| *event != "sampled");
@@ -113,17 +107,20 @@ fn mirror(config: &Config, session: &MirrorSession, target: &Target, size: &str)
         Destination::Port { port, has_trailer } => {
             format!("port: {}, trailer: {has_trailer}", port_name(config, *port))
         }
-        Destination::File(file) => format!("file: {}, size: {size}, files: {}", file.path.display(), file.files),
+        Destination::File(file) => {
+            let size = file.size.text(precision);
+            format!("file: {}, size: {size}, files: {}", file.path.display(), file.files)
+        }
         Destination::Sflow => String::new(),
     };
     format!("{{{}, to: {{{to}}}}}", keys.join(", "))
 }
 
 /// The keys of sFlow. Its sessions have the number of bytes.
-fn sflow_keys(config: &Config, sflow: &SflowConfig, time: impl Fn(&Nanos) -> String) -> String {
+fn sflow_keys(config: &Config, sflow: &SflowConfig, precision: Precision) -> String {
     let collectors: Vec<String> = sflow.collectors.iter().map(ToString::to_string).collect();
     let or_off = |number: u32| if number == 0 { "off".to_owned() } else { number.to_string() };
-    let poll = if sflow.poll == Nanos(0) { "off".to_owned() } else { time(&sflow.poll) };
+    let poll = if sflow.poll == Nanos(0) { "off".to_owned() } else { sflow.poll.text(precision) };
     let sessions = config.switch.mirror.sessions.iter().zip(&config.mirror.targets);
     let bytes = { sessions }.find(|(_, target)| target.to == Destination::Sflow).map(|(session, _)| session.bytes);
     let bytes = bytes.map_or_else(String::new, |bytes| format!(", bytes: {bytes}"));

@@ -18,14 +18,12 @@
 mod build;
 pub mod checks;
 pub mod error;
+pub mod mechanisms;
 pub mod mirror_words;
 pub mod model;
 pub mod overrides;
-mod restart_only;
-mod routing_settings;
 pub mod sections;
 pub mod settings;
-pub mod words;
 pub mod yaml;
 
 use std::path::Path;

@@ -234,7 +234,7 @@ fn use_tx_queues(config: &mut Config, ports: &setup::Ports) {
 /// The switch by `config` on `ports`, for its observers.
 fn describe(config: &Config, ports: &setup::Ports, counters: &Arc<Counters>) -> SwitchView {
     let mut switch_view = SwitchView::new(config.switch.clone(), counters.clone());
-    switch_view.config_hash = settings::fingerprint(config);
+    switch_view.settings = Arc::new(settings::all(config));
     switch_view.mirror_config = config.mirror.clone();
     for index in 0..config.switch.ports.len() {
         (switch_view.pfc[index], switch_view.witnesses[index]) = setup::Ports::pfc_standing(config, index);

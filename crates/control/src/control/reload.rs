@@ -189,7 +189,7 @@ impl Reloader {
         if let Some(board) = &self.current.get().lldp {
             board.configure(plane::lldp_settings(&wanted, self.current.get().build.program));
         }
-        self.current.tuned_mirroring(wanted.switch.clone(), wanted.mirror.clone(), settings::fingerprint(&wanted));
+        self.current.tuned_mirroring(wanted.switch.clone(), wanted.mirror.clone(), Arc::new(settings::all(&wanted)));
         self.running = wanted;
         answer.outcome = ReloadOutcome::Applied;
     }

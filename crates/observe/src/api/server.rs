@@ -22,7 +22,7 @@ use super::faults;
 use super::fdb::{FdbReader, Silent, Source};
 use super::model::{
     Advice, Buffers, Class, Dropped, Ecn, Faults, Flow, Group, Host, Lag, Lcore, LldpPort, Look, Mirrors, Pfc, Port,
-    Queue, ReloadOutcome, RunningConfig, Version, Watchdog, Why,
+    Queue, ReloadOutcome, RunningConfig, Setting, Version, Watchdog, Why,
 };
 use super::reloads::Reloads;
 use super::routing;
@@ -115,7 +115,7 @@ impl Served {
     }
 
     fn hash(&self) -> String {
-        format!("{:016x}", self.current.get().config_hash)
+        format!("{:016x}", self.current.get().settings.fingerprint())
     }
 
     /// Takes a snapshot of the switch and answers with the part that `of` formats.
@@ -161,6 +161,7 @@ const VIEWS: &[Resource] = views! {
     "advice" => |_, look| Advice::all(look);
     "events" => |served: &Served, _: &Look<'_>| served.events.all();
     "config" => |served: &Served, _: &Look<'_>| served.config();
+    "settings" => |_, look| Setting::all(look);
 };
 
 /// Serves `served` on `listener`. The future does not end by itself. To end it, drop it or the runtime on which it was

@@ -3,6 +3,7 @@
 use std::sync::{Arc, PoisonError, RwLock};
 
 use super::switch_view::SwitchView;
+use crate::config::settings::Settings;
 use crate::mirror::MirrorConfig;
 use crate::plan::SwitchSpec;
 
@@ -23,15 +24,15 @@ impl Current {
         self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Replaces the switch view by one with the settings of `spec` and the hash of its configuration.
-    pub fn tuned(&self, spec: SwitchSpec, config_hash: u64) {
+    /// Replaces the switch view by one with the plan `spec` and its settings.
+    pub fn tuned(&self, spec: SwitchSpec, settings: Arc<Settings>) {
         let mirrors = self.get().mirror_config.clone();
-        self.tuned_mirroring(spec, mirrors, config_hash);
+        self.tuned_mirroring(spec, mirrors, settings);
     }
 
     /// Replaces the switch view as [`Current::tuned`] does, with the destinations of the mirrors of `spec`.
-    pub fn tuned_mirroring(&self, spec: SwitchSpec, mirrors: MirrorConfig, config_hash: u64) {
-        let tuned = self.get().tuned(spec, config_hash).mirroring(mirrors);
+    pub fn tuned_mirroring(&self, spec: SwitchSpec, mirrors: MirrorConfig, settings: Arc<Settings>) {
+        let tuned = self.get().tuned(spec, settings).mirroring(mirrors);
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(tuned);
     }
 }
@@ -40,6 +41,7 @@ impl Current {
 mod tests {
     use super::super::fixture::quiet;
     use super::*;
+    use crate::config::settings;
 
     #[test]
     fn another_configuration_has_another_hash_and_the_same_counters() {
@@ -47,9 +49,10 @@ mod tests {
         let before = current.get();
         let mut spec = before.spec.clone();
         spec.ports[0].live.port_class = 5;
-        current.tuned(spec, before.config_hash + 1);
+        let settings = Arc::new(settings::all(&crate::config::embedded()));
+        current.tuned(spec, settings);
         let after = current.get();
-        assert_ne!(before.config_hash, after.config_hash);
+        assert_ne!(before.settings.fingerprint(), after.settings.fingerprint());
         before.counters.ports[0].rx_frames[3].add(7);
         assert_eq!(after.counters.ports[0].rx_frames[3].get(), 7);
         assert_eq!(after.spec.ports[0].live.port_class, 5);
@@ -58,9 +61,9 @@ mod tests {
     fn destinations_of_mirrors_change_with_their_sessions_alone() {
         let current = Current::new(super::super::fixture::mirroring());
         let before = current.get();
-        current.tuned(before.spec.clone(), 1);
+        current.tuned(before.spec.clone(), Arc::default());
         assert_eq!(current.get().mirror_config, before.mirror_config);
-        current.tuned_mirroring(quiet().spec, MirrorConfig::default(), 2);
+        current.tuned_mirroring(quiet().spec, MirrorConfig::default(), Arc::default());
         let after = current.get();
         assert_eq!((after.mirror_config.targets.len(), after.spec.mirror.sessions.len()), (0, 0));
     }

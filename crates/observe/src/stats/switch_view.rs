@@ -8,6 +8,7 @@ use super::device::{BufferPool, DeviceCounters};
 use super::flow_control::FlowControls;
 use super::health::Health;
 use super::watermarks::Watermarks;
+use crate::config::settings::Settings;
 use crate::faults::FaultBoard;
 use crate::headroom::{HeadroomInput, LEFT_BEHIND, SmallPackets, posting_gap};
 use crate::hosts::HostCounters;
@@ -102,9 +103,8 @@ pub struct SwitchView {
     pub mirror: Option<Arc<mirror::Board>>,
     /// Counters of the virtual hosts, if there are any.
     pub hosts: Option<Arc<HostCounters>>,
-    /// A number that changes with any setting of the configuration ([`crate::config::settings::fingerprint`]); zero
-    /// without a configuration.
-    pub config_hash: u64,
+    /// The settings of the configuration; none without one.
+    pub settings: Arc<Settings>,
 }
 
 impl SwitchView {
@@ -157,16 +157,15 @@ impl SwitchView {
             mirror_config: MirrorConfig::default(),
             mirror: None,
             hosts: None,
-            config_hash: 0,
+            settings: Arc::default(),
             spec,
         }
     }
 
-    /// Returns this switch with the settings of `spec`, which differs only in settings that may change at run time, and
-    /// with the hash of its configuration.
+    /// Returns this switch by `spec` and its `settings`, which differ only in what may change at run time.
     #[must_use]
-    pub fn tuned(&self, spec: SwitchSpec, config_hash: u64) -> Self {
-        Self { spec, config_hash, ..self.clone() }
+    pub fn tuned(&self, spec: SwitchSpec, settings: Arc<Settings>) -> Self {
+        Self { spec, settings, ..self.clone() }
     }
 
     /// Returns this switch with other names and destinations of the sessions of its mirrors.

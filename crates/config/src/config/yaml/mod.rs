@@ -5,7 +5,6 @@
 
 pub mod bounds;
 pub mod count;
-pub(super) mod exact;
 pub mod names;
 pub(super) mod range;
 pub mod read;

@@ -39,6 +39,32 @@ pub struct RunningConfig {
     pub text: String,
 }
 
+/// One setting that runs, written or by default.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Setting {
+    /// The port that has it; null: the switch.
+    pub port: Option<String>,
+    /// Its key in the configuration.
+    pub key: String,
+    /// Its value for people; numbers may be rounded.
+    pub value: String,
+    /// Whether it can change while the switch runs.
+    pub live: bool,
+}
+
+impl Setting {
+    pub(in crate::api) fn all(look: &Look<'_>) -> Vec<Self> {
+        let settings = look.switch_view.settings.iter().map(|(port, key, setting)| Self {
+            port: port.map(str::to_owned),
+            key: key.to_owned(),
+            value: setting.text.clone(),
+            live: setting.is_live,
+        });
+        settings.collect()
+    }
+}
+
 /// One traffic class.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]

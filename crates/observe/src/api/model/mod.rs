@@ -30,7 +30,7 @@ mod why;
 use serde::{Deserialize, Serialize};
 
 pub use buffer::{Buffers, Pool, PortBuffer};
-pub use config::{Class, RunningConfig, Version};
+pub use config::{Class, RunningConfig, Setting, Version};
 pub use event::{Advice, Event};
 pub use fault::{Fault, Faults};
 pub use fdb::{Fdb, FdbEntry};

@@ -1,8 +1,8 @@
 //! Metrics of the buffer: current use, current limits and watermarks.
 
 use super::family::Families;
-use super::port::NUMBERS;
 use crate::mmu::HeadroomPolicy;
+use crate::sets::NUMBERS;
 use crate::stats::needs::{needs, to_bytes};
 use crate::stats::snapshot::{PortSnapshot, Snapshot, Values, cells};
 use crate::stats::switch_view::SwitchView;

@@ -113,7 +113,9 @@ fn program(families: &mut Families, switch_view: &SwitchView) {
     ];
     families.gauge("holdfast_build_info", "What the program was built from.").add(&facts, 1);
     let help = "Hash of the configuration's settings: it changes with any setting, not with the spelling.";
-    families.gauge("holdfast_config_info", help).add(&[("hash", &format!("{:016x}", switch_view.config_hash))], 1);
+    families
+        .gauge("holdfast_config_info", help)
+        .add(&[("hash", &format!("{:016x}", switch_view.settings.fingerprint()))], 1);
     let seconds = |time: SystemTime| time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
     families
         .gauge("holdfast_start_time_seconds", "Time at which the switch started, since the epoch.")

@@ -3,13 +3,10 @@
 use super::family::{Families, Family};
 use super::lcore::seconds;
 use crate::plan::DropReason;
-use crate::sets::{CLASSES, ClassSet};
+use crate::sets::{CLASSES, ClassSet, NUMBERS};
 use crate::stats::snapshot::{PortSnapshot, Snapshot, Values};
 use crate::stats::switch_view::SwitchView;
 use crate::text::format::wire_rate;
-
-/// Labels of the eight classes, priorities and queues.
-pub(super) const NUMBERS: [&str; CLASSES] = ["0", "1", "2", "3", "4", "5", "6", "7"];
 
 /// One family of eight counters for each port.
 struct PerClass {

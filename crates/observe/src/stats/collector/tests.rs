@@ -261,8 +261,10 @@ fn no_drop_is_left_out_or_counted_twice() {
 
 #[test]
 fn the_hash_of_the_configuration_is_a_label() {
-    let switch_view = quiet().tuned(quiet().spec, 0x0123_4567_89ab_cdef);
-    assert!(read(&scrape(switch_view)).contains_key("holdfast_config_info{hash=\"0123456789abcdef\"}"));
+    let settings = crate::config::settings::all(&crate::config::embedded());
+    let key = format!("holdfast_config_info{{hash=\"{:016x}\"}}", settings.fingerprint());
+    let switch_view = quiet().tuned(quiet().spec, settings.into());
+    assert!(read(&scrape(switch_view)).contains_key(&key));
 }
 
 #[test]

@@ -2,8 +2,9 @@
 
 use super::family::{Families, Family};
 use super::lcore::seconds;
-use super::port::{ClassRow, NUMBERS};
+use super::port::ClassRow;
 use crate::pfc::WatchdogSpec;
+use crate::sets::NUMBERS;
 use crate::stats::snapshot::{PortSnapshot, Snapshot};
 use crate::stats::switch_view::SwitchView;
 

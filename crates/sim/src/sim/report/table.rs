@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::group::{Group, groups};
 use super::show::{NOTHING, cells, class, picoseconds, quantiles, share, span};
 use super::{verdict, workloads};
-use crate::config::words;
+use crate::config::mechanisms;
 use crate::plan::DropReason;
 use crate::sim::outcome::{ClassOutcome, Outcome, PortOutcome};
 use crate::sim::spec::{End, PortRef, Scenario};
@@ -62,7 +62,7 @@ const MOST_NAMES: usize = 4;
 fn mechanisms(scenario: &Scenario) -> String {
     let mut found: Vec<(String, Vec<&str>)> = Vec::new();
     for node in &scenario.switches {
-        for line in words::mechanisms(&node.config.switch) {
+        for line in mechanisms::mechanisms(&node.config.switch) {
             match found.iter_mut().find(|(known, _)| *known == line) {
                 Some((_, names)) => names.push(&node.name),
                 None => found.push((line, vec![&node.name])),

@@ -1,28 +1,25 @@
-//! The settings of a router one by one, for the differences between two configurations.
+//! Settings of the router.
 
-use super::model::RouterDefaults;
+use super::row::Settings;
+use crate::config::model::RouterDefaults;
 use crate::route::{Attachment, InterfaceSpec, NextHopSpec, RoutingSpec};
 
-/// One setting: whether it can change while the switch runs, its key, and its value.
-pub(super) type RoutingSetting = (bool, String, String);
-
-/// All settings of `routing`. Interfaces, hash and room need a restart; addresses, routes and neighbours do not. Values
-/// that follow the ports are not settings.
-pub(super) fn of(routing: &RoutingSpec, defaults: &RouterDefaults) -> Vec<RoutingSetting> {
+/// Adds all settings of `routing`. Interfaces, hash and room need a restart; addresses, routes and neighbours do not.
+/// Values that follow the ports are not settings.
+pub(super) fn add(routing: &RoutingSpec, defaults: &RouterDefaults, settings: &mut Settings) {
     let seed = if defaults.has_seed { routing.hash_seed.to_string() } else { "from the first port".to_owned() };
-    let mut found = vec![
-        (false, "routing.hash".to_owned(), format!("{{seed: {seed}, symmetric: {}}}", routing.is_symmetric)),
-        (false, "routing.fib".to_owned(), format!("{{ipv4: {}, ipv6: {}}}", routing.fib.ipv4, routing.fib.ipv6)),
-    ];
+    let mut put = |key: String, is_live: bool, value: String| settings.put(None, key, is_live, |_| value.clone());
+    put("routing.hash".to_owned(), false, format!("{{seed: {seed}, symmetric: {}}}", routing.is_symmetric));
+    put("routing.fib".to_owned(), false, format!("{{ipv4: {}, ipv6: {}}}", routing.fib.ipv4, routing.fib.ipv6));
     if let Some(linux) = &routing.linux {
-        found.push((false, "routing.linux.namespace".to_owned(), linux.namespace.clone()));
+        put("routing.linux.namespace".to_owned(), false, linux.namespace.clone());
     }
     let name = |index: u16| routing.interfaces.get(usize::from(index)).map_or("none", |interface| &interface.name);
     let has_macs = defaults.has_mac.iter().copied().chain(std::iter::repeat(false));
     for (interface, has_mac) in routing.interfaces.iter().zip(has_macs) {
         let key = format!("routing.interfaces.{}", interface.name);
-        found.push((true, format!("{key}.addresses"), joined(&interface.addresses)));
-        found.push((false, key, of_interface(interface, has_mac)));
+        put(format!("{key}.addresses"), true, joined(&interface.addresses));
+        put(key, false, of_interface(interface, has_mac));
     }
     for route in &routing.routes {
         let hop = |hop: &NextHopSpec| {
@@ -30,13 +27,12 @@ pub(super) fn of(routing: &RoutingSpec, defaults: &RouterDefaults) -> Vec<Routin
         };
         let hops: Vec<String> = route.next_hops.iter().map(hop).collect();
         let value = if hops.is_empty() { "drop".to_owned() } else { format!("[{}]", hops.join(", ")) };
-        found.push((true, format!("routing.routes.{}", route.prefix), value));
+        put(format!("routing.routes.{}", route.prefix), true, value);
     }
     for neighbour in &routing.neighbours {
         let key = format!("routing.neighbours.{}.{}", name(neighbour.interface), neighbour.address);
-        found.push((true, key, neighbour.mac.to_string()));
+        put(key, true, neighbour.mac.to_string());
     }
-    found
 }
 
 fn of_interface(interface: &InterfaceSpec, has_mac: bool) -> String {
@@ -66,8 +62,9 @@ mod tests {
             crate::route::RouteSpec { prefix: "10.8.0.0/16".parse().unwrap(), next_hops: vec![] },
         ];
         let defaults = RouterDefaults { has_mac: vec![false, true], has_seed: false };
-        let found = of(&routing, &defaults);
-        let get = |key: &str| found.iter().find(|found| found.1 == key).map(|found| (found.0, found.2.as_str()));
+        let mut found = Settings::default();
+        add(&routing, &defaults, &mut found);
+        let get = |key: &str| found.get(None, key).map(|found| (found.is_live, found.text.as_str()));
         assert_eq!(get("routing.routes.10.9.0.0/16"), Some((true, "[{gateway: 10.0.1.2, interface: p2, weight: 2}]")));
         assert_eq!(get("routing.routes.10.8.0.0/16"), Some((true, "drop")));
         assert_eq!(get("routing.interfaces.p1.addresses"), Some((true, "[10.0.0.1/24, 2001:db8::1/64]")));

@@ -1,0 +1,292 @@
+//! Settings of ports, of their priority groups and of their queues.
+
+use super::row::{Gauges, Labels, Place, Row, Settings, live, measure, restart};
+use super::value::{Part, Value};
+use super::{class_or, on_or_off, or_off};
+use crate::config::model::{Config, DeviceKind, PortDevice};
+use crate::config::sections::device::chooses_queues;
+use crate::mmu::{GroupProfile, Threshold};
+use crate::plan::{PortSpec, SwitchSpec};
+use crate::qos::{FloodKind, MaxRate};
+use crate::sets::{CLASSES, NUMBERS};
+use crate::units::{Alpha, Cells, PacketRate};
+
+/// A port with its device.
+struct PortAt<'a> {
+    config: &'a Config,
+    index: usize,
+}
+
+impl PortAt<'_> {
+    fn spec(&self) -> &PortSpec {
+        &self.config.switch.ports[self.index]
+    }
+
+    fn device(&self) -> &PortDevice {
+        &self.config.devices[self.index]
+    }
+
+    fn part(&self, cells: Cells) -> Part {
+        Part { cells, cell: self.config.switch.buffer.cell }
+    }
+
+    /// Whether classes may change: flow rules by the marks stay in a device with several queues.
+    fn has_live_classes(&self) -> bool {
+        self.device().queues == 1 || !chooses_queues(&self.device().kind)
+    }
+}
+
+fn port_rows<'a>() -> Vec<Row<PortAt<'a>>> {
+    vec![
+        restart("device", |at, _| Some(at.device().kind.to_string())),
+        restart("queues", |at, _| Some(at.device().queues.to_string())),
+        restart("tx_queues", |at, _| Some(at.device().tx_queues.to_string())),
+        restart("socket", |at, _| match at.device().kind {
+            DeviceKind::Vhost(_) => Some(at.device().socket.to_string()),
+            _ => None,
+        }),
+        restart("mac", |at, _| Some(at.spec().mac.to_string())),
+        restart("speed", |at, precision| Some(at.spec().rate.text(precision))),
+        restart("mtu", |at, _| Some(at.spec().mtu.to_string())),
+        restart("cable", |at, precision| Some(at.device().cable.text(precision))),
+        restart("peer_response", |at, precision| {
+            Some(at.device().peer_response.map_or("by speed".to_owned(), |time| time.text(precision)))
+        }),
+        restart("descriptors", |at, _| {
+            Some(format!("{} rx, {} tx", at.device().rx_descriptors, at.device().tx_descriptors))
+        }),
+        restart("filter.l4_length", |at, _| Some(at.spec().checks_l4.to_string())),
+        restart("vlan", |at, precision| Some(at.spec().vlan.text(precision))),
+        restart("pfc", |at, _| Some(at.spec().pfc.label().to_owned())),
+        restart("pfc_proven", |at, _| Some(at.device().pfc_proven.to_string())),
+        restart("lcore", |at, _| Some(at.spec().lcore.to_string())),
+        live("lldp", |at, _| Some(on_or_off(at.device().lldp))),
+        restart("backlog_mark", |at, _| Some(or_off(at.spec().backlog_mark))),
+        live("trust", |at: &PortAt<'_>, _| Some(at.spec().live.trust.label().to_owned()))
+            .where_live(PortAt::has_live_classes),
+        live("class", |at: &PortAt<'_>, _| Some(at.spec().live.port_class.to_string()))
+            .where_live(PortAt::has_live_classes),
+        live("watchdog", |at, precision| Some(at.spec().live.watchdog.text(precision))),
+        live("stuck_after", |at, precision| Some(at.spec().live.stuck_after.text(precision))),
+        restart("fdb_limit", |at, _| Some(at.spec().fdb_limit.to_string())),
+        restart("reserve.lossy", |at, precision| Some(at.part(at.spec().buffer.reserve[0]).text(precision))),
+        restart("reserve.lossless", |at, precision| Some(at.part(at.spec().buffer.reserve[1]).text(precision))),
+        restart("insurance", |at, precision| Some(at.part(at.spec().buffer.insurance).text(precision))),
+    ]
+}
+
+/// A priority group of a port.
+struct GroupAt<'a> {
+    switch: &'a SwitchSpec,
+    port: &'a PortSpec,
+    group: usize,
+}
+
+impl GroupAt<'_> {
+    fn profile(&self) -> &GroupProfile {
+        &self.port.buffer.groups[self.group]
+    }
+
+    fn part(&self, cells: Cells) -> Part {
+        Part { cells, cell: self.switch.buffer.cell }
+    }
+
+    /// A size in bytes, where the group is lossless.
+    fn if_lossless(&self, cells: Cells) -> Option<f64> {
+        self.profile().lossless.then(|| self.size(cells))
+    }
+
+    fn size(&self, cells: Cells) -> f64 {
+        cells.to_bytes(self.switch.buffer.cell).0 as f64
+    }
+
+    fn limit(&self) -> Option<Cells> {
+        match self.profile().threshold {
+            Threshold::Dynamic(_) => None,
+            Threshold::Static(cells) => Some(cells),
+        }
+    }
+
+    fn alpha(&self) -> Option<Alpha> {
+        match self.profile().threshold {
+            Threshold::Dynamic(alpha) => Some(alpha),
+            Threshold::Static(_) => None,
+        }
+    }
+}
+
+impl Place for GroupAt<'_> {
+    fn labels(&self) -> Labels<'_> {
+        [("port", self.port.name.as_str()), ("priority", NUMBERS[self.group])].into()
+    }
+}
+
+fn group_rows<'a>() -> Vec<Row<GroupAt<'a>>> {
+    vec![
+        restart("lossless", |at: &GroupAt<'_>, _| Some(at.profile().lossless.to_string())),
+        restart("reserve", |at: &GroupAt<'_>, precision| Some(at.part(at.profile().reserve).text(precision))).gauge(
+            "holdfast_group_reserve_bytes",
+            "Buffer guaranteed to the priority group.",
+            |at| Some(at.size(at.profile().reserve)),
+        ),
+        restart("headroom", |at: &GroupAt<'_>, precision| Some(at.part(at.profile().headroom).text(precision))).gauge(
+            "holdfast_group_headroom_size_bytes",
+            "Headroom (eta) of the lossless priority group.",
+            |at| at.if_lossless(at.profile().headroom),
+        ),
+        live("alpha", |at: &GroupAt<'_>, _| Some(at.alpha()?.to_string())).gauge(
+            "holdfast_group_alpha",
+            "Dynamic Threshold factor: the group may hold alpha times the free part of its pool.",
+            |at| Some(f64::from(at.alpha()?.exponent()).exp2()),
+        ),
+        live("limit", |at: &GroupAt<'_>, precision| Some(at.part(at.limit()?).text(precision))).gauge(
+            "holdfast_group_static_threshold_bytes",
+            "Limit on the group's share of its pool, where it is fixed.",
+            |at| Some(at.size(at.limit()?)),
+        ),
+        live("xon_offset", |at: &GroupAt<'_>, precision| Some(at.part(at.profile().xon_offset).text(precision))).gauge(
+            "holdfast_group_xon_offset_bytes",
+            "How far below its threshold a paused group must fall for XON.",
+            |at| at.if_lossless(at.profile().xon_offset),
+        ),
+        live("xon_floor", |at: &GroupAt<'_>, precision| Some(at.part(at.profile().xon_floor).text(precision))).gauge(
+            "holdfast_group_xon_floor_bytes",
+            "Share below which a paused group gets XON at any threshold.",
+            |at| at.if_lossless(at.profile().xon_floor),
+        ),
+    ]
+}
+
+/// An egress queue of a port.
+struct PortQueueAt<'a> {
+    switch: &'a SwitchSpec,
+    port: usize,
+    queue: usize,
+}
+
+impl PortQueueAt<'_> {
+    fn spec(&self) -> &PortSpec {
+        &self.switch.ports[self.port]
+    }
+
+    fn max_rate(&self) -> Option<MaxRate> {
+        self.spec().live.max_rates[self.queue]
+    }
+}
+
+impl Place for PortQueueAt<'_> {
+    fn labels(&self) -> Labels<'_> {
+        [("port", self.spec().name.as_str()), ("queue", NUMBERS[self.queue])].into()
+    }
+}
+
+fn queue_rows<'a>() -> Vec<Row<PortQueueAt<'a>>> {
+    vec![
+        live("max_rate", |at: &PortQueueAt<'_>, precision| Some(at.max_rate().text(precision)))
+            // A joint port has no maximum rate, and gets one owner with its first one.
+            .where_live(|at| at.spec().is_limited() || !at.switch.may_be_joint(at.port))
+            .gauge(
+                "holdfast_queue_max_rate_bytes_per_second",
+                "Maximum rate of the egress queue on the wire, where it has one.",
+                |at| Some((at.max_rate()?.rate.0 / 8) as f64),
+            )
+            .gauge(
+                "holdfast_queue_max_burst_bytes",
+                "Bytes on the wire that a queue with a maximum rate may send at once.",
+                |at| Some(at.max_rate()?.burst.0 as f64),
+            ),
+    ]
+}
+
+/// Received frames of one kind that are flooded.
+struct FloodAt<'a> {
+    port: &'a PortSpec,
+    kind: FloodKind,
+    word: &'static str,
+}
+
+impl FloodAt<'_> {
+    fn limit(&self) -> Option<PacketRate> {
+        self.port.live.storm_limits[self.kind as usize]
+    }
+}
+
+impl Place for FloodAt<'_> {
+    fn labels(&self) -> Labels<'_> {
+        [("port", self.port.name.as_str()), ("kind", self.word)].into()
+    }
+}
+
+fn flood_rows<'a>() -> Vec<Row<FloodAt<'a>>> {
+    vec![live("", |at: &FloodAt<'_>, _| Some(or_off(at.limit()))).gauge(
+        "holdfast_port_flood_limit_frames_per_second",
+        "The most frames a second received by the port that are flooded (storm control).",
+        |at| Some(at.limit()?.0.into()),
+    )]
+}
+
+/// The priority groups, queues and flooded frames of all ports.
+fn groups(switch: &SwitchSpec) -> Vec<GroupAt<'_>> {
+    let of = |port| (0..CLASSES).map(move |group| GroupAt { switch, port, group });
+    switch.ports.iter().flat_map(of).collect()
+}
+
+fn queues(switch: &SwitchSpec) -> Vec<PortQueueAt<'_>> {
+    let of = |port| (0..CLASSES).map(move |queue| PortQueueAt { switch, port, queue });
+    (0..switch.ports.len()).flat_map(of).collect()
+}
+
+fn floods(switch: &SwitchSpec) -> Vec<FloodAt<'_>> {
+    let of = |port| FloodKind::TABLE.map(|(kind, word)| FloodAt { port, kind, word });
+    switch.ports.iter().flat_map(of).collect()
+}
+
+/// Adds the settings of all ports.
+pub(super) fn add(config: &Config, settings: &mut Settings) {
+    let (switch, rows) = (&config.switch, port_rows());
+    for (index, spec) in switch.ports.iter().enumerate().take(config.devices.len()) {
+        let at = PortAt { config, index };
+        settings.add(Some(&spec.name), "", &rows, &at);
+        add_maps(&at, settings);
+    }
+    let rows = group_rows();
+    for at in groups(switch) {
+        let prefix = class_or(&switch.classes.tc_to_group, at.group, "group");
+        settings.add(Some(&at.port.name), &format!("{prefix}."), &rows, &at);
+    }
+    let rows = queue_rows();
+    for at in queues(switch) {
+        let prefix = class_or(&switch.classes.tc_to_queue, at.queue, "queue");
+        settings.add(Some(&at.spec().name), &format!("{prefix}."), &rows, &at);
+    }
+    let rows = flood_rows();
+    for at in floods(switch) {
+        settings.add(Some(&at.port.name), &format!("storm_control.{}", at.word), &rows, &at);
+    }
+}
+
+/// Adds each entry of the maps of a port.
+fn add_maps(at: &PortAt<'_>, settings: &mut Settings) {
+    let (name, live, is_live) = (Some(at.spec().name.as_str()), &at.spec().live, at.has_live_classes());
+    for (key, table) in [("dscp", &live.marks.dscp_to_tc[..]), ("pcp", &live.marks.pcp_to_tc[..])] {
+        for (mark, class) in table.iter().enumerate() {
+            settings.put(name, format!("maps.{key}.{mark}"), is_live, |_| class.to_string());
+        }
+    }
+    for (key, class) in live.marks.roce.entries() {
+        settings.put(name, format!("maps.roce.{key}"), true, |_| or_off(class));
+    }
+    for (key, table) in [("dscp", live.rewrite.dscp), ("pcp", live.rewrite.pcp)] {
+        for (class, mark) in table.iter().enumerate() {
+            let kept = |_| mark.map_or("kept".to_owned(), |mark| mark.to_string());
+            settings.put(name, format!("rewrite.{key}.{class}"), true, kept);
+        }
+    }
+}
+
+/// Gives the metrics of groups, queues and flooded frames.
+pub(super) fn measure_all(switch: &SwitchSpec, gauges: &mut dyn Gauges) {
+    measure(&group_rows(), &groups(switch), gauges);
+    measure(&queue_rows(), &queues(switch), gauges);
+    measure(&flood_rows(), &floods(switch), gauges);
+}
