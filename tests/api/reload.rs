@@ -59,6 +59,23 @@ fn reload_under_full_load_applies_new_alpha_without_loss() {
     switch.end();
 }
 
+/// `show ports`, the settings, the metrics and the configuration agree on it.
+#[test]
+fn description_of_a_port_changes_without_a_restart() {
+    let switch = Switch::configured(&incast());
+    let described = incast().replacen("name: p1,", "name: p1, description: \"rack 7\",", 1);
+    assert_ne!(described, incast(), "the port is in the file");
+    switch.configure(&described);
+    let done = reload(&switch, 200);
+    assert_eq!(done["differences"][0]["text"], "p1: description: none -> rack 7", "{done}");
+    assert_eq!(switch.get("ports")["ports"][0]["description"], "rack 7");
+    let settings = &switch.get("settings")["settings"];
+    let is_it = |row: &&Value| row["port"] == "p1" && row["key"] == "description";
+    let setting = settings.as_array().and_then(|rows| rows.iter().find(is_it)).expect("a setting");
+    assert_eq!((&setting["value"], &setting["live"]), (&"rack 7".into(), &true.into()));
+    switch.end();
+}
+
 #[test]
 fn reload_of_restart_only_or_invalid_key_is_refused_and_applies_nothing() {
     let switch = Switch::configured(&incast());

@@ -1,6 +1,6 @@
 //! Valid configurations and the switch that they describe.
 
-use holdfast::config::DeviceKind;
+use holdfast::config::{DeviceKind, settings};
 use holdfast::hosts::{FlowPattern, FlowTarget};
 use holdfast::mmu::Threshold;
 use holdfast::qos::QueueDiscipline;
@@ -9,6 +9,14 @@ use holdfast::units::{Alpha, Bytes};
 use holdfast::verify::replay::{Ecn, Frame, Replay};
 
 use super::*;
+
+#[test]
+fn description_of_a_port_is_kept_as_written() {
+    let text = "ports: [{name: a, device: net_null0, speed: 10G, description: \"rack 7, server 3 \u{2014} cable 12\"}]";
+    let config = accept(text);
+    assert_eq!(config.switch.ports[0].live.description, "rack 7, server 3 \u{2014} cable 12");
+    assert_eq!(settings::all(&config).get(Some("a"), "description").map(|setting| setting.is_live), Some(true));
+}
 
 #[test]
 fn the_embedded_default_is_the_incast() {

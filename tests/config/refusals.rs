@@ -21,6 +21,18 @@ fn unknown_key_is_refused_with_nearest_key() {
 }
 
 #[test]
+fn description_is_one_line_that_lldp_can_carry() {
+    let refuse_text = |text: &str, error: &str| {
+        let config = format!("ports: [{{name: p1, device: net_tap0, speed: 1G, description: {text}}}]\n");
+        refuse(&config, &format!("x.yaml:1:62: ports[0].description: {error}"));
+    };
+    refuse_text("\"\"", "the description has 0 bytes; write 1 to 255");
+    refuse_text(&"\u{e9}".repeat(128), "the description has 256 bytes; write 1 to 255");
+    refuse_text("\"a\\nb\"", "the description has control characters; write one line of text");
+    refuse_text("{a: b}", "`{...}` is not a description; write e.g. \"rack 7, server 3\"");
+}
+
+#[test]
 fn missing_key_is_refused() {
     refuse(
         "preset: roce\n",

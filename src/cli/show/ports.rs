@@ -12,6 +12,8 @@ use Align::{Left, Right};
 const SELDOM: [&str; 3] = ["missed", "no buffer", "errors"];
 /// Column of the flow control that devices do themselves, shown only where a device could do it.
 const FLOW_CONTROL: &str = "flow control";
+/// Column of the operator's words, shown only where a port has some.
+const DESCRIPTION: &str = "description";
 
 pub fn ports(looks: &Looks<'_>) -> String {
     let state = looks.state();
@@ -19,10 +21,10 @@ pub fn ports(looks: &Looks<'_>) -> String {
         Some((before, seconds)) => (rates(state, before, seconds), format!("(rates over {seconds:.1}s)")),
         None => (totals(state), format!("({})", since(state.at_ns))),
     };
-    format!("{}{about}\n", table.without_idle(&SELDOM, NONE).without_idle(&[FLOW_CONTROL], NONE))
+    format!("{}{about}\n", table.without_idle(&SELDOM, NONE).without_idle(&[FLOW_CONTROL, DESCRIPTION], NONE))
 }
 
-fn head(port: &Port) -> [String; 6] {
+fn head(port: &Port) -> [String; 7] {
     let vlan = match (port.vlan_untagged, port.vlan_tagged.len()) {
         (Some(vlan), 0) => vlan.to_string(),
         (Some(vlan), tagged) => format!("{vlan}+{tagged}"),
@@ -39,11 +41,21 @@ fn head(port: &Port) -> [String; 6] {
         state => state,
     };
     let rate = BitRate(port.rate_bps).to_string();
-    [port.port.clone(), link.to_owned(), rate, vlan, port.pfc_standing.clone(), flow_control.to_owned()]
+    let description = if port.description.is_empty() { NONE } else { &port.description };
+    let [link, description, flow_control] = [link, description, flow_control].map(str::to_owned);
+    [port.port.clone(), link, description, rate, vlan, port.pfc_standing.clone(), flow_control]
 }
 
 fn table(columns: [&'static str; 5]) -> Table {
-    let head = [("port", Left), ("link", Left), ("speed", Right), ("vlan", Left), ("pfc", Left), (FLOW_CONTROL, Left)];
+    let head = [
+        ("port", Left),
+        ("link", Left),
+        (DESCRIPTION, Left),
+        ("speed", Right),
+        ("vlan", Left),
+        ("pfc", Left),
+        (FLOW_CONTROL, Left),
+    ];
     let seldom = SELDOM.map(|title| (title, Right));
     Table::new(&[&head[..], &columns.map(|title| (title, Right)), &seldom].concat())
 }
@@ -65,7 +77,7 @@ fn totals(state: &State) -> Table {
     }
     if state.ports.len() > 1 {
         let all = sum(state.ports.iter().map(counts));
-        let row = ["all", "", "", "", "", ""].map(str::to_owned).into_iter().chain(cells(all));
+        let row = ["all", "", "", "", "", "", ""].map(str::to_owned).into_iter().chain(cells(all));
         table.row(row.chain(sum(state.ports.iter().map(seldom)).map(count)));
     }
     table
@@ -100,8 +112,9 @@ fn rates(state: &State, before: &State, seconds: f64) -> Table {
     }
     if rows.len() > 1 {
         let (all, seldom) = (sum(rows.iter().map(|row| row.0)), sum(rows.iter().map(|row| row.1)));
-        table
-            .row(["all", "", "", "", "", ""].map(str::to_owned).into_iter().chain(cells(all)).chain(seldom.map(count)));
+        table.row(
+            ["all", "", "", "", "", "", ""].map(str::to_owned).into_iter().chain(cells(all)).chain(seldom.map(count)),
+        );
     }
     table
 }
@@ -157,6 +170,25 @@ mod tests {
         assert_eq!(rows[0][..7], ["port", "link", "speed", "vlan", "pfc", "flow", "control"], "{text}");
         assert_eq!(rows[1][..6], ["p1", "up", "10G", "1", "unproven", "pauses"], "{text}");
         assert_eq!(rows[2][..6], ["p2", "up", "10G", "1", "unproven", "-"], "{text}");
+    }
+
+    #[test]
+    fn descriptions_have_a_column_if_a_port_has_one() {
+        let port = |name: &str, description: &str| Port {
+            port: name.to_owned(),
+            description: description.to_owned(),
+            ..Port::default()
+        };
+        let show = |description| {
+            let ports = vec![port("p1", ""), port("p2", description)];
+            ports_of(&Seen { json: serde_json::Value::Null, state: State { ports, at_ns: 1, ..State::default() } })
+        };
+        assert!(
+            show("rack 7").lines().any(|line| line.starts_with("p2") && line.contains("rack 7")),
+            "{}",
+            show("rack 7")
+        );
+        assert!(!show("").contains("description"));
     }
 
     #[test]

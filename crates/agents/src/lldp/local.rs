@@ -64,7 +64,8 @@ pub fn stated(spec: &SwitchSpec, index: usize, system: &System, aggregation: Agg
     let port = spec.ports.get(index)?;
     let chassis = spec.ports.first()?.mac;
     let mut pdu = Lldpdu::new(ChassisId::mac(chassis), PortId::name(&port.name), 0);
-    pdu.port_description = Some(Text::new(&port.name));
+    let description = Some(&port.live.description).filter(|text| !text.is_empty());
+    pdu.port_description = Some(Text::new(description.unwrap_or(&port.name)));
     pdu.system_name = Some(Text::new(&system.name));
     pdu.system_description = Some(Text::new(&system.description));
     let router = if spec.routing.is_some() { Capabilities::ROUTER } else { 0 };

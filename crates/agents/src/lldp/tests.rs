@@ -67,6 +67,14 @@ fn preset_states_its_lossless_class() {
 }
 
 #[test]
+fn description_of_a_port_is_stated_and_its_name_without_one() {
+    let mut spec = roce();
+    spec.ports[1].live.description = "rack 7, server 3".to_owned();
+    let stated = [0, 1].map(|index| port(&spec, index).pdu.port_description.map(|text| text.as_str().to_owned()));
+    assert_eq!(stated, [Some("p1".to_owned()), Some("rack 7, server 3".to_owned())]);
+}
+
+#[test]
 fn statement_fits_a_frame_whatever_the_names() {
     let text = "{preset: roce, ports: [{name: p1, device: net_tap0, speed: 25G}]}";
     let mut spec = spec(text);

@@ -56,6 +56,8 @@ pub struct PortSpec {
 /// Settings of a port that may change while the switch runs: none determines memory, headroom, or how a device starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PortLive {
+    /// The operator's words about the port; empty: none.
+    pub description: String,
     /// The mark that decides the class of a frame received here.
     pub trust: Trust,
     /// Class of frames without a trusted mark.
@@ -78,6 +80,7 @@ pub struct PortLive {
 impl Default for PortLive {
     fn default() -> Self {
         Self {
+            description: String::new(),
             trust: Trust::Dscp,
             port_class: 0,
             marks: MarkMap::identity(),

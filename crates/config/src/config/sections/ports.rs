@@ -26,6 +26,7 @@ use crate::wire::MacAddr;
 
 const KEYS: &[&str] = &[
     "name",
+    "description",
     "device",
     "socket",
     "speed",
@@ -218,6 +219,7 @@ fn read_port<'a>(
         rate: rate.unwrap_or(SLOWEST),
         mtu: number("mtu", "an MTU", MTUS.0.into()..=MTUS.1.into()).unwrap_or(DEFAULT_MTU),
         live: PortLive {
+            description: fields.get("description").and_then(|item| read_description(&item)).unwrap_or_default(),
             trust: fields.get("trust").and_then(|item| item.choice(&Trust::WORDS)).unwrap_or(Trust::Dscp),
             port_class: fields.get("class").and_then(|item| item.number("a class", 0..=7)).unwrap_or(0),
             marks: maps::read_of_port(fields.get("maps"), context.maps),
@@ -316,6 +318,20 @@ pub fn read_reserve(item: &Item<'_>) -> [Option<Bytes>; 2] {
     }
     let fields = item.fields(&["lossless", "lossy"]);
     ["lossy", "lossless"].map(|key| fields.as_ref().and_then(|fields| fields.parse(key)))
+}
+
+/// Longest description in bytes: that of a port in LLDP (802.1AB clause 8.5.5).
+const MOST_DESCRIPTION: usize = 255;
+
+fn read_description(item: &Item<'_>) -> Option<String> {
+    let text = item.text("a description; write e.g. \"rack 7, server 3\"")?;
+    if text.is_empty() || text.len() > MOST_DESCRIPTION {
+        return item.refuse(format!("the description has {} bytes; write 1 to {MOST_DESCRIPTION}", text.len()));
+    }
+    if text.chars().any(char::is_control) {
+        return item.refuse("the description has control characters; write one line of text");
+    }
+    Some(text.to_owned())
 }
 
 fn read_backlog(item: &Item<'_>) -> Backlog {

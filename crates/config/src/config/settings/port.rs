@@ -2,7 +2,7 @@
 
 use super::row::{Gauges, Labels, Place, Row, Settings, live, measure, restart};
 use super::value::{Part, Value};
-use super::{class_or, on_or_off, or_off};
+use super::{class_or, on_or_off, or_none, or_off};
 use crate::config::model::{Config, DeviceKind, PortDevice};
 use crate::config::sections::device::chooses_queues;
 use crate::mmu::{GroupProfile, Threshold};
@@ -38,6 +38,7 @@ impl PortAt<'_> {
 
 fn port_rows<'a>() -> Vec<Row<PortAt<'a>>> {
     vec![
+        live("description", |at, _| Some(or_none(Some(&at.spec().live.description).filter(|text| !text.is_empty())))),
         restart("device", |at, _| Some(at.device().kind.to_string())),
         restart("queues", |at, _| Some(at.device().queues.to_string())),
         restart("tx_queues", |at, _| Some(at.device().tx_queues.to_string())),

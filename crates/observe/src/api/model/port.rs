@@ -16,6 +16,8 @@ use crate::stats::snapshot::Values;
 pub struct Port {
     /// Its name.
     pub port: String,
+    /// The operator's words about it; empty: none.
+    pub description: String,
     /// Device behind the port: a PCI address, a virtual device or `ring`.
     pub device: String,
     /// MAC address of the port.
@@ -153,6 +155,7 @@ impl Port {
             spec.live.storm_limits.map(|limit| limit.map(|rate| rate.0));
         Self {
             port: spec.name.clone(),
+            description: spec.live.description.clone(),
             device: look.devices.get(index).cloned().unwrap_or_default(),
             mac: spec.mac.to_string(),
             storm_broadcast_pps,

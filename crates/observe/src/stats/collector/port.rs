@@ -318,8 +318,12 @@ fn paused_times(families: &mut Families, switch_view: &SwitchView, snapshot: &Sn
     }
 }
 
-/// PFC mode and PFC standing of each port.
+/// PFC mode and PFC standing of each port, and its description.
 fn standing(families: &mut Families, switch_view: &SwitchView) {
+    let family = families.gauge("holdfast_port_info", "1 for the description of the port, empty if it has none.");
+    for port in &switch_view.spec.ports {
+        family.add(&[("port", &port.name), ("description", &port.live.description)], 1);
+    }
     let help = "1 for the PFC mode of the port: off, software (generated and obeyed for lossless priorities), or \
                 asymmetric (generated for them, obeyed for all).";
     let family = families.gauge("holdfast_pfc_mode_info", help);
