@@ -1,26 +1,26 @@
-//! Files of `crates/dataplane/src/dataplane` use each other in one direction.
+//! Files of the dataplane, and of the configuration, use each other in one direction.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use crate::arrows::sources;
 
-/// The files of `crates/dataplane/src/dataplane`, each with those that it uses. A file is named by its module, such as
-/// `egress::queue`; `egress` is `egress/mod.rs`.
+/// The files of a room, each with those that it uses. A file is named by its module, such as `egress::queue`; `egress`
+/// is `egress/mod.rs`.
 type Uses = BTreeMap<String, BTreeSet<String>>;
 
-/// Returns the modules that lead to a file, from `dataplane` on.
+/// Returns the modules that lead to a file, from its room on.
 fn module(path: &Path) -> Vec<String> {
     let path = path.with_extension("");
     let parts = path.iter().map(|part| part.to_string_lossy().into_owned());
     parts.filter(|part| part != "mod").collect()
 }
 
-/// Returns the paths below `dataplane` that the code of `module` names: the modules of each, and perhaps an item.
+/// Returns the paths below its room that the code of `module` names: the modules of each, and perhaps an item.
 fn paths(text: &str, module: &[String]) -> Vec<Vec<String>> {
-    let mut found = Vec::new();
+    let (mut found, room) = (Vec::new(), format!("crate::{}::", module[0]));
     for line in text.lines() {
-        for (at, root) in line.match_indices("super::").chain(line.match_indices("crate::dataplane::")) {
+        for (at, root) in line.match_indices("super::").chain(line.match_indices(&*room)) {
             let inside = |letter: char| letter.is_alphanumeric() || "_:".contains(letter);
             if line[..at].ends_with(inside) {
                 continue;
@@ -30,7 +30,7 @@ fn paths(text: &str, module: &[String]) -> Vec<Vec<String>> {
             let rest = &line[at + root.len() * depth.max(1)..];
             let words = rest.split(|letter| !inside(letter)).next().unwrap_or_default();
             let words = words.split("::").filter(|word| !word.is_empty()).map(str::to_owned);
-            if start.first().is_some_and(|room| room == "dataplane") {
+            if start.first() == module.first() {
                 found.push(start.iter().cloned().chain(words).collect());
             }
         }
@@ -38,9 +38,9 @@ fn paths(text: &str, module: &[String]) -> Vec<Vec<String>> {
     found
 }
 
-/// Reads the uses of `crates/dataplane/src/dataplane`.
-fn uses() -> Uses {
-    let sources: Vec<_> = sources().into_iter().filter(|(room, ..)| room == "dataplane").collect();
+/// Reads the uses of the files of a room.
+fn uses(room: &str) -> Uses {
+    let sources: Vec<_> = sources().into_iter().filter(|(other, ..)| other == room).collect();
     let names: BTreeSet<String> =
         sources.iter().map(|(_, path, _)| module(path)[1..].join("::")).filter(|name| !name.is_empty()).collect();
     let mut uses = Uses::new();
@@ -75,11 +75,25 @@ fn circle(mut uses: Uses) -> Vec<String> {
 
 #[test]
 fn dataplane_files_use_each_other_without_a_circle() {
-    let uses = uses();
+    let uses = uses("dataplane");
     assert!(
         uses.len() > 30 && uses["poll"].contains("pipeline") && uses["egress::enqueue"].contains("egress"),
         "{uses:?}"
     );
+    check(&uses);
+}
+
+/// Sections are drafts, readers of them, and the checks that combine them.
+#[test]
+fn configuration_sections_use_each_other_without_a_circle() {
+    let mut uses = uses("config");
+    uses.retain(|name, _| name.starts_with("sections::"));
+    uses.values_mut().for_each(|used| used.retain(|name| name.starts_with("sections::")));
+    assert!(uses.len() > 20 && uses["sections::ports"].contains("sections::draft"), "{uses:?}");
+    check(&uses);
+}
+
+fn check(uses: &Uses) {
     let circle = circle(uses.clone());
     let shown: Vec<String> = circle.iter().map(|name| format!("{name} uses {:?}", uses[name])).collect();
     assert!(circle.is_empty(), "in a circle, or above one:\n{}", shown.join("\n"));

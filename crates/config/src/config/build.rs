@@ -1,22 +1,20 @@
 //! From the tree of a file to the configuration: sections are read, checked together, and planned.
 
-use super::checks::{paths, summary};
+use super::checks::{max_rates, paths, summary};
 use super::model::{ApiConfig, BufferSummary, Config, EalConfig, FaultsConfig};
 use super::overrides::Overrides;
 use super::sections::buffer::{Buffer, Plan};
-use super::sections::classes::Class;
+use super::sections::draft::{Class, Common, Lcores, Port, Sflow};
 use super::sections::lags::Lags;
-use super::sections::lcores::Lcores;
 use super::sections::lldp::Lldp;
 use super::sections::maps::Maps;
 use super::sections::mirrors::Mirrors;
-use super::sections::ports::{Common, Context, Port};
+use super::sections::ports::Context;
 use super::sections::preset::Preset;
 use super::sections::routing::Routing;
-use super::sections::sflow::Sflow;
 use super::sections::{
-    api, buffer, classes, faults, fdb, filter, hosts, lags, lcores, lldp, maps, max_rate, mirrors, ports, queue_policy,
-    routing, sflow, storm, stuck, system, watchdog,
+    api, buffer, classes, faults, fdb, filter, hosts, lags, lcores, lldp, maps, mirrors, ports, queue_policy, routing,
+    sflow, storm, stuck, system, watchdog,
 };
 use super::yaml::names::Unique;
 use super::yaml::read::{Fields, Item};
@@ -157,7 +155,7 @@ impl<'a> Sections<'a> {
         maps.check_ports(ports, classes);
         ports::check_classes(ports, classes);
         self.mirrors.check(top.get("mirrors"), classes);
-        max_rate::check(ports, classes, maps, lcores.config.poll_gap);
+        max_rates::check(ports, classes, maps, lcores.config.poll_gap);
         queue_policy::check(buffer.queue_policy.as_ref(), ports, classes);
         if self.routing.is_some() {
             classes::refuse_routed_congestion_points(classes);
@@ -268,7 +266,7 @@ fn port_specs(
     let watchdogs = watchdog::of_ports(&ports);
     let parts = ports.into_iter().zip(profiles).zip(watchdogs).zip(marks);
     let specs = parts.map(|(((mut port, profile), watchdog), mark)| {
-        port.live.max_rates = max_rate::of_port(&port, classes, queues);
+        port.live.max_rates = max_rates::of_port(&port, classes, queues);
         port.live.watchdog = watchdog;
         let port = port_spec(port, *profile, mark);
         if overrides.pfc == Some(PfcMode::Off) { without_pfc(port) } else { port }

@@ -32,6 +32,8 @@ pub const SET_POINTS: (Bytes, Bytes) = (Bytes(1_000), Bytes(64 << 20));
 pub const SAMPLES: (Bytes, Bytes) = (Bytes(1_000), Bytes(64 << 20));
 /// Smallest and largest MTU.
 pub const MTUS: (u16, u16) = (256, 9600);
+/// Most descriptors that a port may ask for.
+pub const MOST_DESCRIPTORS: u16 = 16_384;
 
 /// Reads the speed of a port.
 ///

@@ -1,9 +1,8 @@
 //! The settings to change first when headroom does not fit the buffer.
 
 use crate::config::sections::buffer::Buffer;
+use crate::config::sections::draft::{ClassSettings, Common, Port};
 use crate::config::sections::policy::{Pool, Ratio, headroom_sum};
-use crate::config::sections::ports::{Common, Port};
-use crate::config::sections::preset::ClassSettings;
 use crate::headroom::{HeadroomInput, SmallPackets, headroom};
 use crate::mmu::HeadroomPolicy;
 use crate::units::{Bytes, Cells, Length, Nanos};

@@ -2,5 +2,6 @@
 
 pub mod bounds;
 pub(super) mod levers;
+pub(super) mod max_rates;
 pub(super) mod paths;
 pub(super) mod summary;

@@ -4,9 +4,8 @@
 //! another is then classified twice: by the switch and by the peer. PFC works only if both classes are in the same
 //! group.
 
-use crate::config::sections::classes::Class;
+use crate::config::sections::draft::{Class, Port};
 use crate::config::sections::maps::Maps;
-use crate::config::sections::ports::Port;
 use crate::qos::Trust;
 use crate::sets::CLASSES;
 

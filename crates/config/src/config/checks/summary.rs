@@ -4,10 +4,8 @@
 use crate::config::error::Subject;
 use crate::config::model::{BufferSummary, EcnOrder};
 use crate::config::sections::buffer::{self, Buffer, Plan};
-use crate::config::sections::classes::Class;
+use crate::config::sections::draft::{Class, ClassSettings, Common, Port};
 use crate::config::sections::maps::Maps;
-use crate::config::sections::ports::{Common, Port};
-use crate::config::sections::preset::ClassSettings;
 use crate::headroom::largest_frame;
 use crate::mmu::{GroupProfile, HeadroomPolicy, Threshold};
 use crate::sets::CLASSES;

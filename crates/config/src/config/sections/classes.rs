@@ -1,7 +1,8 @@
 //! `classes:` of the configuration.
 
+use super::draft::{Amount, Class, ClassSettings, Limit};
 use super::max_rate;
-use super::preset::{Amount, ClassSettings, Limit, Preset};
+use super::preset::Preset;
 use crate::config::checks::bounds;
 use crate::config::yaml::read::{Fields, Item};
 use crate::qos::{CongestionPointSpec, QueueDiscipline, WredProfile};
@@ -34,12 +35,6 @@ pub const QUEUE_KEYS: &[&str] =
 /// Keys that only a lossless class has.
 const LOSSLESS_KEYS: [&str; 3] = ["xon_offset", "xon_floor", "headroom"];
 const LOSSY_KEYS: [&str; 3] = ["queue_alpha", "queue_limit", "queue_reserve"];
-
-/// The settings of one class, and its item in the file, if there is one.
-pub struct Class<'a> {
-    pub settings: ClassSettings,
-    pub item: Option<Item<'a>>,
-}
 
 /// Reads `classes:`; a class or key that is not written keeps the value of `preset`.
 pub fn read<'a>(item: Option<Item<'a>>, preset: Preset) -> [Class<'a>; CLASSES] {

@@ -1,6 +1,6 @@
 //! `fdb:` of the configuration, and the limits of stations.
 
-use super::ports::Port;
+use super::draft::Port;
 use super::routing::{Routing, SHORTEST_AGEING};
 use super::system::forwarding_port;
 use crate::config::yaml::names;

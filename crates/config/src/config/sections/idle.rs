@@ -1,8 +1,8 @@
 //! `lcores.idle:`: how an lcore rests without traffic, and its demands on headroom and receive rings.
 
-use super::lcores::{Lcores, MOST_DESCRIPTORS};
-use super::ports::Port;
+use super::draft::{Lcores, Port};
 use crate::config::checks::bounds::LONGEST_POLL_GAP;
+use crate::config::checks::bounds::MOST_DESCRIPTORS;
 use crate::config::model::{DeviceKind, IdleConfig, IdleWait};
 use crate::config::yaml::read::Item;
 use crate::headroom::{SHORTEST_FRAME, WIRE_OVERHEAD};

@@ -1,6 +1,6 @@
 //! `lags:` and `lag_hash:` of the configuration: link aggregation groups.
 
-use super::ports::Port;
+use super::draft::Port;
 use crate::config::model::{DeviceKind, LacpConfig};
 use crate::config::overrides::Overrides;
 use crate::config::yaml::names::{self, Unique};

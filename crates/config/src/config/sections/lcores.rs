@@ -1,8 +1,9 @@
 //! `lcores:` of the configuration, the assignment of ports to lcores, and the receive backlog at which a port sends
 //! XOFF.
 
+use super::draft::{Backlog, Common, Lcores, Port};
 use super::idle;
-use super::ports::{Common, Port};
+use crate::config::checks::bounds::MOST_DESCRIPTORS;
 use crate::config::checks::bounds::{self, LONGEST_POLL_GAP};
 use crate::config::model::{DeviceKind, HostsLcore, LcoreConfig};
 use crate::config::overrides::Overrides;
@@ -17,28 +18,6 @@ const DEFAULT_POLL_GAP: Nanos = Nanos(20_000);
 
 /// Most dataplane lcores.
 pub const MAX_LCORES: u8 = 16;
-
-/// Most descriptors that a port may ask for.
-pub const MOST_DESCRIPTORS: u16 = 16_384;
-
-/// `lcores:` as written.
-pub struct Lcores<'a> {
-    pub(in crate::config) item: Option<Item<'a>>,
-    pub config: LcoreConfig,
-    pub count: u8,
-    /// Whether the command line sets the lcore count; `lcore` of a port is then ignored.
-    respread: bool,
-    backlog_xoff: bool,
-}
-
-/// When the lossless groups of a port go XOFF because of frames that wait in its receive ring.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Backlog {
-    /// The setting of the switch, `lcores.backlog_xoff`.
-    Default,
-    Never,
-    From(u16),
-}
 
 /// Reads `lcores:`.
 pub fn read<'a>(item: Option<Item<'a>>, overrides: &Overrides) -> Lcores<'a> {

@@ -1,6 +1,6 @@
 //! `lldp:` of the configuration: whether ports speak LLDP, and the name and interval of the switch. The loop guard.
 
-use super::ports::Port;
+use super::draft::Port;
 use crate::config::model::{DeviceKind, LldpConfig, LoopGuard};
 use crate::config::yaml::read::Item;
 use crate::route::RoutingSpec;

@@ -1,7 +1,7 @@
 //! `maps:` of the switch and of a port, `rewrite` of a port, and the check that PFC works with them.
 
-use super::classes::{Class, GROUP_KEYS, QUEUE_KEYS};
-use super::ports::Port;
+use super::classes::{GROUP_KEYS, QUEUE_KEYS};
+use super::draft::{Class, Port};
 use crate::config::yaml::range::IdRange;
 use crate::config::yaml::read::{Fields, Item};
 use crate::qos::{ClassMap, MarkMap, Rewrite, RoceMap, Trust};

@@ -1,13 +1,11 @@
 //! `mirrors:` of the configuration: copies of dropped, marked and sampled frames to ports and files.
 
+use super::draft::{Class, Port, Sflow};
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
-use super::classes::Class;
 use super::faults::numbers;
-use super::ports::Port;
-use super::sflow::Sflow;
 use crate::config::yaml::bounds;
 use crate::config::yaml::names::{self, Unique};
 use crate::config::yaml::read::{Fields, Item};

@@ -4,6 +4,7 @@ pub(super) mod api;
 pub(super) mod buffer;
 pub(super) mod classes;
 pub(super) mod device;
+pub(super) mod draft;
 pub(crate) mod faults;
 pub(super) mod fdb;
 pub(super) mod filter;

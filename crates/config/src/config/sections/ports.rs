@@ -1,14 +1,14 @@
 //! `ports:` of the configuration.
 
-use super::classes::Class;
 use super::device;
-use super::lcores::{Backlog, Lcores, MOST_DESCRIPTORS};
+use super::draft::{Backlog, Class, Common, Lcores, Port, Watchdog};
 use super::lldp;
 use super::maps::{self, Maps};
 use super::max_rate;
-use super::watchdog::{self, Watchdog};
+use super::watchdog::{self};
 use super::{fdb, storm, stuck};
 use super::{vdev, vhost};
+use crate::config::checks::bounds::MOST_DESCRIPTORS;
 use crate::config::checks::bounds::{self, MTUS, SLOWEST};
 use crate::config::model::{DeviceKind, PortDevice};
 use crate::config::overrides::Overrides;
@@ -16,12 +16,12 @@ use crate::config::yaml::names::{self, Unique};
 use crate::config::yaml::range::IdRange;
 use crate::config::yaml::read::{Fields, Item};
 use crate::forward::VlanMode;
-use crate::headroom::{HeadroomInput, LEFT_BEHIND, Lapse, SmallPackets, posting_gap};
+use crate::headroom::Lapse;
 use crate::pfc::PfcMode;
 use crate::plan::PortLive;
 use crate::qos::{StormLimits, Trust};
 use crate::sets::{CLASSES, MAX_PORTS};
-use crate::units::{BitRate, Bytes, Length, Nanos};
+use crate::units::{Bytes, Length, Nanos};
 use crate::wire::MacAddr;
 
 const KEYS: &[&str] = &[
@@ -61,46 +61,6 @@ const DEFAULT_DESCRIPTORS: u16 = 1024;
 const DEFAULT_MTU: u16 = 1500;
 const DEFAULT_CABLE: Length = Length::metres(3);
 
-/// A port before its share of the buffer is calculated.
-pub struct Port<'a> {
-    pub item: Item<'a>,
-    pub name: String,
-    /// Whether the device was read without error. Without it `device` is a placeholder that needs no host.
-    pub has_device: bool,
-    pub device: PortDevice,
-    pub mac: MacAddr,
-    pub rate: BitRate,
-    pub mtu: u16,
-    /// Its maximum rates and its watchdog are known once classes are; `max_rates` and `watchdog` are as written.
-    pub live: PortLive,
-    pub vlan: VlanMode,
-    pub pfc: PfcMode,
-    pub watchdog: Option<Watchdog<'a>>,
-    pub checks_l4: bool,
-    /// Most stations that are learned at the port; known once `fdb` was read.
-    pub fdb_limit: Option<u32>,
-    /// Reserve of the port's lossy and lossless groups, if it is written; indexed by `lossless as usize`.
-    pub reserve: [Option<Bytes>; 2],
-    pub max_rates: max_rate::OfPort<'a>,
-    pub lcore: u8,
-    pub backlog: Backlog,
-    /// Whether the port speaks LLDP, if it is written.
-    pub lldp: Option<bool>,
-    /// The name of its link aggregation group, and the index of its first port.
-    pub lag: Option<(String, usize)>,
-    /// Whether the port sends copies of `mirrors` and nothing else except frames of its link.
-    pub is_output: bool,
-}
-
-/// The terms of the headroom formula that all ports have in common.
-#[derive(Debug, Clone, Copy)]
-pub struct Common {
-    pub cell: Bytes,
-    pub poll_gap: Nanos,
-    pub small_packets: SmallPackets,
-    pub has_congestion_points: bool,
-}
-
 /// The parts of the configuration that the ports refer to.
 pub struct Context<'a, 'b> {
     pub maps: &'b Maps<'a>,
@@ -110,41 +70,6 @@ pub struct Context<'a, 'b> {
     pub checks_l4: bool,
     pub lcores: &'b Lcores<'a>,
     pub overrides: &'b Overrides,
-}
-
-impl Port<'_> {
-    /// Whether frames with this VLAN tag, or without one, belong to a VLAN of the port. An output of mirrors has none.
-    pub fn carries(&self, tag: Option<u16>) -> bool {
-        !self.is_output && self.vlan.carries(tag)
-    }
-
-    /// Frames that a poll may leave in the receive ring without XOFF. If the backlog never causes XOFF, only the ring
-    /// bounds them, and headroom does not cover that.
-    fn left_behind(&self) -> u32 {
-        match self.backlog {
-            Backlog::From(mark) => u32::from(mark).saturating_sub(1),
-            Backlog::Default | Backlog::Never => LEFT_BEHIND,
-        }
-    }
-
-    /// The input of the headroom formula for the port's lossless groups.
-    pub fn headroom_input(&self, common: &Common) -> HeadroomInput {
-        HeadroomInput {
-            rate: self.rate,
-            cable: self.device.cable,
-            mtu: self.mtu,
-            poll_gap: common.poll_gap,
-            posted: {
-                let gap = posting_gap(common.poll_gap, self.device.tx_queues);
-                HeadroomInput::posted(self.rate, gap, common.has_congestion_points)
-            },
-            cell: common.cell,
-            peer_response: self.device.peer_response.map(|time| self.rate.bytes_in(time)),
-            stops_queues: if self.pfc == PfcMode::Queue { self.device.queues } else { 0 },
-            left: self.left_behind(),
-            small_packets: common.small_packets,
-        }
-    }
 }
 
 /// Reads all ports. A value with errors is replaced by its default, so that other parts can refer to the port.
@@ -218,16 +143,7 @@ fn read_port<'a>(
         mac,
         rate: rate.unwrap_or(SLOWEST),
         mtu: number("mtu", "an MTU", MTUS.0.into()..=MTUS.1.into()).unwrap_or(DEFAULT_MTU),
-        live: PortLive {
-            description: fields.get("description").and_then(|item| read_description(&item)).unwrap_or_default(),
-            trust: fields.get("trust").and_then(|item| item.choice(&Trust::WORDS)).unwrap_or(Trust::Dscp),
-            port_class: fields.get("class").and_then(|item| item.number("a class", 0..=7)).unwrap_or(0),
-            marks: maps::read_of_port(fields.get("maps"), context.maps),
-            rewrite: maps::read_rewrite(fields.get("rewrite"), context.maps),
-            stuck_after: stuck::read(fields.get("stuck_after"), context.stuck_after),
-            storm_limits: storm::read(fields.get("storm_control"), context.storm_limits),
-            ..PortLive::default()
-        },
+        live: read_live(fields, context),
         vlan: fields.get("vlan").and_then(|item| read_vlan(&item)).unwrap_or(VlanMode::Access(1)),
         pfc,
         watchdog: watchdog::read_over(fields.get("watchdog"), context.watchdog.clone()),
@@ -249,6 +165,20 @@ fn read_port<'a>(
     }
     check_pfc(fields, &port);
     port
+}
+
+/// Reads the settings that may change while the switch runs.
+fn read_live(fields: &Fields<'_>, context: &Context<'_, '_>) -> PortLive {
+    PortLive {
+        description: fields.get("description").and_then(|item| read_description(&item)).unwrap_or_default(),
+        trust: fields.get("trust").and_then(|item| item.choice(&Trust::WORDS)).unwrap_or(Trust::Dscp),
+        port_class: fields.get("class").and_then(|item| item.number("a class", 0..=7)).unwrap_or(0),
+        marks: maps::read_of_port(fields.get("maps"), context.maps),
+        rewrite: maps::read_rewrite(fields.get("rewrite"), context.maps),
+        stuck_after: stuck::read(fields.get("stuck_after"), context.stuck_after),
+        storm_limits: storm::read(fields.get("storm_control"), context.storm_limits),
+        ..PortLive::default()
+    }
 }
 
 /// Checks the keys of a port that depend on its PFC mode.

@@ -1,69 +1,9 @@
 //! Defaults of classes, and the preset that configures a correct lossless switch in one word.
 
-use super::max_rate::WrittenMax;
-use crate::headroom::largest_frame;
-use crate::mmu::Threshold;
-use crate::qos::{CongestionPointSpec, QueueDiscipline, WredProfile};
+use super::draft::{Amount, ClassSettings, Limit};
+use crate::qos::{QueueDiscipline, WredProfile};
 use crate::sets::CLASSES;
-use crate::units::{Alpha, Bytes, Cells, Probability};
-
-/// An amount in bytes, or in largest frames of a port, since ports differ in MTU.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Amount {
-    Frames(u32),
-    Bytes(Bytes),
-}
-
-impl Amount {
-    /// The amount in cells, for a port with this MTU.
-    pub fn cells(self, mtu: u16, cell: Bytes) -> Cells {
-        match self {
-            Amount::Frames(frames) => Cells(frames.saturating_mul(largest_frame(mtu).to_cells_ceil(cell).0)),
-            Amount::Bytes(bytes) => bytes.to_cells_ceil(cell),
-        }
-    }
-}
-
-/// Limit of a group or queue in its pool, before it is converted to cells.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Limit {
-    Alpha(Alpha),
-    Static(Bytes),
-}
-
-impl Limit {
-    /// The limit in cells.
-    pub fn threshold(self, cell: Bytes) -> Threshold {
-        match self {
-            Limit::Alpha(alpha) => Threshold::Dynamic(alpha),
-            Limit::Static(bytes) => Threshold::Static(bytes.to_cells_floor(cell)),
-        }
-    }
-}
-
-/// Settings of one traffic class, and so of its group, queue and PFC priority.
-#[derive(Debug, Clone, Copy)]
-pub struct ClassSettings {
-    pub lossless: bool,
-    pub reserve: Amount,
-    pub limit: Limit,
-    pub xon_offset: Amount,
-    pub xon_floor: Amount,
-    /// Headroom of each group; `None`: calculated from each port's cable, rate and MTU.
-    pub headroom: Option<Bytes>,
-    pub scheduler: QueueDiscipline,
-    /// Maximum rate of each queue; `None`: only the rate of its port.
-    pub max_rate: Option<WrittenMax>,
-    pub wred: Option<WredProfile>,
-    /// Whether marked packets get notes of in-band telemetry.
-    pub telemetry: bool,
-    /// Congestion point of each queue.
-    pub qcn: Option<CongestionPointSpec>,
-    /// For lossy classes: the queue's limit in the lossy pool, and the part of the pool that is reserved for each such
-    /// queue.
-    pub queue_limit: Limit,
-    pub queue_reserve: Bytes,
-}
+use crate::units::{Alpha, Bytes, Probability};
 
 /// Alpha 1/4: four senders that share a pool get an eighth each, and half of the pool stays free for further senders.
 /// ECN marks before XOFF on up to sixteen ports of the default buffer.

@@ -1,8 +1,6 @@
 //! `buffer.queue_policy`: how the limits of lossy queues follow the use of their pool.
 
-use super::classes::Class;
-use super::ports::Port;
-use super::preset::Limit;
+use super::draft::{Class, Limit, Port};
 use crate::config::checks::bounds;
 use crate::config::yaml::read::Item;
 use crate::headroom::largest_frame;

@@ -1,9 +1,9 @@
 //! `sflow:` of the configuration: the agent of sFlow version 5.
 
+use super::draft::{Port, Sflow};
 use std::net::{IpAddr, SocketAddr};
 
 use super::mirrors::{MOST_COPIES, MOST_FRAMES, SFLOW_NAMES};
-use super::ports::Port;
 use crate::config::yaml::bounds;
 use crate::config::yaml::read::{Fields, Item};
 use crate::mirror::{Destination, SflowConfig, Target};
@@ -23,13 +23,6 @@ const DEFAULT_BYTES: u16 = 128;
 const LEAST_SAMPLE: u64 = 256;
 /// Most samples of an lcore in a second.
 const SAMPLE_RATE: u32 = 10_000;
-
-/// The agent, and the bytes of headers that it reports.
-#[derive(Debug)]
-pub struct Sflow {
-    pub config: SflowConfig,
-    bytes: u16,
-}
 
 impl Sflow {
     /// The sessions that the agent needs, for frames received by `ports`.

@@ -1,6 +1,6 @@
 //! `watchdog:` of the switch and of a port.
 
-use super::ports::Port;
+use super::draft::{Port, Watchdog};
 use super::preset::Preset;
 use crate::config::yaml::read::Item;
 use crate::pfc::{WatchdogAction, WatchdogSpec};
@@ -17,14 +17,6 @@ const LONGEST: Nanos = Nanos(60_000 * MS);
 
 /// The longest pause that one PFC frame can request, in bits: 65535 quanta of 512 bit.
 const LONGEST_PAUSE_BITS: u128 = 65_535 * 512;
-
-/// A watchdog as written.
-#[derive(Clone)]
-pub struct Watchdog<'a> {
-    spec: WatchdogSpec,
-    /// The item of `detection`, if it is written.
-    detection: Option<Item<'a>>,
-}
 
 /// Reads `watchdog:` of the switch; the preset `roce` has a watchdog by default.
 pub fn read<'a>(item: Option<Item<'a>>, preset: Preset) -> Option<Watchdog<'a>> {

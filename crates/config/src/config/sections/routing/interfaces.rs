@@ -1,5 +1,6 @@
 //! `routing.interfaces`: routed ports and VLAN interfaces.
 
+use crate::config::sections::draft::Port;
 use std::collections::{BTreeSet, HashSet};
 use std::net::IpAddr;
 
@@ -7,7 +8,6 @@ use ipnet::IpNet;
 
 use super::addresses::{self, is_link_local};
 use super::networks::{Network, Networks};
-use crate::config::sections::ports::Port;
 use crate::config::sections::system::forwarding_port;
 use crate::config::yaml::names::{self, Unique};
 use crate::config::yaml::read::{Fields, Item};

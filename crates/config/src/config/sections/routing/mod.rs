@@ -6,7 +6,7 @@ mod linux;
 mod networks;
 mod routes;
 
-use super::ports::Port;
+use super::draft::Port;
 use crate::config::model::RouterDefaults;
 use crate::config::yaml::names::Unique;
 use crate::config::yaml::read::{Fields, Item};

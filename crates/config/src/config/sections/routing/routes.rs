@@ -1,5 +1,6 @@
 //! `routing.routes` and `routing.neighbours`.
 
+use crate::config::sections::draft::Port;
 use std::collections::HashSet;
 use std::net::IpAddr;
 
@@ -7,7 +8,6 @@ use ipnet::IpNet;
 
 use super::addresses;
 use super::interfaces::Interfaces;
-use crate::config::sections::ports::Port;
 use crate::config::yaml::names::{self, Unique};
 use crate::config::yaml::read::{Fields, Item};
 use crate::route::{NextHopSpec, RouteSpec, StaticNeighbour};
