@@ -88,6 +88,7 @@ impl SharedPool {
         Cells(self.leased.load(Ordering::Relaxed))
     }
 
+    #[inline]
     fn free(&self) -> u32 {
         self.size - self.leased().0
     }

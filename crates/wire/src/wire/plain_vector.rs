@@ -36,8 +36,9 @@ struct Pattern {
     traffic_class: u32,
 }
 
-static IPV4: Pattern = Pattern::new(ETHERTYPE_IPV4, &[(2, 0x45, 0xff), (8, 0, 0x3f), (9, 0, 0xff)], 11);
-static IPV6: Pattern = Pattern::new(ETHERTYPE_IPV6, &[(2, 0x60, 0xf0)], 8);
+// Constants and no statics: the value of a static is unknown to the compiler of other crates, which inline its reader.
+const IPV4: Pattern = Pattern::new(ETHERTYPE_IPV4, &[(2, 0x45, 0xff), (8, 0, 0x3f), (9, 0, 0xff)], 11);
+const IPV6: Pattern = Pattern::new(ETHERTYPE_IPV6, &[(2, 0x60, 0xf0)], 8);
 
 impl Pattern {
     /// The pattern of packets with this EtherType, whose protocol is at `protocol`. `bytes` are further bytes: place,

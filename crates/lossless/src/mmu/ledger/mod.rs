@@ -412,7 +412,7 @@ impl PortLedger {
         Parts { reserve, port_reserve, shared: beyond - port_reserve }
     }
 
-    #[inline]
+    #[inline(always)]
     fn put(&mut self, group: usize, parts: Parts) {
         let Group { profile, state } = &mut self.groups[group];
         let kind = usize::from(profile.lossless);

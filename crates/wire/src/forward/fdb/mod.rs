@@ -354,6 +354,7 @@ impl Fdb {
     ///
     /// IEEE 802.1Q clause 8, in substance: an entry follows the station to the port of its last frame, and never
     /// replaces a static one.
+    #[inline]
     pub fn learn(&mut self, station: Station, port: usize) -> Learned {
         self.learn_within(station, port, true)
     }
