@@ -15,8 +15,8 @@ use holdfast::headroom::{HeadroomInput, LEFT_BEHIND, SmallPackets};
 use holdfast::plan::SwitchSpec;
 use holdfast::units::{BitRate, Bytes, Length, Nanos, Ticks};
 use rig::{
-    Args, Bed, BedSpec, Flow, LinkSpec, Machine, POLL_GAP_NS, Reaction, Samples, Setup, Shadow, Stamped, Storm, Watch,
-    calibrate, micros, rate_of, write_json, write_plot,
+    Args, Bed, BedSpec, Flow, LinkSpec, Machine, POLL_GAP_NS, PeriodicPause, Reaction, Samples, Setup, Shadow, Stamped,
+    Watch, calibrate, micros, rate_of, write_json, write_plot,
 };
 use tables::{picture, table_of_looks, table_of_machine, table_of_runs, table_of_samples, table_of_terms, to_json};
 
@@ -78,8 +78,8 @@ fn links(case: Case, rate: BitRate) -> Vec<LinkSpec> {
         }
         if port == SINK {
             let flows: Vec<Flow> = (1..ports).map(|to| Flow::new(0, to)).collect();
-            let storm = Storm { class: HOT, period_ns: 100_000, held_ns: 10_000 };
-            return LinkSpec { storm: Some(storm), ..spec.sending(&flows) };
+            let pause = PeriodicPause { class: HOT, period_ns: 100_000, held_ns: 10_000 };
+            return LinkSpec { pause: Some(pause), ..spec.sending(&flows) };
         }
         spec.sending(&[Flow::new(HOT, SINK), Flow::new(0, 1 + port % (ports - 1))])
     };

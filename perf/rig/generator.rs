@@ -137,7 +137,7 @@ impl<K: Parcel, O: Observer> Generator<K, O> {
         let link = self.links[port].spec();
         if let Some(frame) = mbuf.bytes_mut().first_chunk_mut() {
             if let Some(xoff) = arrival.as_pfc() {
-                let class = link.storm.map_or(0, |storm| storm.class);
+                let class = link.pause.map_or(0, |pause| pause.class);
                 Writer::write_pfc(frame, port, class, xoff);
                 self.taken.push_back((arrival, None));
             } else {

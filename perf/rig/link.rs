@@ -43,7 +43,7 @@ pub struct Probe {
 
 /// A peer that sends XOFF from time to time, independently of its load.
 #[derive(Debug, Clone, Copy)]
-pub struct Storm {
+pub struct PeriodicPause {
     /// The priority.
     pub class: u8,
     /// Mean time between two XOFFs, in nanoseconds.
@@ -71,7 +71,7 @@ pub struct LinkSpec {
     /// Flows of single frames.
     pub probes: Vec<Probe>,
     /// Pauses that the peer sends on its own.
-    pub storm: Option<Storm>,
+    pub pause: Option<PeriodicPause>,
     /// Whether the peer obeys PFC.
     pub obeys: bool,
     /// Whether a full burst is always ready, without a schedule: measures the limit of a core.
@@ -91,7 +91,7 @@ impl LinkSpec {
             flows: Vec::new(),
             pattern: Vec::new(),
             probes: Vec::new(),
-            storm: None,
+            pause: None,
             obeys: true,
             greedy: false,
             ring: 4096,
@@ -131,8 +131,8 @@ pub struct Link {
     quantum: u64,
     hz: u64,
     due: Vec<u64>,
-    storm_due: u64,
-    storm_holds: bool,
+    pause_due: u64,
+    is_pausing: bool,
     rng: u64,
     /// Frames lost because the ring was full.
     pub missed: u64,
@@ -163,8 +163,8 @@ impl Link {
             quantum: wire(64) as u64,
             hz,
             due,
-            storm_due: now,
-            storm_holds: false,
+            pause_due: now,
+            is_pausing: false,
             rng: now | 1,
             missed: 0,
             highest: 0,
@@ -216,7 +216,7 @@ impl Link {
         let times = self.paused_until.iter_mut().chain(&mut self.held_since).chain(&mut self.due);
         times.for_each(|time| *time += ticks);
         self.heard.iter_mut().for_each(|heard| heard.0 += ticks);
-        self.storm_due += ticks;
+        self.pause_due += ticks;
     }
 
     /// Lets the peer send all frames that are complete at the switch by `now`.
@@ -268,7 +268,7 @@ impl Link {
     /// Sends a probe or a PFC frame of the peer's own, if one is due. Returns whether it did.
     #[inline]
     fn special(&mut self, start: u64) -> bool {
-        if self.spec.storm.is_some() && self.storm_due <= start {
+        if self.spec.pause.is_some() && self.pause_due <= start {
             self.say(start);
             return true;
         }
@@ -286,11 +286,11 @@ impl Link {
 
     #[cold]
     fn say(&mut self, start: u64) {
-        let Some(storm) = self.spec.storm else { return };
-        self.storm_holds = !self.storm_holds;
-        let rest = if self.storm_holds { storm.held_ns } else { storm.period_ns.saturating_sub(storm.held_ns) };
-        self.storm_due = start + self.around(rest);
-        self.send(Arrival::pfc((self.free_at + self.slot) >> PART, self.port, self.storm_holds));
+        let Some(pause) = self.spec.pause else { return };
+        self.is_pausing = !self.is_pausing;
+        let phase = if self.is_pausing { pause.held_ns } else { pause.period_ns.saturating_sub(pause.held_ns) };
+        self.pause_due = start + self.around(phase);
+        self.send(Arrival::pfc((self.free_at + self.slot) >> PART, self.port, self.is_pausing));
     }
 
     /// A random number of ticks from half of `ns` to one and a half.
@@ -318,9 +318,9 @@ impl Link {
     fn next_event(&self, start: u64) -> u64 {
         let flows = self.spec.pattern.iter().map(|&flow| self.spec.flows[usize::from(flow)].class);
         let resumes = flows.map(|class| self.paused_until[usize::from(class)]).filter(|&until| until > start);
-        let storm = self.spec.storm.map(|_| self.storm_due);
+        let pause = self.spec.pause.map(|_| self.pause_due);
         let heard = self.heard.front().map(|heard| heard.0);
         let probes = self.due.iter().copied().filter(|&due| due > start);
-        resumes.chain(storm).chain(heard).chain(probes).min().unwrap_or(u64::MAX)
+        resumes.chain(pause).chain(heard).chain(probes).min().unwrap_or(u64::MAX)
     }
 }

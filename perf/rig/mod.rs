@@ -30,7 +30,7 @@ pub use bed::{Bed, BedSpec, POLL_GAP_NS, Setup, calibrate, rate_of};
 pub use frames::{Parcel, Stamped, mac};
 pub use generator::{Generator, Left, Observer};
 pub use histogram::{Histogram, Samples};
-pub use link::{Flow, Link, LinkSpec, Probe, Storm};
+pub use link::{Flow, Link, LinkSpec, PeriodicPause, Probe};
 pub use output::{Section, micros, write_json, write_plot};
 pub use plot::{Curve, distributions};
 pub use reaction::{Reaction, Times};

@@ -19,7 +19,7 @@ mod policies;
 mod refusals;
 mod replay;
 mod routing;
-mod storm;
+mod storm_control;
 mod trace;
 mod versions;
 mod warnings;

@@ -65,11 +65,11 @@ fn loop_ends_with_the_block() {
         bed.data(2).len()
     };
     bed.io.inject(2, &frame(2, 0xffff, 0, 100));
-    let storm: usize = (0..100).map(|_| circulate(&mut bed)).sum();
-    assert!(storm > 50, "{storm} copies");
+    let copies: usize = (0..100).map(|_| circulate(&mut bed)).sum();
+    assert!(copies > 50, "{copies} copies");
     bed.switch.set_blocked(PortSet::only(1));
-    let rest: Vec<usize> = (0..100).map(|_| circulate(&mut bed)).collect();
-    assert_eq!(rest[3..].iter().sum::<usize>(), 0, "only what was under way leaves: {rest:?}");
+    let later: Vec<usize> = (0..100).map(|_| circulate(&mut bed)).collect();
+    assert_eq!(later[3..].iter().sum::<usize>(), 0, "only what was under way leaves: {later:?}");
 }
 
 /// Sends a frame of `dscp` from station 0 to each of the others. Returns the stations whose port alone got it.

@@ -3,6 +3,7 @@
 mod ahead;
 mod blocked;
 mod buffer;
+mod flood_limits;
 mod forwarding;
 mod fuzz;
 mod harness;
@@ -24,7 +25,6 @@ mod routing;
 mod shed;
 mod stations;
 mod stopping;
-mod storm;
 mod stuck;
 mod tags;
 mod telemetry;

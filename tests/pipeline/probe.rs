@@ -121,16 +121,16 @@ fn other_frame_of_the_protocol_is_bridged() {
 }
 
 #[test]
-fn storm_of_own_probes_is_policed_and_starves_neither_lldp_nor_other_ports() {
+fn flood_of_own_probes_is_policed_and_starves_neither_lldp_nor_other_ports() {
     let (mut bed, mut links) = bed(&spec(2));
     for _ in 0..500 {
         bed.io.inject(0, &probe(1, OWN, None));
         bed.run(1_000);
     }
-    let storm = punted(&mut links).len();
-    assert!((1..=64).contains(&storm), "{storm} probes passed");
-    assert_eq!(bed.drops(0, DropReason::PuntPoliced), 500 - storm as u64);
-    assert_eq!(policed(&bed), 500 - storm as u64);
+    let passed = punted(&mut links).len();
+    assert!((1..=64).contains(&passed), "{passed} probes passed");
+    assert_eq!(bed.drops(0, DropReason::PuntPoliced), 500 - passed as u64);
+    assert_eq!(policed(&bed), 500 - passed as u64);
     let mut lldp = [&MacAddr::LLDP.0[..], &mac(0).0, &[0x88, 0xcc]].concat();
     lldp.resize(60, 0);
     bed.io.inject(0, &lldp);

@@ -5,6 +5,8 @@
 mod blocked;
 #[path = "../pipeline/buffer.rs"]
 mod buffer;
+#[path = "../pipeline/flood_limits.rs"]
+mod flood_limits;
 #[path = "../pipeline/forwarding.rs"]
 mod forwarding;
 #[path = "../pipeline/fuzz.rs"]
@@ -30,8 +32,6 @@ mod probe;
 mod queues;
 #[path = "../pipeline/routing/mod.rs"]
 mod routing;
-#[path = "../pipeline/storm.rs"]
-mod storm;
 #[path = "../pipeline/stuck.rs"]
 mod stuck;
 #[path = "../pipeline/tags.rs"]

@@ -5,6 +5,8 @@
 mod blocked;
 #[path = "../pipeline/buffer.rs"]
 mod buffer;
+#[path = "../pipeline/flood_limits.rs"]
+mod flood_limits;
 #[path = "../pipeline/forwarding.rs"]
 mod forwarding;
 #[path = "../pipeline/fuzz.rs"]
@@ -34,8 +36,6 @@ mod queues;
 mod routing;
 #[path = "../pipeline/stations.rs"]
 mod stations;
-#[path = "../pipeline/storm.rs"]
-mod storm;
 #[path = "../pipeline/stuck.rs"]
 mod stuck;
 #[path = "../pipeline/tags.rs"]

@@ -1,4 +1,4 @@
-//! Storm control with real hosts: one floods broadcast frames, and the others talk on. Spanning tree of a Linux bridge.
+//! Flood limits with real hosts: one floods broadcast frames, and the others talk on. Spanning tree of a Linux bridge.
 
 use std::path::Path;
 

@@ -108,7 +108,7 @@ fn loop_is_blocked_and_released_with_the_cable() {
 
 /// A bridge of Linux relays no LLDP, and floods probes.
 #[test]
-fn loop_by_a_bridge_is_found_by_probes_alone_and_its_storm_ends() {
+fn loop_by_a_bridge_is_found_by_probes_alone_and_its_flood_ends() {
     if !machine_is_ready() {
         return;
     }
@@ -137,14 +137,14 @@ fn loop_by_a_bridge_is_found_by_probes_alone_and_its_storm_ends() {
     let _ = a.try_run(&["ping", "-n", "-q", "-c", "1", "-W", "1", "10.50.0.9"]);
     let flooded = || lab.at_ports("holdfast_port_sent_frames_total").map(|sent| sent[1]);
     let before = flooded().expect("metrics");
-    wait_for("storm", PATIENCE, || flooded().filter(|sent| sent - before > 50 * FEW as u64));
+    wait_for("flood", PATIENCE, || flooded().filter(|sent| sent - before > 50 * FEW as u64));
 
     let probes = Capture::on(a, "eth0", "ether proto 0x9000");
     std::fs::write(config.path(), format!("{TO_BRIDGE}loop_probe: 500ms\n")).expect("a file");
     process.signal("HUP");
     lab.wait_for_blocked([0, 0, 0, 1]);
     let requests = Capture::on(b, "eth0", "arp").stop().timed("arp").len();
-    assert!(requests <= FEW, "the storm goes on: {requests} ARP frames");
+    assert!(requests <= FEW, "the flood goes on: {requests} ARP frames");
     let line = " lldp: d: a loop: frames of the own port c come back here; d is blocked";
     wait_for(line, PATIENCE, || process.stderr().contains(line).then_some(()));
     let metrics = crate::metrics::Exposition::parse(&switch.get(METRICS, "/metrics").expect("metrics"));

@@ -14,6 +14,7 @@
 //! ```
 
 pub mod classify;
+pub mod flood;
 pub mod joint_pacer;
 pub mod joint_wire;
 pub mod max_rate;
@@ -21,13 +22,12 @@ pub mod policer;
 pub mod qcn;
 pub mod scheduler;
 pub mod shaper;
-pub mod storm;
 pub mod wred;
 
 pub use classify::{ClassMap, MarkMap, Rewrite, RoceMap, Trust, only_class};
+pub use flood::{FloodKind, StormLimits};
 pub use max_rate::{MaxRate, QueueShapers};
 pub use qcn::CongestionPointSpec;
 pub use scheduler::{QueueDiscipline, Scheduler};
 pub use shaper::Shaper;
-pub use storm::{FloodKind, StormLimits};
 pub use wred::{WredProfile, WredVerdict};

@@ -158,7 +158,7 @@ fn dropped(before: &PortSnapshot, now: &PortSnapshot, reason: DropReason) -> u64
     of(now).saturating_sub(of(before))
 }
 
-/// Frames beyond the limits of storm control.
+/// Frames beyond the flood limits (`storm_control`).
 fn floods(switch_view: &SwitchView, before: &PortSnapshot, now: &PortSnapshot, port: usize) -> Vec<Event> {
     let kinds = [
         (DropReason::StormBroadcast, "broadcast frames"),

@@ -4,8 +4,8 @@
 //! Each lcore has its own database. Lcores send each other updates on new stations through rings, so all databases
 //! agree.
 
+use super::flood_control::FloodControl;
 use super::next_stage::NextStage;
-use super::storm::StormControl;
 use crate::dataplane::frame::meta::{Forwarding, Meta};
 use crate::dataplane::frame::notes::BurstNotes;
 use crate::forward::fdb::{Admission, Evicted, Learned, Station, StationPair};
@@ -37,7 +37,7 @@ pub(crate) struct Forwarder {
     router: PortSet,
     /// Whether lossless frames may be flooded; for simulation only.
     floods_lossless: bool,
-    pub storm: StormControl,
+    pub flood_control: FloodControl,
     /// Ports that forward nothing because of a loop, and the VLANs that ports have otherwise.
     blocked: PortSet,
     modes: Box<[VlanMode]>,
@@ -149,7 +149,7 @@ impl Forwarder {
             router: PortSet::only_if(spec.routing.is_some(), ROUTER_PORT),
             cache: FlowCache::default(),
             floods_lossless: spec.floods_lossless,
-            storm: StormControl::new(spec, hz),
+            flood_control: FloodControl::new(spec, hz),
             blocked: PortSet::EMPTY,
             looped: PortSet::EMPTY,
             modes: spec.ports.iter().map(|port| port.vlan.clone()).collect(),
@@ -393,7 +393,7 @@ impl Forwarder {
         if self.flooded_to(from.bridge_port, meta, from.up).is_empty() {
             return Forwarding::Drop(DropReason::NoMember);
         }
-        self.storm.refuse(from.port, kind, from.now).map_or(Forwarding::Flood, Forwarding::Drop)
+        self.flood_control.refuse(from.port, kind, from.now).map_or(Forwarding::Flood, Forwarding::Drop)
     }
 
     /// The ports to which a frame from bridge port `port` is flooded: those of its VLAN in `up`, except `port`. The

@@ -110,7 +110,7 @@ impl<P: Packet> Pipeline<P> {
     fn apply_to_own(&mut self, port: usize, live_config: &PortLiveConfig) {
         let (state, counters) = (&mut self.ports[port], &self.telemetry.counters.ports[port]);
         let before = state.pfc.dropping();
-        self.forwarder.storm.set(port, &live_config.live.storm_limits);
+        self.forwarder.flood_control.set(port, &live_config.live.storm_limits);
         state.classifier = live_config.classifier.clone();
         state.ledger.set_groups(&live_config.groups);
         for queue in state.pfc.set_watchdog(live_config.live.watchdog, live_config.hz).iter() {

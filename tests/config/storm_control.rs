@@ -10,7 +10,7 @@ const PORTS: &str = "ports:
 ";
 
 #[test]
-fn port_overrides_the_limits_of_the_switch_key_by_key() {
+fn port_overrides_the_flood_limits_of_the_switch_key_by_key() {
     let limits = |more: &str| {
         let config = config::parse("x.yaml", &format!("{PORTS}{more}")).unwrap_or_else(|errors| panic!("{errors}"));
         config
@@ -27,7 +27,7 @@ fn port_overrides_the_limits_of_the_switch_key_by_key() {
 }
 
 #[test]
-fn wrong_limits_are_refused_with_a_remedy() {
+fn wrong_flood_limits_are_refused_with_a_remedy() {
     for (value, words) in [
         ("{broadcast: 500}", "`500` is not a rate of packets; write e.g. 500pps, 10kpps or 1Mpps"),
         ("{broadcast: 0pps}", "`0pps` is not a rate of packets"),

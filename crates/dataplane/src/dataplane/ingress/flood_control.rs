@@ -1,4 +1,4 @@
-//! Storm control: drops frames to be flooded beyond the limits of their ingress port.
+//! Flood control: drops frames to be flooded beyond the limits of their ingress port (`storm_control`).
 
 use crate::plan::drops::DropReason;
 use crate::plan::spec::SwitchSpec;
@@ -12,13 +12,13 @@ const BURST_FRAMES: u32 = 64;
 
 /// The policers of one lcore, by ingress port and kind.
 #[derive(Debug)]
-pub(crate) struct StormControl {
+pub(crate) struct FloodControl {
     limits: Box<[StormLimits; MAX_PORTS]>,
     policers: Box<[[Option<Policer>; FloodKind::COUNT]; MAX_PORTS]>,
     hz: u64,
 }
 
-impl StormControl {
+impl FloodControl {
     /// Creates the policers of `spec` on a clock of `hz` ticks a second.
     pub fn new(spec: &SwitchSpec, hz: u64) -> Self {
         let limits = Box::new([StormLimits::default(); MAX_PORTS]);

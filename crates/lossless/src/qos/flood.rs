@@ -1,4 +1,4 @@
-//! Storm control: the most frames to be flooded that a port may receive, by kind.
+//! Flood limits: how many frames to be flooded a port may receive, by kind. Their configuration is `storm_control`.
 
 use crate::units::PacketRate;
 

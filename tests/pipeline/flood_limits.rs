@@ -1,4 +1,4 @@
-//! Storm control: frames to be flooded are limited at their ingress port, by kind; nothing else is.
+//! Flood limits (`storm_control`): a port drops frames to be flooded beyond its limit, by kind, and no others.
 
 use holdfast::dataplane::LiveConfig;
 use holdfast::plan::{DropReason, SwitchSpec};
@@ -11,8 +11,8 @@ use crate::harness::*;
 /// Frames a second, and those that pass in a row.
 const RATE: u32 = 1_000;
 const BURST: usize = 64;
-/// Frames of a storm, one each microsecond.
-const STORM: usize = 500;
+/// Frames that a sender floods, one each microsecond.
+const FLOODED: usize = 500;
 
 /// A switch of three ports, whose first one has limits of these kinds.
 fn limited(kinds: &[FloodKind]) -> SwitchSpec {
@@ -34,9 +34,9 @@ fn flooded(from: usize, kind: FloodKind) -> Vec<u8> {
     }
 }
 
-/// Receives a storm at `port`. Returns the frames that the last port sent.
-fn storm(bed: &mut Bed, port: usize, kind: FloodKind) -> usize {
-    for _ in 0..STORM {
+/// Receives frames of `kind` to be flooded at `port`. Returns the frames that the last port sent.
+fn flood(bed: &mut Bed, port: usize, kind: FloodKind) -> usize {
+    for _ in 0..FLOODED {
         bed.io.inject(port, &flooded(port, kind));
         bed.run(1_000);
     }
@@ -46,7 +46,7 @@ fn storm(bed: &mut Bed, port: usize, kind: FloodKind) -> usize {
 }
 
 #[test]
-fn storm_of_one_kind_is_limited_at_its_port_alone() {
+fn flood_limit_applies_to_its_kind_at_its_port_alone() {
     let kinds = [
         (FloodKind::Broadcast, DropReason::StormBroadcast),
         (FloodKind::Multicast, DropReason::StormMulticast),
@@ -54,26 +54,26 @@ fn storm_of_one_kind_is_limited_at_its_port_alone() {
     ];
     for (kind, reason) in kinds {
         let mut bed = Bed::learned(&limited(&[kind]));
-        let passed = storm(&mut bed, 0, kind);
+        let passed = flood(&mut bed, 0, kind);
         assert!((BURST..=BURST + 2).contains(&passed), "{kind:?}: {passed} pass");
-        assert_eq!(bed.drops(0, reason), (STORM - passed) as u64);
+        assert_eq!(bed.drops(0, reason), (FLOODED - passed) as u64);
         // Other kinds, other ports and known stations have no limit.
         for (other, _) in kinds.iter().filter(|(other, _)| *other != kind) {
-            assert_eq!(storm(&mut bed, 0, *other), STORM, "{other:?} beside {kind:?}");
+            assert_eq!(flood(&mut bed, 0, *other), FLOODED, "{other:?} beside {kind:?}");
         }
-        assert_eq!(storm(&mut bed, 1, kind), STORM);
-        for _ in 0..STORM {
+        assert_eq!(flood(&mut bed, 1, kind), FLOODED);
+        for _ in 0..FLOODED {
             bed.io.inject(0, &frame(0, 2, 0, 100));
             bed.run(1_000);
         }
         bed.run(10_000);
-        assert_eq!(bed.data(2).len(), STORM);
+        assert_eq!(bed.data(2).len(), FLOODED);
         bed.assert_empty();
     }
 }
 
 #[test]
-fn storm_passes_at_its_rate_over_a_second() {
+fn flooded_frames_pass_at_the_limit_over_a_second() {
     let mut bed = Bed::learned(&limited(&[FloodKind::Broadcast]));
     let mut passed = 0;
     for _ in 0..10_000 {
@@ -88,26 +88,26 @@ fn storm_passes_at_its_rate_over_a_second() {
 }
 
 #[test]
-fn frame_that_is_not_flooded_anyway_takes_nothing_of_the_limit() {
+fn lossless_broadcast_that_is_dropped_takes_nothing_of_the_flood_limit() {
     let mut bed = Bed::learned(&limited(&[FloodKind::Broadcast]));
-    for _ in 0..STORM {
+    for _ in 0..FLOODED {
         bed.io.inject(0, &frame(0, 0xffff, LOSSLESS_DSCP, 100));
         bed.run(1_000);
     }
     bed.run(10_000);
-    assert_eq!(bed.drops(0, DropReason::LosslessGroup), STORM as u64);
-    assert_eq!(storm(&mut bed, 0, FloodKind::Broadcast) / BURST, 1);
+    assert_eq!(bed.drops(0, DropReason::LosslessGroup), FLOODED as u64);
+    assert_eq!(flood(&mut bed, 0, FloodKind::Broadcast) / BURST, 1);
 }
 
 #[test]
-fn limits_change_at_run_time() {
+fn flood_limits_change_at_run_time() {
     let (free, limited) = (limited(&[]), limited(&[FloodKind::Unknown]));
     let mut bed = Bed::learned(&free);
-    assert_eq!(storm(&mut bed, 0, FloodKind::Unknown), STORM);
+    assert_eq!(flood(&mut bed, 0, FloodKind::Unknown), FLOODED);
     bed.switch.apply(&LiveConfig::between(&free, &limited, HZ).expect("it may change"));
-    assert!(storm(&mut bed, 0, FloodKind::Unknown) < STORM);
+    assert!(flood(&mut bed, 0, FloodKind::Unknown) < FLOODED);
     bed.switch.apply(&LiveConfig::between(&limited, &free, HZ).expect("it may change"));
-    assert_eq!(storm(&mut bed, 0, FloodKind::Unknown), STORM);
+    assert_eq!(flood(&mut bed, 0, FloodKind::Unknown), FLOODED);
 }
 
 #[test]
