@@ -54,7 +54,7 @@ fn every_public_room_has_an_example() {
 }
 
 #[test]
-fn mistakes_are_found() {
+fn module_layout_violations_are_reported() {
     let paths = |names: &[&str]| names.iter().map(|name| Path::new("src").join(name)).collect::<Vec<_>>();
     assert_eq!(mistakes(&paths(&["lib.rs", "a/mod.rs", "a/b.rs", "a/b_tests.rs", "a/tests.rs"])), Vec::<String>::new());
     assert_eq!(mistakes(&paths(&["a.rs", "a/b.rs"])).len(), 2);

@@ -33,7 +33,7 @@ fn regression_is_reported_with_both_counts() {
 }
 
 #[test]
-fn an_improvement_must_be_committed() {
+fn count_below_its_golden_value_fails_until_committed() {
     let expected = ["pipeline, 1 flow: from 300.0 to 150.0 instructions (-50.0 %), fewer: commit the improvement"];
     assert_eq!(findings(&counts(150.0, 20.0)), expected);
 }

@@ -32,7 +32,7 @@ fn the_embedded_default_is_the_incast() {
 }
 
 #[test]
-fn every_example_loads() {
+fn every_example_configuration_is_accepted() {
     let mut files = 0;
     for entry in std::fs::read_dir(conf_dir()).unwrap() {
         let path = entry.unwrap().path();

@@ -48,7 +48,7 @@ fn hash_has_a_seed_of_the_first_port_or_the_written_one() {
 }
 
 #[test]
-fn members_that_are_wrong_are_refused() {
+fn lag_members_that_cannot_join_are_refused() {
     let one = |ports: &str| format!("lags: [{{name: bond0, ports: {ports}}}]");
     refuse(&one("[a, e]"), "there is no port `e`; write");
     refuse(&one("[a, a]"), "`a` stands twice in `bond0`");
@@ -63,7 +63,7 @@ fn members_that_are_wrong_are_refused() {
 }
 
 #[test]
-fn members_need_equal_settings() {
+fn lag_members_with_different_settings_are_refused() {
     let with = |settings: &str| {
         let ports = format!("[{{name: a, device: net_null0, speed: 10G}}, {{name: b, device: net_null1, {settings}}}]");
         let text = format!("{{preset: roce, ports: {ports}, lags: [{{name: bond0, ports: [a, b]}}]}}");

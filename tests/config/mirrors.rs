@@ -55,7 +55,7 @@ fn mirror_has_its_defaults_by_destination() {
 }
 
 #[test]
-fn mirror_takes_every_key() {
+fn mirror_with_every_key_is_accepted() {
     let config = rack(
         "mirrors:
   - {name: a, copy: [dropped, marked], sample: 7, reasons: [threshold, pool_empty], ports: [p1], classes: [3, 4],

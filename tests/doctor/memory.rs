@@ -5,7 +5,7 @@ use holdfast::doctor::Level::{self, Warn};
 use crate::server::{NICS, Server, at};
 
 #[test]
-fn a_server_as_it_should_be_has_no_fault() {
+fn doctor_finds_no_fault_at_a_prepared_server() {
     assert_eq!(Server::new().faults(NICS, Some(200)), []);
 }
 

@@ -51,7 +51,7 @@ fn every_block_of_commands_is_run_or_says_why_not() {
 }
 
 #[test]
-fn mistakes_in_marks_are_found() {
+fn wrong_mark_of_a_command_block_is_reported() {
     let of = |mark: &str| {
         let blocks = blocks_of("docs/x.md", &format!("text\n{mark}\n```sh\nmake run\n```\n"));
         assert_eq!(blocks[0].commands, ["make run"]);

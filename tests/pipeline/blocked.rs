@@ -53,7 +53,7 @@ fn blocked_port_takes_and_sends_lldp_and_obeys_pfc() {
 
 /// Two ports on one cable: without the guard one broadcast circulates for ever.
 #[test]
-fn loop_ends_with_the_block() {
+fn blocked_port_ends_a_loop() {
     let mut bed = Bed::learned(&spec(3));
     let circulate = |bed: &mut Bed| {
         bed.run(2_000);

@@ -15,7 +15,7 @@ fn tagged(mut frame: Vec<u8>, tci: u16) -> Vec<u8> {
 }
 
 #[test]
-fn unknown_floods_known_does_not() {
+fn frame_to_an_unknown_station_is_flooded_until_it_is_learned() {
     let mut bed = Bed::new(&spec(3));
     bed.io.inject(0, &frame(0, 1, 0, 100));
     bed.run(10_000);
@@ -154,7 +154,7 @@ fn vlan_tag_is_inserted_and_removed_by_egress_port_mode() {
 }
 
 #[test]
-fn an_inner_tag_passes_untouched() {
+fn inner_vlan_tag_passes_a_trunk_unchanged() {
     let mut spec = spec(2);
     for port in &mut spec.ports {
         port.vlan = VlanMode::Trunk { tagged: vec![10], native: None };

@@ -70,7 +70,7 @@ fn shed_of_received(load: u64, away_ns: u64, phase: u64) -> (u64, u64) {
 }
 
 #[test]
-fn core_with_time_sheds_nothing_because_it_was_away() {
+fn interrupted_core_with_spare_time_sheds_nothing_at_low_load() {
     for load in [3, 10, 30] {
         for away_ns in [30_000, 100_000, 1_000_000, 5_000_000] {
             let (shed, received) = shed_of_received(load, away_ns, 7_919);
@@ -102,7 +102,7 @@ proptest! {
 
     /// An interruption costs next to nothing at any load that leaves half of the time to catch up.
     #[test]
-    fn core_with_time_sheds_little_because_it_was_away(
+    fn interrupted_core_with_spare_time_sheds_at_most_one_percent(
         load in 1_u64..50,
         away_ns in 5_000_u64..6_000_000,
         phase in 1_u64..PERIOD_NS,

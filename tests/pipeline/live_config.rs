@@ -108,7 +108,7 @@ fn frames_that_are_held_keep_their_class() {
 }
 
 #[test]
-fn shares_follow_new_weights() {
+fn reload_of_dwrr_weights_changes_the_shares() {
     let spec = spec(2);
     let mut bed = Bed::learned(&spec);
     bed.io.set_room(1, Some(0));

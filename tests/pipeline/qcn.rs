@@ -140,7 +140,7 @@ fn message_without_room_is_lost_and_data_is_not() {
 }
 
 #[test]
-fn messages_cause_no_messages() {
+fn cnm_in_a_congested_queue_causes_no_cnm() {
     let mut bed = Bed::learned(&qcn_spec());
     let mut envelope = [0; cnm::MOST_FRAME];
     let msdu = frame(1, 0, LOSSLESS_DSCP, LEN);

@@ -69,7 +69,7 @@ fn strict_queue_at_its_maximum_rate_lets_others_send() {
 }
 
 #[test]
-fn trust_decides_the_class() {
+fn port_that_trusts_pcp_classifies_by_pcp_or_port_class() {
     let mut spec = spec(2);
     spec.ports[0].live.trust = Trust::Pcp;
     spec.ports[0].live.port_class = 5;

@@ -134,7 +134,7 @@ proptest! {
 
     /// Only ACKs, NAKs and CNPs change their class, and no frame changes its bytes or its fate.
     #[test]
-    fn other_frames_are_not_affected(frames in prop::collection::vec(any_frame(), 1..100)) {
+    fn roce_map_moves_only_control_packets(frames in prop::collection::vec(any_frame(), 1..100)) {
         let with = roce_spec();
         let mut without = with.clone();
         without.ports.iter_mut().for_each(|port| port.live.marks.roce = RoceMap::default());

@@ -138,7 +138,7 @@ fn queue_drains_at_the_rate_of_the_wire_or_of_the_slack() {
 }
 
 #[test]
-fn telemetry_has_all_that_stands_before_each_frame() {
+fn telemetry_depth_counts_all_bytes_before_each_frame() {
     each(false, |world, place| {
         world.inject(0, 150);
         world.inject(2, 150);

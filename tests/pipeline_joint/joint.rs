@@ -190,7 +190,7 @@ fn strict_class_of_one_lcore_precedes_the_other_lcore() {
 }
 
 #[test]
-fn weights_hold_between_lcores() {
+fn dwrr_weights_hold_between_lcores() {
     let mut spec = slow();
     spec.queues[6].discipline = QueueDiscipline::Dwrr { weight: 3 };
     spec.queues[0].discipline = QueueDiscipline::Dwrr { weight: 1 };

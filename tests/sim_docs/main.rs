@@ -94,12 +94,12 @@ pages! {
 const CONFIGURATIONS: &[&str] = &["tor-400g"];
 
 #[test]
-fn simulation() {
+fn simulation_page_shows_current_output() {
     check("docs/simulation.md");
 }
 
 #[test]
-fn pages_with_any_command() {
+fn shell_pages_show_current_output() {
     for page in SHELL_PAGES {
         check_with(page, |line| line.starts_with("$ "), run_shell);
     }

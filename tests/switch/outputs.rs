@@ -58,7 +58,7 @@ fn unwritable_stderr_causes_no_panic() {
 }
 
 #[test]
-fn dpdk_speaks_only_when_asked() {
+fn dpdk_logs_only_with_verbose() {
     let ended = finish(run(&SHORT));
     assert_eq!((ended.status.code(), ended.stderr.as_str()), (Some(0), ""), "{}", ended.stdout);
     assert!(ended.stdout.ends_with("\nlossless: KEPT\n"), "{}", ended.stdout);

@@ -49,7 +49,7 @@ impl Nobody {
 }
 
 #[test]
-fn the_incast_needs_no_privilege() {
+fn incast_runs_without_privileges() {
     let nobody = Nobody::new();
     let process = Process::spawn(nobody.run(&["--duration", "1s", "--json", "--metrics", "off"]));
     let pid = process.pid();

@@ -548,7 +548,7 @@ mod tests {
     }
 
     #[test]
-    fn display_reads_back() {
+    fn displayed_unit_is_parsed_back() {
         for text in ["12MiB", "1.5KiB", "17B", "25G", "3m", "20us", "1/128", "8"] {
             let shown = match text {
                 t if t.ends_with('B') => t.parse::<Bytes>().unwrap().to_string(),

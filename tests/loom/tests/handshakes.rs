@@ -35,21 +35,21 @@ mod sync {
 const AS_ASKED: [fn(); 2] = [|| (), || ()];
 
 #[test]
-fn lcores_end_empty() {
-    check::check(3, || models::lcores_end_empty(AS_ASKED));
+fn lcores_end_with_empty_rings_and_all_releases() {
+    check::check(3, || models::lcores_end_with_empty_rings_and_all_releases(AS_ASKED));
 }
 
 #[test]
-fn settings_are_applied_in_order() {
-    check::check(3, || models::settings_are_applied_in_order(AS_ASKED));
+fn settings_are_applied_whole_and_in_order() {
+    check::check(3, || models::settings_are_applied_whole_and_in_order(AS_ASKED));
 }
 
 #[test]
-fn an_answer_is_of_the_last_question() {
-    check::check(3, || models::an_answer_is_of_the_last_question(AS_ASKED));
+fn fdb_answer_has_the_part_that_was_requested_last() {
+    check::check(3, || models::fdb_answer_has_the_part_that_was_requested_last(AS_ASKED));
 }
 
 #[test]
-fn reserves_are_counted_once() {
-    check::check(3, || models::reserves_are_counted_once(|views| views));
+fn unused_reserves_are_counted_once_by_two_lcores() {
+    check::check(3, || models::unused_reserves_are_counted_once_by_two_lcores(|views| views));
 }

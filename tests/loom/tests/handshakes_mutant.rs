@@ -46,52 +46,56 @@ const LEFT: [&str; 2] = ["a frame is left in the ring", "an lcore ends with cell
 
 #[test]
 fn shutdown_step_without_release_is_detected() {
-    assert_found(&LEFT, || models::lcores_end_empty([|| break_promise(Broken::Exchanges), NOTHING]));
+    assert_found(&LEFT, || {
+        models::lcores_end_with_empty_rings_and_all_releases([|| break_promise(Broken::Exchanges), NOTHING])
+    });
 }
 
 #[test]
 fn shutdown_step_without_acquire_is_detected() {
-    assert_found(&LEFT, || models::lcores_end_empty([|| break_promise(Broken::Loads), NOTHING]));
+    assert_found(&LEFT, || {
+        models::lcores_end_with_empty_rings_and_all_releases([|| break_promise(Broken::Loads), NOTHING])
+    });
 }
 
 #[test]
 fn settings_sent_without_release_are_detected() {
     assert_found(&["Causality violation"], || {
-        models::settings_are_applied_in_order([|| break_promise(Broken::Stores), NOTHING]);
+        models::settings_are_applied_whole_and_in_order([|| break_promise(Broken::Stores), NOTHING]);
     });
 }
 
 #[test]
 fn settings_read_without_acquire_are_detected() {
     assert_found(&["Causality violation"], || {
-        models::settings_are_applied_in_order([NOTHING, || break_promise(Broken::Loads)]);
+        models::settings_are_applied_whole_and_in_order([NOTHING, || break_promise(Broken::Loads)]);
     });
 }
 
 #[test]
 fn fdb_answer_without_release_is_detected() {
     assert_found(&["from bucket"], || {
-        models::an_answer_is_of_the_last_question([NOTHING, || break_promise(Broken::Stores)]);
+        models::fdb_answer_has_the_part_that_was_requested_last([NOTHING, || break_promise(Broken::Stores)]);
     });
 }
 
 #[test]
 fn fdb_answer_without_acquire_is_detected() {
     assert_found(&["from bucket"], || {
-        models::an_answer_is_of_the_last_question([|| break_promise(Broken::Loads), NOTHING]);
+        models::fdb_answer_has_the_part_that_was_requested_last([|| break_promise(Broken::Loads), NOTHING]);
     });
 }
 
 #[test]
 fn fdb_request_without_release_is_detected() {
     assert_found(&["from bucket"], || {
-        models::an_answer_is_of_the_last_question([|| break_promise(Broken::Exchanges), NOTHING]);
+        models::fdb_answer_has_the_part_that_was_requested_last([|| break_promise(Broken::Exchanges), NOTHING]);
     });
 }
 
 #[test]
 fn reserves_with_two_writers_are_detected() {
     assert_found(&["a change is lost"], || {
-        models::reserves_are_counted_once(|[first, _]| [first.clone(), first]);
+        models::unused_reserves_are_counted_once_by_two_lcores(|[first, _]| [first.clone(), first]);
     });
 }

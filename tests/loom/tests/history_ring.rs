@@ -14,8 +14,8 @@ mod sync {
 }
 
 #[test]
-fn records_are_whole() {
+fn history_ring_reader_sees_whole_records() {
     static SEEN: AtomicUsize = AtomicUsize::new(0);
-    check::check(4, || model::records_are_whole([|| (), || ()], &SEEN));
+    check::check(4, || model::history_ring_reader_sees_whole_records([|| (), || ()], &SEEN));
     assert_eq!(SEEN.load(Ordering::Relaxed), 2, "the reader sees a record each time in some execution");
 }

@@ -23,7 +23,9 @@ mod sync {
 
 fn assert_half_found(starts: [fn(); 2]) {
     static SEEN: AtomicUsize = AtomicUsize::new(0);
-    assert_found(&["a record is half another", "a record is older"], move || model::records_are_whole(starts, &SEEN));
+    assert_found(&["a record is half another", "a record is older"], move || {
+        model::history_ring_reader_sees_whole_records(starts, &SEEN)
+    });
 }
 
 #[test]

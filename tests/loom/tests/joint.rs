@@ -26,23 +26,25 @@ mod sync {
 }
 
 #[test]
-fn three_lcores_on_a_scarce_wire() {
-    check::check(3, || model::three_lcores_on_a_scarce_wire(|| ()));
+fn joint_wire_never_grants_three_lcores_more_than_it_has() {
+    check::check(3, || model::joint_wire_never_grants_three_lcores_more_than_it_has(|| ()));
 }
 
 #[test]
-fn two_lcores_that_poll_at_different_instants() {
-    check::check(4, || model::two_lcores_that_poll_at_different_instants(|| ()));
+fn joint_wire_loses_no_time_after_the_later_poll() {
+    check::check(4, || model::joint_wire_loses_no_time_after_the_later_poll(|| ()));
 }
 
 #[test]
-fn two_lcores_that_want_more_than_the_room() {
-    check::check(5, || model::two_lcores_that_want_more_than_the_room(|| (), model::LONGEST));
+fn frame_does_not_start_while_another_lcore_holds_the_end_of_the_wire() {
+    check::check(5, || {
+        model::frame_does_not_start_while_another_lcore_holds_the_end_of_the_wire(|| (), model::LONGEST)
+    });
 }
 
 #[test]
-fn pfc_frame_beside_takes() {
-    check::check(3, || model::pfc_frame_beside_takes([|| (), || ()]));
+fn joint_wire_is_charged_for_pfc_frames_beside_takes() {
+    check::check(3, || model::joint_wire_is_charged_for_pfc_frames_beside_takes([|| (), || ()]));
 }
 
 #[test]
@@ -61,11 +63,11 @@ fn dropping_queues_are_seen_with_their_ports() {
 }
 
 #[test]
-fn withdrawn_depths_are_forgotten() {
-    check::check(4, || model::withdrawn_depths_are_forgotten(told::Heard::keep));
+fn withdrawn_depths_of_other_lcores_are_forgotten() {
+    check::check(4, || model::withdrawn_depths_of_other_lcores_are_forgotten(told::Heard::keep));
 }
 
 #[test]
-fn ended_dropping_is_forgotten() {
-    check::check(4, || model::ended_dropping_is_forgotten(told::Heard::keep));
+fn ended_dropping_of_another_owner_is_forgotten() {
+    check::check(4, || model::ended_dropping_of_another_owner_is_forgotten(told::Heard::keep));
 }

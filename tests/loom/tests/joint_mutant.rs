@@ -46,33 +46,40 @@ const UNORDERED_QUEUES: [&str; 2] = ["a port is seen before its queues", "a port
 
 #[test]
 fn non_atomic_take_of_scarce_time_is_detected() {
-    assert_found(&WRONG_TIME, || model::three_lcores_on_a_scarce_wire(|| break_promise(Broken::Atomicity)));
+    assert_found(&WRONG_TIME, || {
+        model::joint_wire_never_grants_three_lcores_more_than_it_has(|| break_promise(Broken::Atomicity))
+    });
 }
 
 #[test]
 fn non_atomic_take_at_different_instants_is_detected() {
     assert_found(&WRONG_TIME, || {
-        model::two_lcores_that_poll_at_different_instants(|| break_promise(Broken::Atomicity));
+        model::joint_wire_loses_no_time_after_the_later_poll(|| break_promise(Broken::Atomicity));
     });
 }
 
 #[test]
 fn non_atomic_take_of_more_than_the_room_is_detected() {
     assert_found(&WRONG_TIME, || {
-        model::two_lcores_that_want_more_than_the_room(|| break_promise(Broken::Atomicity), model::LONGEST);
+        model::frame_does_not_start_while_another_lcore_holds_the_end_of_the_wire(
+            || break_promise(Broken::Atomicity),
+            model::LONGEST,
+        );
     });
 }
 
 #[test]
 fn last_frame_without_ticks_for_its_end_is_detected() {
     assert_found(&["a frame starts beside the last one"], || {
-        model::two_lcores_that_want_more_than_the_room(|| (), 0);
+        model::frame_does_not_start_while_another_lcore_holds_the_end_of_the_wire(|| (), 0);
     });
 }
 
 #[test]
 fn non_atomic_take_beside_a_pfc_frame_is_detected() {
-    assert_found(&WRONG_TIME, || model::pfc_frame_beside_takes([|| break_promise(Broken::Atomicity), || ()]));
+    assert_found(&WRONG_TIME, || {
+        model::joint_wire_is_charged_for_pfc_frames_beside_takes([|| break_promise(Broken::Atomicity), || ()])
+    });
 }
 
 #[test]
@@ -107,10 +114,14 @@ fn dropping_ports_read_without_acquire_are_detected() {
 
 #[test]
 fn port_whose_newer_depth_is_not_kept_is_detected() {
-    assert_found(&["withdrawn words are remembered"], || model::withdrawn_depths_are_forgotten(|_, _, _| ()));
+    assert_found(&["withdrawn words are remembered"], || {
+        model::withdrawn_depths_of_other_lcores_are_forgotten(|_, _, _| ())
+    });
 }
 
 #[test]
 fn port_whose_newer_queues_are_not_kept_is_detected() {
-    assert_found(&["withdrawn words are remembered"], || model::ended_dropping_is_forgotten(|_, _, _| ()));
+    assert_found(&["withdrawn words are remembered"], || {
+        model::ended_dropping_of_another_owner_is_forgotten(|_, _, _| ())
+    });
 }

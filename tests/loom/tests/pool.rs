@@ -16,21 +16,21 @@ mod sync {
 }
 
 #[test]
-fn three_leases_of_a_scarce_pool() {
-    check::check(3, || model::three_leases_of_a_scarce_pool(|| ()));
+fn pool_never_grants_three_leases_more_than_it_has() {
+    check::check(3, || model::pool_never_grants_three_leases_more_than_it_has(|| ()));
 }
 
 #[test]
-fn two_leases_in_batches() {
-    check::check(4, || model::two_leases_in_batches(|| ()));
+fn leases_in_batches_return_their_spare_cells() {
+    check::check(4, || model::leases_in_batches_return_their_spare_cells(|| ()));
 }
 
 #[test]
-fn an_exact_pool() {
-    check::check(3, || model::an_exact_pool(|| ()));
+fn exact_pool_never_grants_three_lcores_more_than_it_has() {
+    check::check(3, || model::exact_pool_never_grants_three_lcores_more_than_it_has(|| ()));
 }
 
 #[test]
-fn a_watermark_that_starts_anew() {
-    check::check(3, || model::a_watermark_that_starts_anew([|| (), || ()]));
+fn restarted_watermark_is_never_below_the_cells_in_use() {
+    check::check(3, || model::restarted_watermark_is_never_below_the_cells_in_use([|| (), || ()]));
 }

@@ -27,27 +27,33 @@ const WRONG_COUNT: [&str; 3] = ["cells are in use of", "more cells returned than
 
 #[test]
 fn non_atomic_lease_is_detected() {
-    assert_found(&WRONG_COUNT, || model::three_leases_of_a_scarce_pool(|| break_promise(Broken::Atomicity)));
+    assert_found(&WRONG_COUNT, || {
+        model::pool_never_grants_three_leases_more_than_it_has(|| break_promise(Broken::Atomicity))
+    });
 }
 
 #[test]
 fn non_atomic_batch_is_detected() {
-    assert_found(&WRONG_COUNT, || model::two_leases_in_batches(|| break_promise(Broken::Atomicity)));
+    assert_found(&WRONG_COUNT, || {
+        model::leases_in_batches_return_their_spare_cells(|| break_promise(Broken::Atomicity))
+    });
 }
 
 #[test]
 fn non_atomic_exact_take_is_detected() {
-    assert_found(&WRONG_COUNT, || model::an_exact_pool(|| break_promise(Broken::Atomicity)));
+    assert_found(&WRONG_COUNT, || {
+        model::exact_pool_never_grants_three_lcores_more_than_it_has(|| break_promise(Broken::Atomicity))
+    });
 }
 
 #[test]
 fn watermark_raise_without_release_is_detected() {
     let start = [|| break_promise(Broken::Exchanges), (|| ()) as fn()];
-    assert_found(&["the watermark lost"], move || model::a_watermark_that_starts_anew(start));
+    assert_found(&["the watermark lost"], move || model::restarted_watermark_is_never_below_the_cells_in_use(start));
 }
 
 #[test]
 fn watermark_reset_without_acquire_is_detected() {
     let start = [(|| ()) as fn(), || break_promise(Broken::Exchanges)];
-    assert_found(&["the watermark lost"], move || model::a_watermark_that_starts_anew(start));
+    assert_found(&["the watermark lost"], move || model::restarted_watermark_is_never_below_the_cells_in_use(start));
 }

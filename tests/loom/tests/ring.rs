@@ -22,9 +22,9 @@ const ALL: usize = 30;
 const AS_ASKED: [fn(); 2] = [|| (), || ()];
 
 #[test]
-fn items_pass_in_order() {
+fn ring_passes_items_in_order() {
     static FARTHEST: AtomicUsize = AtomicUsize::new(0);
-    check::check(ALL, || model::items_pass_in_order(AS_ASKED, &FARTHEST));
+    check::check(ALL, || model::ring_passes_items_in_order(AS_ASKED, &FARTHEST));
     assert!(FARTHEST.load(Ordering::Relaxed) >= 7, "the ring wraps three times in some execution");
 }
 

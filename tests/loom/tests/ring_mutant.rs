@@ -26,7 +26,7 @@ mod sync {
 
 fn assert_race_found(starts: [fn(); 2]) {
     static FARTHEST: AtomicUsize = AtomicUsize::new(0);
-    assert_found(&["Causality violation"], move || model::items_pass_in_order(starts, &FARTHEST));
+    assert_found(&["Causality violation"], move || model::ring_passes_items_in_order(starts, &FARTHEST));
 }
 
 #[test]

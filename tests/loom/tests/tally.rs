@@ -28,11 +28,11 @@ mod sync {
 }
 
 #[test]
-fn single_releases() {
-    check::check(3, || model::single_releases([|| (), || ()]));
+fn freed_cells_are_seen_with_single_tally_releases() {
+    check::check(3, || model::freed_cells_are_seen_with_single_tally_releases([|| (), || ()]));
 }
 
 #[test]
-fn releases_together() {
-    check::check(3, || model::releases_together([|| (), || ()]));
+fn freed_cells_are_seen_with_summed_tally_releases() {
+    check::check(3, || model::freed_cells_are_seen_with_summed_tally_releases([|| (), || ()]));
 }

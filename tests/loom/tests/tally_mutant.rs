@@ -38,20 +38,20 @@ const WITHOUT_ACQUIRE: [fn(); 2] = [|| (), || break_promise(Broken::Loads)];
 
 #[test]
 fn single_release_stored_without_release_is_detected() {
-    assert_found(&["Causality violation"], || model::single_releases(WITHOUT_RELEASE));
+    assert_found(&["Causality violation"], || model::freed_cells_are_seen_with_single_tally_releases(WITHOUT_RELEASE));
 }
 
 #[test]
 fn single_release_read_without_acquire_is_detected() {
-    assert_found(&["Causality violation"], || model::single_releases(WITHOUT_ACQUIRE));
+    assert_found(&["Causality violation"], || model::freed_cells_are_seen_with_single_tally_releases(WITHOUT_ACQUIRE));
 }
 
 #[test]
 fn batched_release_stored_without_release_is_detected() {
-    assert_found(&["Causality violation"], || model::releases_together(WITHOUT_RELEASE));
+    assert_found(&["Causality violation"], || model::freed_cells_are_seen_with_summed_tally_releases(WITHOUT_RELEASE));
 }
 
 #[test]
 fn batched_release_read_without_acquire_is_detected() {
-    assert_found(&["Causality violation"], || model::releases_together(WITHOUT_ACQUIRE));
+    assert_found(&["Causality violation"], || model::freed_cells_are_seen_with_summed_tally_releases(WITHOUT_ACQUIRE));
 }

@@ -156,7 +156,7 @@ fn injected_frames_hold_cells_until_they_are_sent() {
 
 /// More frames than a burst or the channel holds: each leaves once, in order.
 #[test]
-fn many_frames_leave_in_order() {
+fn injected_frames_beyond_a_burst_leave_once_in_order() {
     let mut bed = RoutingBed::new();
     let (mut sent, mut taken) = (0, Vec::new());
     while sent < 1000 {

@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers() {
+    fn numbers_are_grouped_shortened_and_given_units() {
         assert_eq!([0, 999, 1000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
         assert_eq!(
             [9_999, 12_345, 123_456, 4_560_000, u64::MAX].map(short),

@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_align() {
+    fn table_columns_are_as_wide_as_their_widest_cell() {
         let mut table = Table::new(&[("port", Align::Left), ("frames", Align::Right)]);
         table.row(["p1".to_owned(), "1,234,567".to_owned()]);
         table.row(["uplink".to_owned(), "5".to_owned(), "not shown".to_owned()]);

@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn lost_events_are_told() {
+    fn lost_protocol_events_are_counted_in_a_line() {
         let lines = ProtocolLines::new("lacp").next((std::iter::empty(), 3), Duration::ZERO);
         assert_eq!(lines, ["lacp: 3 events were not reported because too many came at once"]);
     }

@@ -91,7 +91,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn window_agrees_with_a_set(steps in prop::collection::vec((0_u64..3000, any::<bool>()), 1..500)) {
+        fn sequence_window_agrees_with_a_set(steps in prop::collection::vec((0_u64..3000, any::<bool>()), 1..500)) {
             let mut window = SequenceWindow::new();
             let (mut seen, mut next) = (HashSet::new(), 0_u64);
             for (step, ahead) in steps {

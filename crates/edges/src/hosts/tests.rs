@@ -294,7 +294,7 @@ fn a_pause_stops_its_class_for_its_time() {
 }
 
 #[test]
-fn xon_ends_a_pause() {
+fn xon_ends_the_pause_of_a_virtual_host() {
     let specs = pair(vec![flow(1, 3, "10G")]);
     let (mut hosts, mut hub) = (Hosts::new(&specs, HZ), Hub::new(&specs));
     run(&mut hosts, &mut hub, US, 2 * MS);
@@ -373,7 +373,7 @@ fn duplicate_frame_is_counted_and_none_is_missing() {
 }
 
 #[test]
-fn a_wrong_bit_is_found() {
+fn host_counts_a_frame_with_a_changed_bit_as_corrupt() {
     let counters = with_fault(|mut frame| {
         frame.0[500] ^= 4;
         vec![frame]

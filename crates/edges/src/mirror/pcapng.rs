@@ -156,7 +156,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_copy_is_read_back(copies in prop::collection::vec((any_copy(), any::<u64>(), any::<u64>()), 0..8)) {
+        fn any_copy_is_read_back_from_its_pcapng_block(copies in prop::collection::vec((any_copy(), any::<u64>(), any::<u64>()), 0..8)) {
             let facts = facts();
             let (mut bytes, mut wanted) = (Vec::new(), Vec::new());
             section(&mut bytes, &facts, u16::MAX);

@@ -106,7 +106,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_line_is_bounded_ascii(copy in crate::mirror::tests::any_copy(), system in ".{0,300}") {
+        fn line_about_any_copy_is_bounded_ascii(copy in crate::mirror::tests::any_copy(), system in ".{0,300}") {
             let facts = SwitchFacts { system: printable(&system), ..facts() };
             let mut line = String::new();
             describe(&copy, &facts, &mut line);

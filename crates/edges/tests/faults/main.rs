@@ -168,7 +168,7 @@ proptest! {
     /// Any faults and any traffic: each buffer is returned, and each frame and copy is delivered, lost or held. Without
     /// delays frames keep their order.
     #[test]
-    fn any_faults_return_each_buffer(
+    fn any_injected_faults_return_each_buffer(
         picks in prop::collection::vec(0_usize..RANDOM.len(), 1..6),
         steps in prop::collection::vec((0_u8..6, 1_u16..65), 1..40),
         receive_multiple in prop::sample::select(vec![1_usize, 4, 8]),

@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn left_behind_matches_hand_computation() {
+    fn bytes_left_by_a_poll_match_hand_computation() {
         // 250,000 B arrive and 192 frames are taken: room for 31 frames of 1546 B, of 8 cells each.
         assert_eq!(left_behind(&input("100G", 1500)), (Bytes(47_926), 248));
         // 25,000 B arrive, and at least one of these frames was taken: 24,916 B; (24,916 + 31 * 183) / 208.

@@ -520,7 +520,7 @@ mod tests {
 
         /// The central property: frames of any lengths that fit the wire time also fit the cells.
         #[test]
-        fn any_frame_mix_fits_cells(input in any_input(), lengths in prop::collection::vec(60_u64..=9622, 1..40)) {
+        fn headroom_cells_fit_any_mix_of_frame_lengths(input in any_input(), lengths in prop::collection::vec(60_u64..=9622, 1..40)) {
             let headroom = headroom(&input);
             let own = ["whole cells", "frame at the poll", "peer's last frame", LEFT_ROW];
             let wire: u64 = headroom.rows.iter().filter(|row| !own.contains(&row.name)).map(|row| row.value.0).sum();

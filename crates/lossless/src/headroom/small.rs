@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn cells_in_matches_hand_computation() {
+    fn cells_of_small_packets_match_hand_computation() {
         let cells = |small| cells_in(Bytes(84_000), small, Bytes(208), 1500).0;
         assert_eq!(cells(SmallPackets::ALL), Cells(1000));
         // 21,000 B in 250 frames of one cell; 63,000 B in 74 (rounded up) frames of 857 B, five cells each.

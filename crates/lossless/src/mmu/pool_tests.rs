@@ -34,7 +34,7 @@ fn exact_leases_of_one_pool_see_all_free_cells() {
 }
 
 #[test]
-fn a_refused_take_takes_nothing() {
+fn refused_take_leaves_the_lease_unchanged() {
     let mut lease = Lease::new(SharedPool::new(Cells(10)));
     assert!(lease.take(Cells(4)));
     assert!(!lease.take(Cells(7)));
@@ -43,7 +43,7 @@ fn a_refused_take_takes_nothing() {
 }
 
 #[test]
-fn two_lcores_never_take_more_than_there_is() {
+fn two_lcores_never_take_more_cells_than_the_pool_has() {
     let pool = SharedPool::new(Cells(100));
     let mut leases = [Lease::new(pool.clone()), Lease::new(pool.clone())];
     let mut used = 0;
@@ -85,7 +85,7 @@ fn an_lcore_that_trims_leaves_a_low_pool_to_others() {
 }
 
 #[test]
-fn batches_shrink_as_the_pool_empties() {
+fn lease_batches_shrink_as_the_pool_empties() {
     let pool = SharedPool::new(Cells(1600));
     let mut lease = Lease::new(pool.clone());
     let mut free = 1600;
@@ -100,7 +100,7 @@ fn batches_shrink_as_the_pool_empties() {
 }
 
 #[test]
-fn a_flushed_lease_holds_what_is_used() {
+fn flushed_lease_keeps_only_its_used_cells() {
     let pool = SharedPool::new(Cells(10_000));
     let mut lease = Lease::new(pool.clone());
     assert!(lease.is_flushed());

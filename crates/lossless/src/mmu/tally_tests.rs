@@ -6,7 +6,7 @@ use super::{Tallies, TallyWriter};
 use crate::units::Cells;
 
 #[test]
-fn releases_of_all_lcores_add_up() {
+fn tally_sums_releases_of_all_lcores() {
     let tallies = Arc::new(Tallies::new(2, 3));
     let [mut one, mut other] = [0, 1].map(|lcore| tallies.writer(lcore));
     one.release(2, 3, Cells(5));
@@ -18,7 +18,7 @@ fn releases_of_all_lcores_add_up() {
 }
 
 #[test]
-fn releases_are_stored_on_publish() {
+fn tally_shows_releases_once_published() {
     let tallies = Arc::new(Tallies::new(1, 2));
     let mut writer = tallies.writer(0);
     writer.release(0, 3, Cells(1));
@@ -37,7 +37,7 @@ fn releases_are_stored_on_publish() {
 }
 
 #[test]
-fn a_dropped_writer_publishes() {
+fn dropped_tally_writer_publishes_its_releases() {
     let tallies = Arc::new(Tallies::new(2, 1));
     let mut writer = tallies.writer(1);
     writer.release(0, 0, Cells(7));
@@ -47,7 +47,7 @@ fn a_dropped_writer_publishes() {
 
 #[test]
 #[should_panic(expected = "lcore 1 has its tally writer already")]
-fn an_lcore_has_one_writer() {
+fn lcore_gets_no_second_tally_writer() {
     let tallies = Arc::new(Tallies::new(2, 1));
     let _others = tallies.writer(0);
     drop(tallies.writer(1));

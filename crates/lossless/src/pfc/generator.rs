@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn priorities_merge() {
+    fn pfc_frame_states_all_changed_priorities_at_once() {
         let mut generator = generator();
         set_one(&mut generator, 3, true);
         set_one(&mut generator, 4, true);

@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_pause_lasts_what_the_standard_says() {
+    fn longest_pause_lasts_65535_quanta() {
         for (gigabits, nanoseconds) in [(10, 3_355_392), (25, 1_342_157), (100, 335_539), (400, 83_885)] {
             let mut timers = PauseTimers::new(BitRate(gigabits * 1_000_000_000), PS);
             timers.receive(&frame(1 << 3, 0xffff), Ticks(0));
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn refreshes_are_not_counted_twice() {
+    fn refreshed_pause_counts_its_time_once() {
         let mut timers = at_10g();
         for refresh in 0..10 {
             timers.receive(&frame(0b1000, 100), Ticks(refresh * ticks(50)));

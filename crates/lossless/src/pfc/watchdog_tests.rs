@@ -129,7 +129,7 @@ fn a_queue_without_frames_or_that_sends_is_in_no_storm() {
 }
 
 #[test]
-fn only_watched_queues_are_judged() {
+fn watchdog_detects_storms_of_watched_queues_only() {
     let mut bed = Bed::new(WatchdogAction::Drop);
     bed.watchdog = Watchdog::new(spec(WatchdogAction::Drop), set(0b1_1000), HZ);
     bed.run(1000, 0xff);

@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn identity_follows_the_class_selector() {
+    fn identity_map_follows_the_class_selector() {
         let map = MarkMap::identity();
         assert!(map.is_valid());
         assert_eq!(map.class(Trust::Dscp, 0, Some(26), Some(5)), 3);

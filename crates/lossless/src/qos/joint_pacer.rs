@@ -358,7 +358,7 @@ mod tests {
 
         /// All lcores together send no more than the rate and the slack, and each burst's last frame.
         #[test]
-        fn lcores_together_keep_the_rate(
+        fn joint_pacers_together_keep_the_rate_of_the_wire(
             polls in prop::collection::vec((0_u64..20_000, 0_usize..3, 1_u64..64, 60_u32..1500, prop::option::of(0_u32..65_537)), 1..200),
         ) {
             let rate = 10_000_000_000;

@@ -86,7 +86,7 @@ fn new_rate_keeps_the_debt_and_removed_maximum_ends_it() {
 }
 
 #[test]
-fn new_burst_moves_no_debt() {
+fn maximum_rate_with_a_new_burst_keeps_the_debt() {
     // Another burst of 125 kB at 1 Mb/s would take a second.
     let mut slow = shapers(1_000_000, 125_000);
     assert_eq!(send(&mut slow, 1226, 1000, HZ), 101 * 1250);

@@ -266,7 +266,7 @@ mod tests {
     proptest! {
         /// Two lcores that see the same bytes share the whole wire, and no more.
         #[test]
-        fn shares_of_all_lcores_are_the_wire(strict: u8, one: u8, other: u8, bytes in prop::array::uniform8((1_u64..1 << 40, 1_u64..1 << 40))) {
+        fn shares_of_two_lcores_sum_to_the_whole_wire(strict: u8, one: u8, other: u8, bytes in prop::array::uniform8((1_u64..1 << 40, 1_u64..1 << 40))) {
             let discipline = |queue| if set(strict).contains(queue) { QueueDiscipline::Strict } else { dwrr(1 + queue as u8) };
             let scheduler = Scheduler::new(std::array::from_fn(discipline));
             // A queue without frames of an lcore has none of its bytes.
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_earns_no_credit() {
+    fn paused_queue_earns_no_credit() {
         let mut scheduler = Scheduler::new([dwrr(1); 8]);
         let lens = [1000; 8];
         shares(&mut scheduler, set(0b11), lens, 1000);

@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rest_earns_no_more_than_the_slack() {
+    fn idle_shaper_earns_no_more_than_the_slack() {
         let mut shaper = Shaper::new(BitRate(10_000_000_000), HZ, Nanos(10_000));
         let now = Ticks(100 * HZ);
         let mut frames = 0;

@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn impossible_profiles_are_refused() {
+    fn wred_profile_with_impossible_thresholds_is_refused() {
         assert!(WredProfile::new(Bytes(2), Bytes(1), Probability::ONE).is_none());
         assert!(WredProfile::new(Bytes(1), Bytes(2), Probability(70_000)).is_none());
         assert!(WredProfile::new(Bytes(1), Bytes(1 << 40), Probability::ONE).is_none());

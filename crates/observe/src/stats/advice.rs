@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn quiet_run_gives_no_advice() {
+    fn run_without_events_gives_no_advice() {
         assert_eq!(texts(&quiet()), [""; 0]);
         assert_eq!(with_gap(&cabled(), 20_000), [""; 0]);
         assert_eq!(with_gap(&quiet(), 9_000_000), [""; 0], "virtual hosts do not send in a gap");

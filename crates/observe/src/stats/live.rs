@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn notices_stand_below_the_picture() {
+    fn live_screen_shows_the_last_notices_below_it() {
         let current = Current::new(quiet());
         let switch_view = current.get();
         let mut live = Live::new(current.clone(), Style::Screen { colour: false });

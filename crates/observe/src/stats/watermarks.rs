@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn highest_since_start_survives_clearing() {
+    fn watermark_since_start_survives_clearing() {
         let switch_view = run();
         let take = || Snapshot::take(&switch_view, Duration::ZERO);
         let port = &switch_view.counters.ports[0];

@@ -30,7 +30,7 @@ fn a_burst_is_seen_once_published_and_refreshed() {
 }
 
 #[test]
-fn slots_are_room_once_released() {
+fn ring_has_room_for_released_slots() {
     let (mut producer, mut consumer) = ring(2);
     producer.push('a').unwrap();
     producer.push('b').unwrap();
@@ -136,7 +136,7 @@ struct Reference {
 
 proptest! {
     #[test]
-    fn the_ring_does_what_a_deque_does(capacity in 1..9_usize, steps in prop::collection::vec(step(), 0..200)) {
+    fn ring_agrees_with_a_deque(capacity in 1..9_usize, steps in prop::collection::vec(step(), 0..200)) {
         let (mut producer, mut consumer) = ring(capacity);
         let capacity = producer.capacity();
         let mut reference = Reference::default();
@@ -183,7 +183,7 @@ proptest! {
 
 /// A million items with their own heap memory pass eight slots in bursts of changing length: all arrive, in order.
 #[test]
-fn a_million_items_pass_in_order() {
+fn ring_passes_a_million_items_in_order() {
     const ITEMS: u64 = 1_000_000;
     let (mut producer, mut consumer) = ring(8);
     let sender = thread::spawn(move || {

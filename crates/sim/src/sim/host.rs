@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn xon_ends_a_pause() {
+    fn xon_ends_the_pause_of_a_simulated_host() {
         let mut host = host(None);
         for quanta in [1000, 0] {
             let at = host.receive_pfc(PfcFrame { enabled: ClassSet::only(3), quanta: [Quanta(quanta); CLASSES] }, 0);

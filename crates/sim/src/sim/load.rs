@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn imix_has_its_shares() {
+    fn imix_draws_frame_lengths_in_their_shares() {
         let mut rng = Rng::new(5, 0);
         let lens: Vec<u16> = (0..12_000).map(|_| FrameSizes::Imix.draw(60, &mut rng)).collect();
         let count = |len| lens.iter().filter(|drawn| **drawn == len).count();

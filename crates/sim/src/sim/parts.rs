@@ -210,7 +210,7 @@ flows: [{{from: h1, to: h2}}]
     }
 
     #[test]
-    fn long_cables_divide_a_network() {
+    fn long_cables_divide_a_network_into_parts() {
         // The shortest frame takes 57.6 ns at 10G, and 100 m delay it by 500 ns.
         let far = parts(&row(["5m", "100m", "200m"], ""));
         assert_eq!((far.count(), far.window_end(557_599), far.window_end(557_600)), (3, 557_600, 1_115_200));

@@ -57,7 +57,7 @@ fn poisson_flows_offer_their_load() {
 }
 
 #[test]
-fn workload_changes_no_other() {
+fn workload_does_not_change_the_flows_of_another() {
     let one = "{name: a, sizes: google-rpc, load: 10%, from: [h1, h2], to: [h1, h2], transport: go-back-n}";
     let starts = |outcome: &Outcome| -> Vec<(u16, u64, u64)> {
         let own = outcome.completions.list.iter().filter(|flow| flow.workload == 0);
@@ -90,7 +90,7 @@ fn ring_takes_its_steps_one_after_the_other() {
 }
 
 #[test]
-fn tree_goes_up_and_down() {
+fn tree_all_reduce_sums_upward_and_sends_the_result_downward() {
     let (_, outcome) = run("[{all_reduce: tree, size: 100kB}]");
     assert_eq!((outcome.workloads[0].completed, outcome.workloads[0].rounds), (6, Some(1)));
     let mut flows = outcome.completions.list.clone();

@@ -51,7 +51,7 @@ fn event() -> impl Strategy<Value = Event> {
 
 proptest! {
     #[test]
-    fn a_hit_answers_as_the_database_does(events in prop::collection::vec(event(), 1..400)) {
+    fn flow_cache_hit_agrees_with_the_fdb(events in prop::collection::vec(event(), 1..400)) {
         let (mut fdb, mut cache, mut now) = (fdb(), FlowCache::default(), 0);
         for event in events {
             match event {
@@ -121,7 +121,7 @@ fn an_empty_place_matches_no_pair() {
 }
 
 #[test]
-fn two_pairs_share_a_set() {
+fn flow_cache_set_keeps_the_latest_two_pairs() {
     let (fdb, mut cache) = (fdb(), FlowCache::default());
     let lookup = cache.begin(0, 1, &fdb).unwrap();
     let dst = Station::new(1, 1);

@@ -126,7 +126,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_pair_keeps_its_stations(vlan in 0_u16..4096, dst in 0_u64..1 << 48, src in 0_u64..1 << 48, to in (0_u16..4096, 0_u64..1 << 48)) {
+        fn station_pair_returns_its_stations_and_vlan(vlan in 0_u16..4096, dst in 0_u64..1 << 48, src in 0_u64..1 << 48, to in (0_u16..4096, 0_u64..1 << 48)) {
             let pair = StationPair::new(vlan, dst, src);
             let expected = (Station::new(vlan, dst), Station::new(vlan, src), vlan);
             prop_assert_eq!((pair.dst(), pair.src(), pair.vlan()), expected);

@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn ingress_follows_membership() {
+    fn vlan_ingress_accepts_only_members() {
         let table = table();
         assert_eq!(table.ingress(0, None), Some(10));
         assert_eq!(table.ingress(0, Some(0)), Some(10), "a priority tag is no VLAN");

@@ -262,7 +262,7 @@ mod tests {
         }
 
         #[test]
-        fn random_bytes_are_never_out_of_bounds(bytes in prop::collection::vec(any::<u8>(), 0..140)) {
+        fn random_bytes_are_never_out_of_bounds_of_the_cnm_reader(bytes in prop::collection::vec(any::<u8>(), 0..140)) {
             let _ = (parse(&bytes), Sampled::read(&bytes));
             let mut message = vec![0; 12];
             message.extend(ETHERTYPE.to_be_bytes());

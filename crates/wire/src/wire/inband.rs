@@ -250,7 +250,7 @@ mod tests {
         }
 
         #[test]
-        fn random_bytes_are_never_out_of_bounds(mut bytes in prop::collection::vec(any::<u8>(), 0..120), l3 in 0_usize..64) {
+        fn random_bytes_are_never_out_of_bounds_of_the_telemetry_reader(mut bytes in prop::collection::vec(any::<u8>(), 0..120), l3 in 0_usize..64) {
             let _ = find(&mut bytes, l3);
         }
     }

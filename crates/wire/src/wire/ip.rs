@@ -270,7 +270,7 @@ mod tests {
         }
 
         #[test]
-        fn any_changed_bit_is_found(id: u16, src: [u8; 4], bit in 0_usize..160) {
+        fn ipv4_checksum_detects_any_changed_bit(id: u16, src: [u8; 4], bit in 0_usize..160) {
             let mut bytes = header(64, id, src, [10, 0, 0, 1]);
             bytes[bit / 8] ^= 1 << (bit % 8);
             prop_assert!(!has_right_checksum(&bytes));

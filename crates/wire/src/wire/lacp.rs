@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn other_frames_are_told_apart() {
+    fn slow_protocol_frame_that_is_no_lacpdu_is_told_apart() {
         let frame = Lacpdu::default().emit(MacAddr::local(0, 1));
         assert_eq!(parse(&frame[..123]), Err(Malformed::Truncated));
         assert_eq!(parse(&frame[..14]), Err(Malformed::Truncated));
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn state_is_told_in_words() {
+    fn lacp_state_is_shown_in_words() {
         let state = PortState::ACTIVE | PortState::COLLECTING;
         assert_eq!(state.words(), ["active", "collecting"]);
         assert_eq!(state.with(PortState::ACTIVE, false), PortState::COLLECTING);

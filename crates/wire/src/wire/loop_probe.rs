@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn probe_has_these_bytes() {
+    fn loop_probe_has_the_documented_bytes() {
         let probe = LoopProbe {
             identity: 0x0102_0304_0506_0708,
             port: 5,

@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_is_plain() {
+    fn plain_parser_accepts_every_kind_of_plain_frame() {
         for (tci, version, protocol) in kinds() {
             let mut frame = frame(tci, version, protocol);
             let plain = parse_plain(&frame).unwrap_or_else(|| panic!("{tci:?}, IPv{version}, protocol {protocol}"));

@@ -150,7 +150,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn vectors_read_what_words_read(rest in prop::collection::vec(any::<u8>(), 80), kind in kinds()) {
+        fn vector_and_word_parsers_read_equal_plain_frames(rest in prop::collection::vec(any::<u8>(), 80), kind in kinds()) {
             let frame = plain(&rest, kind);
             prop_assert_eq!(parse_plain(&frame).map(|plain| (plain.is_tagged, plain.l3)), Some((kind.0, kind.1)));
             let [vectors, words] = both_ways(&frame);
@@ -159,7 +159,7 @@ mod tests {
         }
 
         #[test]
-        fn vectors_refuse_what_words_refuse(
+        fn vector_and_word_parsers_refuse_equal_edited_plain_frames(
             rest in prop::collection::vec(any::<u8>(), 80),
             kind in kinds(),
             edits in prop::collection::vec((12_usize..80, any::<u8>()), 0..3),

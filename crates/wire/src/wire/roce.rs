@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn options_of_ipv4_are_skipped() {
+    fn roce_behind_ipv4_options_is_found() {
         let mut frame = packet(0, true, 0x81);
         (frame[14], frame[17]) = (0x46, frame[17] + 4);
         frame.splice(34..34, [1, 1, 1, 0]);
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn truncated_packet_is_none() {
+    fn truncated_roce_packet_is_no_control_packet() {
         for is_v4 in [true, false] {
             let frame = packet(1, is_v4, 0x11);
             let end = frame.len() - 8;
@@ -168,7 +168,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn random_bytes_are_never_out_of_bounds(bytes in prop::collection::vec(any::<u8>(), 0..120), l3_offset in 0_usize..64) {
+        fn random_bytes_are_never_out_of_bounds_of_the_roce_reader(bytes in prop::collection::vec(any::<u8>(), 0..120), l3_offset in 0_usize..64) {
             for l3 in [L3::V4, L3::V6, L3::Other] {
                 let _ = RoceControl::of(&bytes, l3, l3_offset);
             }

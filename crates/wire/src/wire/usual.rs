@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn roce_is_usual() {
+    fn roce_frame_is_parsed_as_usual() {
         let usual = parse_usual(&roce()).unwrap();
         assert_eq!(usual, Usual { dst: 0x0001_0203_0405 << 16, src: 0x0607_0809_0a0b << 16, traffic_class: 0x6a });
     }

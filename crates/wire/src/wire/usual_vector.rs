@@ -91,14 +91,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn vectors_read_what_words_read(rest in prop::collection::vec(any::<u8>(), 64), is_tcp in any::<bool>()) {
+        fn vector_and_word_parsers_read_equal_usual_frames(rest in prop::collection::vec(any::<u8>(), 64), is_tcp in any::<bool>()) {
             let frame = usual(&rest, is_tcp);
             prop_assert!(parse_usual(&frame).is_some());
             prop_assert_eq!(parse_vectors(&frame), parse_usual(&frame));
         }
 
         #[test]
-        fn vectors_refuse_what_words_refuse(
+        fn vector_and_word_parsers_refuse_equal_edited_usual_frames(
             rest in prop::collection::vec(any::<u8>(), 64),
             is_tcp in any::<bool>(),
             edits in prop::collection::vec((prop_oneof![12_usize..24, 36_usize..48], any::<u8>()), 0..3),

@@ -18,7 +18,7 @@ use crate::units::Cells;
 /// release. No lcore ends with a frame in its ring or without the release of its own frame.
 ///
 /// The ring and the tallies are relaxed atomics here: only the handshake orders them.
-pub fn lcores_end_empty(starts: [fn(); 2]) {
+pub fn lcores_end_with_empty_rings_and_all_releases(starts: [fn(); 2]) {
     let shutdown = Arc::new(Shutdown::new(2));
     // Frames in the ring to each lcore, and released frames that it had admitted.
     let rings: Arc<[AtomicUsize; 2]> = Arc::new([AtomicUsize::new(0), AtomicUsize::new(0)]);
@@ -51,7 +51,7 @@ pub fn lcores_end_empty(starts: [fn(); 2]) {
 }
 
 /// Settings that are sent one after the other are applied in order, each whole, and their memory comes back.
-pub fn settings_are_applied_in_order(starts: [fn(); 2]) {
+pub fn settings_are_applied_whole_and_in_order(starts: [fn(); 2]) {
     let (mut sender, mut receiver) = mailbox::<[usize; 2]>();
     let lcore = thread::spawn(move || {
         starts[1]();
@@ -81,7 +81,7 @@ pub fn settings_are_applied_in_order(starts: [fn(); 2]) {
 
 /// The control thread requests a whole database, and before it is shown the part behind its first bucket. An answer has
 /// the entries of the part that was requested last, and no others.
-pub fn an_answer_is_of_the_last_question(starts: [fn(); 2]) {
+pub fn fdb_answer_has_the_part_that_was_requested_last(starts: [fn(); 2]) {
     let window = Arc::new(FdbWindow::default());
     let shown = window.clone();
     let lcore = thread::spawn(move || {
@@ -116,7 +116,7 @@ fn check(from: usize, entries: &[crate::forward::fdb::Sighting]) {
 
 /// Two lcores fill and empty their queues, and read the sum. The unused reserves never exceed the reserves, and are
 /// exact in the end. `share` gives the lcores their views.
-pub fn reserves_are_counted_once(share: fn([Arc<QueueReserves>; 2]) -> [Arc<QueueReserves>; 2]) {
+pub fn unused_reserves_are_counted_once_by_two_lcores(share: fn([Arc<QueueReserves>; 2]) -> [Arc<QueueReserves>; 2]) {
     const RESERVE: u32 = 4;
     let mut reserves = [Cells(0); CLASSES];
     reserves[1] = Cells(RESERVE);

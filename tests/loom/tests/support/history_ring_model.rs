@@ -12,7 +12,7 @@ use crate::history_ring::HistoryRing;
 
 /// Asserts that each of three records read through two slots is whole, and never older than a record read before.
 /// `seen` receives the most records read at once, so the caller can check that some were read.
-pub fn records_are_whole(starts: [fn(); 2], seen: &AtomicUsize) {
+pub fn history_ring_reader_sees_whole_records(starts: [fn(); 2], seen: &AtomicUsize) {
     let history = Arc::new(HistoryRing::<2, 2>::default());
     let written = history.clone();
     let writer = thread::spawn(move || {

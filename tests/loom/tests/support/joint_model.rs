@@ -103,7 +103,7 @@ fn on_one_wire<const LCORES: usize>(
 
 /// Three lcores want more time than the wire has, and give back what they do not need. They never hold more than the
 /// wire has, and the rest is free at the end.
-pub fn three_lcores_on_a_scarce_wire(start: fn()) {
+pub fn joint_wire_never_grants_three_lcores_more_than_it_has(start: fn()) {
     let script: fn(&Lcore) = |lcore| {
         lcore.send(6, TICKS, -2);
     };
@@ -114,7 +114,7 @@ pub fn three_lcores_on_a_scarce_wire(start: fn()) {
 
 /// An lcore takes time twice and gives some back. Another, which polls later, needs more time than it took. Only time
 /// before the later instant can be lost.
-pub fn two_lcores_that_poll_at_different_instants(start: fn()) {
+pub fn joint_wire_loses_no_time_after_the_later_poll(start: fn()) {
     let early: fn(&Lcore) = |lcore| {
         lcore.send(6, TICKS + DELAY, -2);
         lcore.send(2, TICKS + DELAY, 0);
@@ -133,7 +133,7 @@ pub fn two_lcores_that_poll_at_different_instants(start: fn()) {
 /// holds those, the other cannot start a frame, although it polls later. The time is exact once both have settled.
 ///
 /// Time is lost before the later instant only, and only if the lcore that polls then is the first.
-pub fn two_lcores_that_want_more_than_the_room(start: fn(), last: u64) {
+pub fn frame_does_not_start_while_another_lcore_holds_the_end_of_the_wire(start: fn(), last: u64) {
     let script: fn(&Lcore) = |lcore| {
         lcore.send(TICKS + DELAY, TICKS + DELAY, -2);
         lcore.send(TICKS + DELAY, TICKS + DELAY, 3);
@@ -146,7 +146,7 @@ pub fn two_lcores_that_want_more_than_the_room(start: fn(), last: u64) {
 
 /// An lcore sends a PFC frame while two others take time and give some back. The wire is charged for all of them.
 /// `starts` are those of the lcores that take and of the one that charges.
-pub fn pfc_frame_beside_takes(starts: [fn(); 2]) {
+pub fn joint_wire_is_charged_for_pfc_frames_beside_takes(starts: [fn(); 2]) {
     let takes: fn(&Lcore) = |lcore| {
         lcore.send(4, TICKS, -1);
     };
@@ -312,7 +312,7 @@ where
 }
 
 /// An lcore tells and withdraws frames that it holds. A depth that is newer than the set of ports is read again.
-pub fn withdrawn_depths_are_forgotten(keep: Keep) {
+pub fn withdrawn_depths_of_other_lcores_are_forgotten(keep: Keep) {
     let topic = Topic::<[Depth; CLASSES]> {
         tell: |told, depths| {
             depths.iter().enumerate().for_each(|(queue, depth)| told.tell_depth(0, 0, queue, *depth));
@@ -326,7 +326,7 @@ pub fn withdrawn_depths_are_forgotten(keep: Keep) {
 
 /// The watchdog of an owner begins and ends dropping frames. Queues that are newer than the set of ports are read
 /// again.
-pub fn ended_dropping_is_forgotten(keep: Keep) {
+pub fn ended_dropping_of_another_owner_is_forgotten(keep: Keep) {
     let topic = Topic::<ClassSet> {
         tell: |told, queues| told.tell_dropping(0, 0, queues),
         ports: |told| told.dropping_ports(),

@@ -93,7 +93,7 @@ fn leases_of<const LCORES: usize>(size: u32, start: fn(), scripts: [fn(&mut Lcor
 }
 
 /// Three lcores take more cells than the pool has.
-pub fn three_leases_of_a_scarce_pool(start: fn()) {
+pub fn pool_never_grants_three_leases_more_than_it_has(start: fn()) {
     let script: fn(&mut Lcore) = |lcore| {
         if lcore.take(4) {
             lcore.give(1);
@@ -104,7 +104,7 @@ pub fn three_leases_of_a_scarce_pool(start: fn()) {
 }
 
 /// Two lcores use batches: each takes, returns and trims, and ends with cells in use and spare cells.
-pub fn two_leases_in_batches(start: fn()) {
+pub fn leases_in_batches_return_their_spare_cells(start: fn()) {
     let script: fn(&mut Lcore) = |lcore| {
         assert!(lcore.take(300));
         assert!(lcore.take(1));
@@ -115,7 +115,7 @@ pub fn two_leases_in_batches(start: fn()) {
 }
 
 /// Three lcores take more cells than an exact pool has.
-pub fn an_exact_pool(start: fn()) {
+pub fn exact_pool_never_grants_three_lcores_more_than_it_has(start: fn()) {
     let (pool, truth) = (ExactPool::new(Cells(10)), Truth::new(10));
     let threads = [6, 5, 4].map(|cells| {
         let (pool, truth) = (pool.clone(), truth.clone());
@@ -136,7 +136,7 @@ pub fn an_exact_pool(start: fn()) {
 }
 
 /// Another thread restarts the watermark while two lcores take cells: it is never below the cells in use.
-pub fn a_watermark_that_starts_anew(starts: [fn(); 2]) {
+pub fn restarted_watermark_is_never_below_the_cells_in_use(starts: [fn(); 2]) {
     let pool = ExactPool::new(Cells(10));
     let mut threads = Vec::new();
     for cells in [3, 4] {

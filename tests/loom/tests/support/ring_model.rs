@@ -22,7 +22,7 @@ fn take(consumer: &mut Consumer<Box<usize>>, next: &mut usize) {
 
 /// Asserts that items pass in order and once each, through a ring of two slots in up to four bursts of two. `farthest`
 /// receives the most items that passed, so the caller can check that slots were reused.
-pub fn items_pass_in_order(starts: [fn(); 2], farthest: &AtomicUsize) {
+pub fn ring_passes_items_in_order(starts: [fn(); 2], farthest: &AtomicUsize) {
     let (mut producer, mut consumer) = ring(2);
     let giver = thread::spawn(move || {
         starts[0]();

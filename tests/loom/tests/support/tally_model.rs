@@ -89,7 +89,7 @@ fn cells_of(lcore: usize) -> Cells {
 }
 
 /// Publishes each release at once.
-pub fn single_releases(starts: [fn(); 2]) {
+pub fn freed_cells_are_seen_with_single_tally_releases(starts: [fn(); 2]) {
     let (tallies, slots) = (Arc::new(Tallies::new(2, 1)), Slots::new());
     beside_a_reader(&tallies, &slots, starts, |lcore| {
         let (mut writer, slots) = (tallies.writer(lcore), slots.clone());
@@ -105,7 +105,7 @@ pub fn single_releases(starts: [fn(); 2]) {
 
 /// Adds releases up before they are published. The first lcore publishes all together, with those of another group. The
 /// second publishes one by one, and the last when its writer is dropped.
-pub fn releases_together(starts: [fn(); 2]) {
+pub fn freed_cells_are_seen_with_summed_tally_releases(starts: [fn(); 2]) {
     let (tallies, slots) = (Arc::new(Tallies::new(2, 1)), Slots::new());
     beside_a_reader(&tallies, &slots, starts, |lcore| {
         let (mut writer, slots) = (tallies.writer(lcore), slots.clone());

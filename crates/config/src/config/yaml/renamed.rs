@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn old_key_elsewhere_is_unknown() {
+    fn renamed_key_in_another_section_is_unknown() {
         let errors = config::parse("x.yaml", &format!("{PORTS}\ntest_poll_interval: 70us")).expect_err("not here");
         assert!(errors.to_string().contains("unknown key"), "{errors}");
     }

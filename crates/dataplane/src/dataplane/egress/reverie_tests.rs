@@ -102,7 +102,7 @@ fn lossy_queue_passes_its_limit_until_its_filter_has_followed() {
 
 /// Each queue has a reserve of 10, and all 30 free cells of the pool are reserved.
 #[test]
-fn queue_of_reverie_below_its_reserve_takes_a_frame_and_beyond_it_none() {
+fn reverie_queue_admits_frames_only_within_its_reserve_if_the_pool_is_reserved() {
     let mut it = Bed::new();
     it.take(70);
     assert_eq!(it.offer(), None, "no cell is unreserved, but the reserve holds the frame");
@@ -112,7 +112,7 @@ fn queue_of_reverie_below_its_reserve_takes_a_frame_and_beyond_it_none() {
 }
 
 #[test]
-fn discarded_frames_move_the_filter() {
+fn discard_lowers_the_filtered_depth() {
     let mut it = Bed::new();
     for _ in 0..9 {
         assert_eq!(it.offer(), None);

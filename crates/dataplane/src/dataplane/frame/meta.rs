@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_byte_keeps_each_decision() {
+    fn meta_returns_each_forwarding_decision_it_stores() {
         let ports = (0..MAX_PORTS as u8).map(Forwarding::Send);
         let reasons = DropReason::TABLE.iter().map(|&(reason, ..)| Forwarding::Drop(reason));
         let all: Vec<Forwarding> =

@@ -252,7 +252,7 @@ mod tests {
         }
 
         #[test]
-        fn kinds_of_frames_add_up(frames in prop::collection::vec((55_u16..65, 0_u8..2, 0_u8..2), 1..8), split in 0_usize..8) {
+        fn run_kind_of_two_parts_is_that_of_the_whole_run(frames in prop::collection::vec((55_u16..65, 0_u8..2, 0_u8..2), 1..8), split in 0_usize..8) {
             let descs: Vec<FrameDesc> =
                 frames.iter().map(|&(len, ingress, group)| FrameDesc::new(len, Cells(1), ingress, group, 3)).collect();
             let kind = |descs: &[FrameDesc]| descs.iter().map(|&desc| RunKind::of(desc)).reduce(RunKind::and);

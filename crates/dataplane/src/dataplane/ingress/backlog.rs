@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn several_rings_hold_as_many_frames_more() {
+    fn backlog_that_fills_one_ring_does_not_fill_two() {
         let mut backlog = Backlog::new(Some(32), Rings { count: 8, frames: Some(1024) });
         backlog.judge(Some(768), u32::MAX, 0, Ticks(0));
         assert_eq!([1, 2, 8].map(|rings| backlog.is_full(rings)), [true, false, false]);

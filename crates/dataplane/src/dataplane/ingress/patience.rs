@@ -90,7 +90,7 @@ mod tests {
     proptest! {
         /// Its senders are held for at most the bucket and its part of the time.
         #[test]
-        fn time_held_is_bounded(polls in prop::collection::vec((1_u64..500, any::<bool>()), 1..400)) {
+        fn patience_bounds_the_time_for_which_senders_are_held(polls in prop::collection::vec((1_u64..500, any::<bool>()), 1..400)) {
             let (mut patience, mut now, mut held) = (Patience::new(2_000), 0, 0);
             for (ticks, waits) in polls {
                 now += ticks;

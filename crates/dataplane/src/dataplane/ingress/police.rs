@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn burst_passes_after_silence() {
+    fn punt_policer_passes_a_burst_after_silence() {
         let mut policers = Policers::new(PORTS, HZ);
         for second in [5, 9] {
             let passed = (0..100).filter(|_| pass(&mut policers, PuntCause::Icmp, 0, second * HZ)).count();

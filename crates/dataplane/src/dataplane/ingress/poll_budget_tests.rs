@@ -18,7 +18,7 @@ fn measured() -> PollBudget {
 }
 
 #[test]
-fn measured_terms_explain_polls() {
+fn poll_budget_learns_the_time_of_forwarded_and_shed_frames() {
     let budget = measured();
     for (forwarded, shed) in [(0, 300), (45, 0), (30, 60)] {
         let (ticks, real) = (budget.expected_ticks(forwarded, shed), 500 + 200 * forwarded + 40 * shed);
@@ -58,7 +58,7 @@ fn poll_without_frames_shows_that_the_base_is_too_high() {
 }
 
 #[test]
-fn quickest_poll_tells_what_fits_and_is_forgotten() {
+fn quickest_poll_decides_which_round_fits_and_ages() {
     let mut quickest = QuickestPoll::new();
     assert!(!quickest.fits(1, 1 << 20), "nothing is known");
     for (frames, ticks) in [(100, 6_000), (100, 60_000), (8, 8), (200, 12_000)] {
@@ -134,7 +134,7 @@ proptest! {
     /// The law of docs/overload.md: whatever the terms and the load, if the load can be shed, polls settle at the time
     /// that they should take.
     #[test]
-    fn polls_settle_at_their_target(
+    fn poll_time_settles_at_its_target_under_any_load(
         base in 50_u64..2_000,
         forwarded in 40_u64..400,
         part in 2_u64..8,

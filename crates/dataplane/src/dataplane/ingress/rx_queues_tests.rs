@@ -93,7 +93,7 @@ fn lossless_queues_come_first_and_leave_a_share_to_others() {
 }
 
 #[test]
-fn others_bring_no_more_in_a_poll_than_they_may() {
+fn other_queues_receive_at_most_the_frames_allowed_in_a_poll() {
     let mut bed = Bed::new(2, false);
     bed.queues.steer(ClassSet::only(1), true);
     bed.inject(0, 0, 0..100);
@@ -226,7 +226,7 @@ proptest! {
     /// Frames of a queue keep their order, none is lost or received from a stopped queue, and a burst that is not full
     /// leaves no frame in a queue that may be polled.
     #[test]
-    fn bursts_keep_the_rules(
+    fn receive_queues_keep_frames_in_order_and_lose_none(
         steps in prop::collection::vec((0..4_usize, 0..2_u8, 0..60_usize, any::<bool>(), any::<bool>()), 1..80),
     ) {
         let mut bed = Bed::new(4, true);

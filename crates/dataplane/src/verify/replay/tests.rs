@@ -172,7 +172,7 @@ fn a_departure_without_a_class_is_of_the_oldest_frame_of_the_port() {
 }
 
 #[test]
-fn marking_follows_the_depth() {
+fn replayed_marking_probability_follows_the_depth() {
     let mut switch = switch(Threshold::Static(Cells(8)));
     let mut arrive = || switch.arrive(frame(0, 3, 200)).marking.map(|parts| parts >> 24);
     // Parts of 2^8: 0 up to 200 B, then half of (depth - 200) / 512, and 256 from 712 B on.

@@ -138,8 +138,8 @@ fn a_buffer_outlives_its_pool_and_dpdk() {
 }
 
 #[test]
-fn everything_ends_in_any_order() {
-    if !in_child("dpdk::tests::start::everything_ends_in_any_order", false) {
+fn eal_pools_and_ports_may_be_dropped_in_any_order() {
+    if !in_child("dpdk::tests::start::eal_pools_and_ports_may_be_dropped_in_any_order", false) {
         return;
     }
     let cpu = allowed_cpus()[0];
@@ -159,10 +159,10 @@ fn everything_ends_in_any_order() {
 }
 
 #[test]
-fn nobody_may_run_it() {
+fn unprivileged_user_may_plug_rings_and_null_devices_but_no_tap() {
     // SAFETY: geteuid only returns a number.
     let root = unsafe { dpdk_sys::libc::geteuid() } == 0;
-    if !in_child("dpdk::tests::start::nobody_may_run_it", root) {
+    if !in_child("dpdk::tests::start::unprivileged_user_may_plug_rings_and_null_devices_but_no_tap", root) {
         return;
     }
     if root {

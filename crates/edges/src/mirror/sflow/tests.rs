@@ -270,7 +270,7 @@ fn reasons_have_the_numbers_of_the_list_of_sflow() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
-    fn any_copy_is_read_back(copies in prop::collection::vec(any_copy(), 1..6), is_v6: bool) {
+    fn any_copy_is_read_back_from_its_sflow_sample(copies in prop::collection::vec(any_copy(), 1..6), is_v6: bool) {
         let mut rig = Rig::new(if is_v6 { "2001:db8::1" } else { "192.0.2.1" }, 0);
         let mut wanted = Vec::new();
         for copy in &copies {

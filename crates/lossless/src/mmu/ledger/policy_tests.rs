@@ -199,7 +199,7 @@ proptest! {
     }
 
     #[test]
-    fn limits_hold_on_two_lcores(
+    fn headroom_policies_hold_their_limits_on_two_lcores(
         switch in prop_oneof![
             switch(HeadroomPolicy::Independent, PORTS, 0..60),
             switch(HeadroomPolicy::SharedPool, PORTS, 0..60),
@@ -299,7 +299,7 @@ fn no_flapping_at_a_threshold_of_zero() {
 /// With Dynamic and Shared Headroom a group turns XOFF while its cells are still in the pool. The levels alone must
 /// prevent flapping, even if eta exceeds its threshold and the floor exceeds both.
 #[test]
-fn no_flapping_within_the_offset() {
+fn group_does_not_flap_within_its_xon_offset() {
     for threshold in [0, 3, 30, 100] {
         let member = GroupProfile {
             xon_offset: Cells(4),

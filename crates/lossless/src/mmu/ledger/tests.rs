@@ -203,7 +203,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
     #[test]
-    fn independent_headroom_does_what_the_reference_does(
+    fn independent_headroom_agrees_with_the_reference(
         switch in switch(HeadroomPolicy::Independent, PORTS, 0..60),
         steps in steps(PORTS, LARGEST),
     ) {
@@ -211,7 +211,7 @@ proptest! {
     }
 
     #[test]
-    fn the_shared_pool_does_what_the_reference_does(
+    fn shared_pool_agrees_with_the_reference(
         switch in switch(HeadroomPolicy::SharedPool, PORTS, 0..60),
         steps in steps(PORTS, LARGEST),
     ) {
@@ -219,7 +219,7 @@ proptest! {
     }
 
     #[test]
-    fn dynamic_headroom_does_what_the_reference_does(
+    fn dynamic_headroom_agrees_with_the_reference(
         switch in switch(HeadroomPolicy::Dynamic, PORTS, 0..60),
         steps in steps(PORTS, LARGEST),
     ) {

@@ -57,7 +57,7 @@ mod tests {
     proptest! {
         /// The filter is that of real numbers, less at most one cell for its rounding.
         #[test]
-        fn filter_agrees_with_real_numbers(depths in prop::collection::vec(0_u32..50_000, 1..400)) {
+        fn depth_filter_agrees_with_real_numbers(depths in prop::collection::vec(0_u32..50_000, 1..400)) {
             let (mut filter, mut real) = (DepthFilter::default(), 0.0_f64);
             for depth in depths {
                 filter.depart(Cells(depth));

@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn buckets_add_up() {
+    fn histogram_buckets_are_cumulative() {
         let mut families = Families::default();
         families.histogram("h", "Times.").add_histogram(&[("l", "0")], &[(0.5, 2), (1.0, 3)], 4, 9.5);
         let lines = families.text();

@@ -11,14 +11,14 @@ fn verdict(switch_view: &SwitchView) -> Verdict {
 }
 
 #[test]
-fn run_without_loss_is_kept() {
+fn verdict_of_a_run_without_loss_is_kept() {
     let verdict = verdict(&run());
     assert_eq!(verdict.to_string(), "lossless: KEPT");
     assert!(verdict.is_kept());
 }
 
 #[test]
-fn lossy_drops_break_nothing() {
+fn lossy_drops_leave_the_verdict_kept() {
     let switch_view = run();
     assert!(switch_view.counters.ports[0].drops[0][DropReason::Threshold as usize].get() > 0);
     assert!(verdict(&switch_view).is_kept());

@@ -5,17 +5,17 @@ use crate::stats::DeviceFlowControl;
 use crate::top::Key;
 
 #[test]
-fn all_there_is_at_80_by_24() {
+fn screen_of_80_by_24_shows_all_parts() {
     insta::assert_snapshot!(text(&busy(PLAIN), 80, 24));
 }
 
 #[test]
-fn a_wide_screen_shows_more() {
+fn wide_screen_shows_more_columns() {
     insta::assert_snapshot!(text(&busy(PLAIN), 160, 45));
 }
 
 #[test]
-fn in_ascii() {
+fn screen_without_unicode_is_ascii() {
     let screen = text(&busy(Paint { colour: false, unicode: false }), 80, 24);
     assert!(screen.is_ascii(), "{screen}");
     insta::assert_snapshot!(screen);
@@ -33,7 +33,7 @@ fn each_view_at_80_by_24() {
 }
 
 #[test]
-fn where_all_went_wrong_it_says_so() {
+fn screen_names_losses_and_storms_of_a_troubled_switch() {
     let switch_view = fixture::trouble();
     let now = state(&switch_view, &Snapshot::take(&switch_view, Duration::from_secs(10)));
     let mut before = now.clone();

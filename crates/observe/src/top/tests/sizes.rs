@@ -228,7 +228,7 @@ fn keys(rng: &mut XorShift, app: &mut App) {
 }
 
 #[test]
-fn every_size_can_be_drawn() {
+fn screen_of_any_size_is_drawn() {
     let apps: Vec<App> = (1..=23).map(|seed| random(0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(seed))).collect();
     let mut buffer = Buffer::empty(Rect::default());
     let mut at = 0;

@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn window_follows_algorithm_1() {
+    fn hpcc_window_follows_algorithm_1() {
         let mut hpcc = hpcc();
         // The first notes have nothing to compare with.
         hpcc.acked(&noted(ack(0, 10_000_000, 1, 126), 0, 0, 0));

@@ -183,7 +183,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn window_follows_algorithm_1() {
+    fn powertcp_window_follows_algorithm_1() {
         let mut power = Power::new(&PowerSpec::default(), PATH.line, &PATH);
         power.acked(&noted(ack(0, 10_000_000, 1, 126), 0, 0, 0));
         assert_eq!(power.window, 125_000.0, "the first notes have nothing to compare with");

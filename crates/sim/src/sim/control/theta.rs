@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn window_follows_algorithm_2() {
+    fn theta_powertcp_window_follows_algorithm_2() {
         let mut theta = Theta::new(&PowerSpec::default(), PATH.line, &PATH);
         theta.acked(&ack(0, 10_000_000, 1, 126));
         // Power is 1: the window would grow by beta, but it fills the path already.

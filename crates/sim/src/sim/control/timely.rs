@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn rate_follows_algorithm_1() {
+    fn timely_rate_follows_algorithm_1() {
         // Below T_low: 10 Mbit/s more each. The first completion has no predecessor.
         assert_eq!(rates(1000, &[20, 30, 40]), [1000, 1010, 1020]);
         // Above T_high: by 0.8 (1 - 500/1000) = 0.4.
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn one_completion_a_round_trip() {
+    fn timely_without_segment_updates_its_rate_once_a_round_trip() {
         let mut timely = Timely::new(&TimelySpec::default(), PATH.line);
         timely.rate = 1e9;
         for frame in 1..=40 {
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn one_completion_a_segment() {
+    fn timely_with_segment_updates_its_rate_once_a_segment() {
         let spec = TimelySpec { segment: Some(Bytes(16_000)), ..TimelySpec::default() };
         let mut timely = Timely::new(&spec, PATH.line);
         timely.rate = 1e9;

@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn ticks_are_round() {
+    fn axis_ticks_are_round_numbers() {
         assert_eq!(labels(10.0, 5), ["0", "2", "4", "6", "8", "10"]);
         assert_eq!(labels(2150.0, 8), ["0", "500", "1,000", "1,500", "2,000"]);
         assert_eq!(labels(0.83, 4), ["0.0", "0.5"]);
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn thinning_keeps_the_peaks() {
+    fn thinned_plot_keeps_its_peaks() {
         let mut points: Vec<(f64, f64)> = (0..100_000).map(|at| (f64::from(at), f64::from(at % 7))).collect();
         points[77_777].1 = 1e6;
         points[12_345].1 = -5.0;
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn spans_that_touch_are_one() {
+    fn plot_joins_spans_that_touch() {
         assert_eq!(join(&[(0.0, 1.0), (1.1, 2.0), (1.2, 1.5), (3.0, 4.0)], 0.2), [(0.0, 2.0), (3.0, 4.0)]);
     }
 }

@@ -342,7 +342,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fairness_is_one_for_all_alike() {
+    fn fairness_of_equal_rates_is_one() {
         assert!((fairness(&[2.0, 2.0, 2.0, 2.0]) - 1.0).abs() < 1e-12);
         assert!((fairness(&[8.0, 0.0, 0.0, 0.0]) - 0.25).abs() < 1e-12);
         assert!(fairness(&[]).abs() < 1e-12);

@@ -205,7 +205,7 @@ fn comparison(rows: &[(String, &Scenario, &Outcome)]) -> String {
 }
 
 #[test]
-fn variants_are_compared() {
+fn comparison_has_a_row_and_a_verdict_for_each_variant() {
     let (scenario, outcome) = fixture::run();
     let (_, other) = trouble();
     let rows = [("pfc".to_owned(), &scenario, &outcome), ("no, pfc".to_owned(), &scenario, &other)];

@@ -115,14 +115,14 @@ mod tests {
     }
 
     #[test]
-    fn fixed_size_has_its_size() {
+    fn fixed_size_distribution_draws_its_size_only() {
         let (cdf, mut rng) = (SizeCdf::fixed(Bytes(64_000)), Rng::new(1, 1));
         assert!((0..100).all(|_| cdf.draw(&mut rng) == 64_000));
         assert_eq!((cdf.mean(), cdf.parts()), (64_000, 1));
     }
 
     #[test]
-    fn equal_sizes_are_a_share_of_that_size() {
+    fn jump_in_a_size_table_gives_its_size_that_share() {
         let (cdf, mut rng) = (SizeCdf::parse("x", "100 0 100 75 300 100").unwrap(), Rng::new(1, 1));
         let small = (0..10_000).filter(|_| cdf.draw(&mut rng) == 100).count();
         assert!((7_300..7_700).contains(&small), "{small}");

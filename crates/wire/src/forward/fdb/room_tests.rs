@@ -180,7 +180,7 @@ proptest! {
     /// Counts by port agree with the table, no port has more stations than its limit by frames of its own, and a limit
     /// costs no other port a station.
     #[test]
-    fn shares_agree_with_the_table(events in prop::collection::vec(event(), 1..300)) {
+    fn station_counts_by_port_agree_with_the_fdb(events in prop::collection::vec(event(), 1..300)) {
         let (mut fdb, mut now) = (fdb(32, LIMITS), 0);
         let mut heard = [0_u32; PORTS];
         for event in events {

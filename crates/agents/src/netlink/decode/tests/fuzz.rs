@@ -170,7 +170,7 @@ fn mutated_messages_never_panic() {
 }
 
 #[test]
-fn seeds_are_valid() {
+fn fuzz_seeds_are_decoded() {
     for seed in seeds() {
         let message = messages(&seed).next().unwrap().unwrap();
         assert!(decode(message.kind, message.flags, message.payload).is_ok(), "{message:?}");

@@ -112,7 +112,7 @@ fn default_route_has_no_destination_attribute() {
 }
 
 #[test]
-fn foreign_routes_are_ignored() {
+fn route_of_another_table_tos_or_source_is_ignored() {
     let plain = message(false, vec![RouteAttribute::Oif(3)]);
     assert!(routed(&plain).is_some());
     let mut other = plain.clone();
@@ -156,7 +156,7 @@ fn kinds_without_next_hops_have_none() {
 }
 
 #[test]
-fn encapsulation_is_not_supported() {
+fn route_with_encapsulation_is_of_no_supported_kind() {
     let attributes = vec![RouteAttribute::EncapType(RouteLwEnCapType::Mpls), RouteAttribute::Oif(3)];
     assert_eq!(routed(&message(false, attributes)).unwrap().kind, RouteKind::Other);
 }
@@ -324,7 +324,7 @@ fn malformed_next_hop_objects_are_errors() {
 }
 
 #[test]
-fn other_messages_are_ignored() {
+fn netlink_message_of_another_kind_is_ignored() {
     assert_eq!(decode(32, 0, &[1, 2, 3]).unwrap(), None, "a rule");
 }
 

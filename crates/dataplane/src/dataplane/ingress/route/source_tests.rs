@@ -39,7 +39,7 @@ fn suspect_sources_are_those_that_no_host_may_route_from() {
 }
 
 #[test]
-fn own_addresses_are_suspect() {
+fn own_address_is_a_suspect_source() {
     let mut table = RouteTable::empty(Arc::new(SoftFib::default()));
     table.set_own([[10, 0, 0, 1].into(), "fd00::1".parse().unwrap()]);
     assert!(table.sources.suspects_v4(0x0a00_0001));

@@ -169,7 +169,7 @@ fn scenario_with_every_key_is_accepted() {
 }
 
 #[test]
-fn growth_is_bounded() {
+fn scenario_expands_nested_counts_and_variants_within_bounds() {
     let nested = "a: [{name: a*, count: 1024, b: [{name: b*, count: 1024, c: [{name: c*, count: 1024}]}]}]\n";
     judge(&format!("{STAR}{nested}"));
     let mesh = "duration: 1ms\nswitches:\n  - {name: s*, count: 64, config: {ports: [{name: p*, count: 64, speed: 1G}]}}\n\

@@ -26,7 +26,7 @@ fn variant_overrides_values_by_key_and_by_name() {
 }
 
 #[test]
-fn lists_of_lists_are_axes() {
+fn lists_of_variants_are_combined_as_axes() {
     let variants = variants_of(&format!(
         "{STAR}variants:\n  - [{{name: a}}, {{name: b, seed: 2}}]\n  - [{{name: c}}, {{name: d, duration: 2ms}}]\n"
     ));

@@ -26,7 +26,7 @@ fn every_key_of_a_workload_is_read() {
 }
 
 #[test]
-fn each_pattern_has_its_values() {
+fn every_pattern_of_a_workload_is_read_with_its_values() {
     let workloads = accept(EVERYTHING).workloads;
     let all = (0..7).collect::<Vec<usize>>();
     let incast = Incast {
