@@ -205,19 +205,6 @@ fn module_depends_only_on_modules_above_it_in_the_table() {
     }
 }
 
-/// The modules of `dataplane` whose state only the auditor reads: their fields are visible in the whole crate for it.
-const INSIDE: [&str; 5] = ["buffer", "ingress", "pipeline", "poll", "port"];
-
-#[test]
-fn only_verify_reads_the_inside_of_the_dataplane() {
-    let mut found = Vec::new();
-    for (room, path, text) in sources().iter().filter(|(room, ..)| !["dataplane", "verify"].contains(&room.as_str())) {
-        let names = first_words(text, "crate::dataplane::").into_iter().filter(|name| INSIDE.contains(name));
-        found.extend(names.map(|name| format!("{} of {room} uses dataplane::{name}", path.display())));
-    }
-    assert!(found.is_empty(), "{}", found.join("\n"));
-}
-
 #[test]
 fn atomic_types_come_from_sync_alone() {
     for (_, path, text) in sources() {

@@ -70,14 +70,28 @@ fn crates_have_the_rooms_of_the_table() {
     }
 }
 
+/// Words before the path of a file that a source includes.
+const INCLUDES: [&str; 4] = ["include!(\"", "include_bytes!(\"", "include_str!(\"", "#[path = \""];
+
+/// The paths of files that `text`, in a folder `depth` folders below its crate, includes from outside of it.
+fn outside(text: &str, depth: usize) -> Vec<&str> {
+    let paths = INCLUDES.iter().flat_map(|word| text.split(word).skip(1)).filter_map(|after| after.split('"').next());
+    paths.filter(|path| path.starts_with('/') || path.split('/').filter(|part| *part == "..").count() > depth).collect()
+}
+
 /// A package holds only what is below its crate; a symbolic link there stands for its file.
 #[test]
 fn sources_include_only_files_of_their_crate() {
     for root in roots().iter().filter(|root| root.starts_with(repository("crates"))) {
         for (_, path, text) in sources_of(root) {
-            let up = "../".repeat(path.components().count() + 1);
-            assert!(!text.contains(&format!("include_str!(\"{up}")), "{}: {}", root.display(), path.display());
+            // The root is the folder `src` of the crate.
+            let found = outside(&text, path.components().count());
+            assert!(found.is_empty(), "{}: {}: {found:?}", root.display(), path.display());
         }
+    }
+    for word in INCLUDES {
+        assert_eq!(outside(&format!("x({word}../../y.rs\")"), 2), [""; 0]);
+        assert_eq!(outside(&format!("x({word}../../../y.rs\")"), 2), ["../../../y.rs"]);
     }
 }
 
