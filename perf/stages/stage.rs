@@ -150,7 +150,7 @@ fn named(frame: &Frame) -> Option<Stage> {
         "crates/base/src/sets.rs",
         "crates/dpdk/src/dpdk/",
         "crates/base/src/io/mod.rs",
-        "crates/base/src/units.rs",
+        "crates/base/src/units/mod.rs",
         "crates/lossless/src/qos/mod.rs",
         "crates/dataplane/src/dataplane/frame/desc.rs",
         "crates/base/src/sync.rs",
