@@ -1,9 +1,10 @@
 //! Collects the [`Outcome`] of a finished run.
 
+use super::EPOCH;
 use super::engine::Engine;
 use super::load::PS;
 use super::monitor::Monitor;
-use super::node::{EPOCH, Node};
+use super::node::Node;
 use super::outcome::{ClassOutcome, Ending, LinkOutcome, Outcome, PortOutcome, SwitchOutcome, Violation};
 use super::own::Own;
 use super::watch::Watch;

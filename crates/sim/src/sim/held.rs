@@ -1,11 +1,12 @@
 //! Time for which receive backlogs on the path of a lossless flow kept their ports at XOFF during the flow's sending
 //! period.
 
+use super::EPOCH;
 use super::engine::Engine;
 use super::events::Event;
 use super::flows::Flows;
 use super::load::PS;
-use super::node::{EPOCH, Node};
+use super::node::Node;
 use super::outcome::BacklogHold;
 use super::routes::Cables;
 use super::routing::Fabric;

@@ -24,6 +24,7 @@ mod barrier;
 mod calendar;
 mod checks;
 pub mod control;
+mod device;
 mod engine;
 #[cfg(test)]
 mod engine_tests;
@@ -79,3 +80,5 @@ pub use engine::{run, run_on, run_recorded};
 
 /// Ticks per second of the simulator's clock: one tick is a picosecond.
 pub const HZ: u64 = 1_000_000_000_000;
+/// Tick at which the simulation begins: the pipeline reserves zero for "never".
+const EPOCH: u64 = HZ;

@@ -4,6 +4,7 @@
 //! event that concerns the whole network.
 
 use super::checks::Steps;
+use super::device::World;
 use super::events::{Event, Events};
 use super::frame::Pool;
 use super::node::{self, Node};
@@ -158,8 +159,8 @@ impl<'a> Net<'a> {
     }
 
     /// Calls `work` on a switch, then schedules the reception of the frames that it sent.
-    fn with_node<R>(&mut self, switch: usize, work: impl FnOnce(&mut Node, u64, &mut node::World<'_>) -> R) -> R {
-        let mut world = node::World {
+    fn with_node<R>(&mut self, switch: usize, work: impl FnOnce(&mut Node, u64, &mut World<'_>) -> R) -> R {
+        let mut world = World {
             wires: &mut self.wires,
             arrivals: &mut self.arrivals,
             pool: &mut self.pool,

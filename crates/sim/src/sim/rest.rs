@@ -6,10 +6,11 @@
 //! ends the rest, and the next poll comes when it would have come without. All outputs are those of a run without
 //! rests, but for the number of events at which a run is given up.
 
+use super::EPOCH;
 use super::events::Event;
 use super::load::PS;
 use super::net::Net;
-use super::node::{EPOCH, Lcore, Node};
+use super::node::{Lcore, Node};
 use crate::units::Ticks;
 
 /// The rest of a switch.

@@ -1,7 +1,8 @@
 //! Periodic samples of the values that plots show: queues, groups, thresholds and rates.
 
+use super::EPOCH;
 use super::flows::Flows;
-use super::node::{EPOCH, Node};
+use super::node::Node;
 use super::outcome::{ClassSeries, PortSeries, Samples};
 use super::own::Own;
 use super::spec::{PortRef, Scenario};
