@@ -8,9 +8,9 @@ use holdfast::dataplane::Pipeline;
 use holdfast::dpdk::{self, Eal, EalOptions, Mbuf, Memory, Mempool};
 use holdfast::io::{Burst, Packet};
 use holdfast::plan::{Counters, SwitchSpec};
-use holdfast::qos::shaper::{MIN_FRAME, WIRE_OVERHEAD};
+use holdfast::qos::shaper::MIN_FRAME;
 use holdfast::sets::CLASSES;
-use holdfast::units::{BitRate, Nanos, Ticks};
+use holdfast::units::{BitRate, Nanos, Ticks, WIRE_OVERHEAD};
 
 use super::frames::{Parcel, STATIONS, mac};
 use super::{Flow, Generator, Link, LinkSpec, Observer, Watch};

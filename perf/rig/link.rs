@@ -3,9 +3,9 @@
 use std::collections::VecDeque;
 
 use holdfast::headroom::standard_response;
-use holdfast::qos::shaper::{MIN_FRAME, WIRE_OVERHEAD};
+use holdfast::qos::shaper::MIN_FRAME;
 use holdfast::sets::CLASSES;
-use holdfast::units::BitRate;
+use holdfast::units::{BitRate, WIRE_OVERHEAD};
 use holdfast::wire::mac_control::PfcFrame;
 
 use super::arrival::Arrival;

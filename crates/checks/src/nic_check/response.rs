@@ -2,11 +2,11 @@
 
 use super::cable::Cable;
 use super::frames::{Flow, read};
-use crate::headroom::{PACING_SLACK, WIRE_OVERHEAD};
+use crate::headroom::PACING_SLACK;
 use crate::io::{Burst, Ports};
 use crate::qos::Shaper;
 use crate::sets::ClassSet;
-use crate::units::{Bytes, Nanos, Ticks};
+use crate::units::{Bytes, Nanos, Ticks, WIRE_OVERHEAD};
 use crate::wire::mac_control::{self, MacControl};
 
 /// Length of the data frames, unless the MTU is smaller.
@@ -102,7 +102,7 @@ pub fn measure<I: Ports, C: FnMut() -> Ticks>(
         seen: None,
     };
     let mut response = Response::default();
-    let wire = len as u64 + WIRE_OVERHEAD;
+    let wire = len as u64 + u64::from(WIRE_OVERHEAD);
     let of_frames = PERIOD_FRAMES * wire * 8 * 1_000_000_000 / cable.rate.0.max(1);
     let period = Nanos(PERIOD.0.max(of_frames));
     run(cable, &mut sender, period, |frame, _, _| response.before += u64::from(frame == priority));

@@ -2,9 +2,8 @@
 
 use super::spec::{FlowKind, FlowPattern};
 use crate::plan::counters::{Counter, PerClass};
-use crate::qos::shaper::WIRE_OVERHEAD;
 use crate::sets::CLASSES;
-use crate::units::{BitRate, Nanos};
+use crate::units::{BitRate, Nanos, WIRE_OVERHEAD};
 
 /// Number of equal buckets per power of two.
 const STEPS: usize = 8;

@@ -313,6 +313,6 @@ fn accept(flow: &mut Flow, packet: &frame::Ipv4Udp<'_>, len: usize, tally: &Flow
 /// Returns how late a poll may be without loss of throughput: the time of eight frames, within 2 to 10 us. This is also
 /// the burst that a host sends after a late poll.
 pub(super) fn slack(frame_len: u64, rate: u64) -> Nanos {
-    let bits = SLACK_FRAMES * 8 * (frame_len + u64::from(crate::qos::shaper::WIRE_OVERHEAD));
+    let bits = SLACK_FRAMES * 8 * (frame_len + u64::from(crate::units::WIRE_OVERHEAD));
     Nanos((bits * 1_000_000_000 / rate.max(1)).clamp(LEAST_SLACK.0, SLACK.0))
 }

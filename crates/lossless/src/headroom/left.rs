@@ -1,9 +1,9 @@
 //! Frames that a poll leaves in the receive ring. They are too few to be a backlog, so they cause no XOFF, but they are
 //! still there when the next poll crosses the threshold.
 
-use super::{HeadroomInput, SHORTEST_FRAME, WIRE_OVERHEAD, largest_frame, wire_frame};
+use super::{HeadroomInput, SHORTEST_FRAME, largest_frame, wire_frame};
 use crate::sets::LEAST_BURST;
-use crate::units::{BitRate, Bytes, Nanos};
+use crate::units::{BitRate, Bytes, Nanos, WIRE_OVERHEAD};
 
 /// Default number of frames that a poll may leave behind: one less than the default backlog mark.
 pub const LEFT_BEHIND: u32 = LEAST_BURST as u32 - 1;
@@ -16,7 +16,7 @@ const MAX_BURSTS: u64 = 16;
 /// Bursts that a poll takes: the MTU-sized frames that arrive at `rate` in `poll_gap`.
 #[must_use]
 pub fn bursts_per_poll(rate: BitRate, mtu: u16, poll_gap: Nanos) -> u32 {
-    let frame = u64::from(mtu) + WIRE_OVERHEAD + ETHERNET;
+    let frame = u64::from(mtu) + u64::from(WIRE_OVERHEAD) + ETHERNET;
     rate.bytes_in(poll_gap).0.div_ceil(frame * LEAST_BURST as u64).clamp(1, MAX_BURSTS) as u32
 }
 
@@ -30,11 +30,11 @@ pub fn bursts_per_poll(rate: BitRate, mtu: u16, poll_gap: Nanos) -> u32 {
 pub(crate) fn left_behind(input: &HeadroomInput) -> (Bytes, u64) {
     let frames = u64::from(input.left);
     let taken = u64::from(bursts_per_poll(input.rate, input.mtu, input.poll_gap)) * LEAST_BURST as u64;
-    let before = taken.saturating_sub(frames) * (SHORTEST_FRAME + WIRE_OVERHEAD);
+    let before = taken.saturating_sub(frames) * (SHORTEST_FRAME + u64::from(WIRE_OVERHEAD));
     let room = input.rate.bytes_in(input.poll_gap).0.saturating_sub(before);
     let bytes = room.min(frames * wire_frame(input.mtu));
     let cell = input.cell.0.max(1);
-    let beyond = bytes.saturating_add(frames.saturating_mul(cell.saturating_sub(WIRE_OVERHEAD + 1))) / cell;
+    let beyond = bytes.saturating_add(frames.saturating_mul(cell.saturating_sub(u64::from(WIRE_OVERHEAD) + 1))) / cell;
     let cells = beyond.min(frames * largest_frame(input.mtu).0.div_ceil(cell));
     (Bytes(bytes), if bytes == 0 { 0 } else { cells })
 }
@@ -86,7 +86,7 @@ mod tests {
             for len in lengths.into_iter().map(|len| len.min(largest_frame(mtu).0)) {
                 // One byte beyond whole cells is the worst length.
                 let len = ((len / cell) * cell + 1).clamp(60, largest_frame(mtu).0);
-                wire += len + WIRE_OVERHEAD;
+                wire += len + u64::from(WIRE_OVERHEAD);
                 if wire > bytes.0 {
                     break;
                 }

@@ -38,7 +38,7 @@ mod left;
 mod small;
 
 use crate::sets::LEAST_BURST;
-use crate::units::{BitRate, Bytes, Cells, Length, Nanos};
+use crate::units::{BitRate, Bytes, Cells, Length, Nanos, WIRE_OVERHEAD};
 pub use lapse::{Lapse, pause_may_lapse};
 use left::left_behind;
 pub use left::{LEFT_BEHIND, bursts_per_poll};
@@ -46,9 +46,6 @@ pub use small::{SmallPackets, WorstFrame};
 
 /// Ethernet header (14) and up to two VLAN tags (8): the bytes of a stored frame beyond the MTU.
 pub const FRAME_OVERHEAD: u64 = 14 + 8;
-
-/// Frame check sequence (4), preamble and delimiter (8), inter-frame gap (12): on the wire, but not in the buffer.
-pub const WIRE_OVERHEAD: u64 = crate::units::WIRE_OVERHEAD as u64;
 
 /// The shortest frame as the buffer sees it, without the frame check sequence.
 pub const SHORTEST_FRAME: u64 = 60;
@@ -95,7 +92,7 @@ pub fn most_slack(poll_gap: Nanos) -> Nanos {
 }
 
 /// Bytes on the wire of the messages of QCN that a poll may send by one port: eight, each of 110 bytes.
-pub const CONGESTION_MESSAGES: u64 = 8 * (110 + WIRE_OVERHEAD);
+pub const CONGESTION_MESSAGES: u64 = 8 * (110 + WIRE_OVERHEAD as u64);
 
 /// The poll gap that bounds the data posted by a port with `tx_queues` transmit queues. Lcores that share a wire post
 /// [`PACING_SLACK`] ahead, whatever their polls: with less they could not share it by their frames.
@@ -326,7 +323,7 @@ pub const LEFT_ROW: &str = "left in the ring";
 
 /// Bytes of the largest frame on the wire: `L_mtu`.
 fn wire_frame(mtu: u16) -> u64 {
-    u64::from(mtu) + FRAME_OVERHEAD + WIRE_OVERHEAD
+    u64::from(mtu) + FRAME_OVERHEAD + u64::from(WIRE_OVERHEAD)
 }
 
 fn wire_frame_sum(mtu: u16) -> String {
@@ -528,7 +525,7 @@ mod tests {
             let (mut sent, mut cells) = (0, 2 * largest.div_ceil(input.cell.0) + left_behind(&input).1);
             for length in lengths.iter().cycle().take(100_000) {
                 let length = (*length).min(largest).max(60);
-                sent += length + WIRE_OVERHEAD;
+                sent += length + u64::from(WIRE_OVERHEAD);
                 if sent > wire {
                     break;
                 }

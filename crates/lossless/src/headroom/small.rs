@@ -3,8 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::{SHORTEST_FRAME, WIRE_OVERHEAD, largest_frame};
-use crate::units::{Bytes, Cells};
+use super::{SHORTEST_FRAME, largest_frame};
+use crate::units::{Bytes, Cells, WIRE_OVERHEAD};
 
 /// The largest share of the bytes on the wire that a peer sends in small packets, in percent: SONiC's
 /// `small_packet_percentage`. A small packet is shorter than half of the port's largest frame.
@@ -102,7 +102,7 @@ impl WorstFrame {
     }
 
     fn wire(self) -> u64 {
-        self.frame + WIRE_OVERHEAD
+        self.frame + u64::from(WIRE_OVERHEAD)
     }
 
     /// Cells that such frames take if they fill `bytes` of the wire.
@@ -194,7 +194,7 @@ mod tests {
             let (largest, limit) = (largest_frame(mtu).0, SmallPackets(percent).of(Bytes(bytes)).0);
             let (mut sent, mut in_small, mut cells) = (0, 0, 0);
             for length in lengths.iter().cycle().take(20_000).map(|length| (*length).min(largest)) {
-                let wire = length + WIRE_OVERHEAD;
+                let wire = length + u64::from(WIRE_OVERHEAD);
                 let is_small = 2 * length < largest;
                 if sent + wire > bytes {
                     break;

@@ -182,8 +182,8 @@ impl JointPacer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::qos::shaper::{MIN_FRAME, WIRE_OVERHEAD};
-    use crate::units::{BitRate, Nanos};
+    use crate::qos::shaper::MIN_FRAME;
+    use crate::units::{BitRate, Nanos, WIRE_OVERHEAD};
     use proptest::prelude::*;
 
     const HZ: u64 = 2_600_000_000;

@@ -4,9 +4,9 @@
 //! queue that may not begin one is held: the scheduler chooses among the others.
 
 use super::scheduler::{QUANTUM, QueueDiscipline};
-use super::shaper::{Pace, Shaper, WIRE_OVERHEAD};
+use super::shaper::{Pace, Shaper};
 use crate::sets::{CLASSES, ClassSet};
-use crate::units::{BitRate, Bytes, Nanos, Ticks};
+use crate::units::{BitRate, Bytes, Nanos, Ticks, WIRE_OVERHEAD};
 
 /// The maximum rate of an egress queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,7 +1,6 @@
 //! Paces a port to its link rate, in integer arithmetic.
 
-pub use crate::units::WIRE_OVERHEAD;
-use crate::units::{BitRate, Bytes, Nanos, Ticks};
+use crate::units::{BitRate, Bytes, Nanos, Ticks, WIRE_OVERHEAD};
 
 /// Shorter frames are padded on the wire (IEEE 802.3 minimum, without the frame check sequence).
 pub const MIN_FRAME: u32 = 60;

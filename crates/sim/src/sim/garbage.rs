@@ -4,8 +4,8 @@
 use super::rng::Rng;
 use super::routes::Cables;
 use super::spec::{PortRef, Scenario};
-use crate::qos::shaper::{MIN_FRAME, WIRE_OVERHEAD};
-use crate::units::BitRate;
+use crate::qos::shaper::MIN_FRAME;
+use crate::units::{BitRate, WIRE_OVERHEAD};
 use crate::wire::MacAddr;
 use crate::wire::mac_control;
 use crate::wire::parse::{ETHERTYPE_IPV4, ETHERTYPE_IPV6, ETHERTYPE_SVLAN, ETHERTYPE_VLAN};

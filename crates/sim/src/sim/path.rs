@@ -6,8 +6,7 @@ use super::control::Path;
 use super::load::PS;
 use super::routes::Cables;
 use super::spec::{End, FlowNode, FrameSizes, LinkNode, PortRef, Scenario};
-use crate::qos::shaper::WIRE_OVERHEAD;
-use crate::units::{BitRate, Bytes};
+use crate::units::{BitRate, Bytes, WIRE_OVERHEAD};
 use crate::wire::inband;
 
 use super::transport::ACK_LEN;

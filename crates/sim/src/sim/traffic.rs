@@ -337,7 +337,7 @@ impl Engine<'_> {
         flow.header.set_number(cargo.sequence);
         flow.outcome.sent_frames += 1;
         flow.outcome.sent_bytes += u64::from(len);
-        let bits = (u64::from(len.max(60)) + u64::from(crate::qos::shaper::WIRE_OVERHEAD)) * 8;
+        let bits = (u64::from(len.max(60)) + u64::from(crate::units::WIRE_OVERHEAD)) * 8;
         flow.next_ps = flow.next_ps.max(now) + (bits * 1_000_000_000_000).div_ceil(flow.rate());
         if let Note::Part(part) = &mut cargo.note {
             part.asks = flow.asks_for_ack();

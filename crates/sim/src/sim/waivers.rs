@@ -7,14 +7,14 @@ use super::host::standard_response_ps;
 use super::load::PS;
 use super::spec::{End, Fault, FaultKind, FlowNode, FrameSizes, LinkNode, Load, Lost, PortRef, Scenario, SwitchNode};
 use crate::headroom::{
-    HeadroomInput, LEFT_BEHIND, Lapse, SHORTEST_FRAME, SmallPackets, WIRE_OVERHEAD, headroom, largest_frame,
-    most_slack, posting_gap, standard_response,
+    HeadroomInput, LEFT_BEHIND, Lapse, SHORTEST_FRAME, SmallPackets, headroom, largest_frame, most_slack, posting_gap,
+    standard_response,
 };
 use crate::mmu::{HeadroomPolicy, HpccRule, HpccRules};
 use crate::pfc::PriorityMap;
 use crate::plan::PortSpec;
 use crate::sets::ClassSet;
-use crate::units::{BitRate, Bytes, Cells, Nanos};
+use crate::units::{BitRate, Bytes, Cells, Nanos, WIRE_OVERHEAD};
 
 /// A reason for which some switches guarantee nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -333,7 +333,7 @@ pub fn of_full_ring(port: PortRef, others: usize, scenario: &Scenario) -> Option
     // The rule of docs/configuration.md: the mark, and the shortest frames that arrive until the peer has stopped.
     let rows = headroom(&input(port, peer, link, scenario)).rows;
     let wire: u64 = rows.iter().filter(|row| row.name != "whole cells").map(|row| row.value.0).sum();
-    let needed = u64::from(mark) + wire.div_ceil(SHORTEST_FRAME + WIRE_OVERHEAD);
+    let needed = u64::from(mark) + wire.div_ceil(SHORTEST_FRAME + u64::from(WIRE_OVERHEAD));
     let room = u64::from(device.rx_descriptors).saturating_sub(others as u64);
     (room < needed).then(|| {
         let what = format!(

@@ -5,9 +5,9 @@ use crate::config::checks::bounds::LONGEST_POLL_GAP;
 use crate::config::checks::bounds::MOST_DESCRIPTORS;
 use crate::config::model::{DeviceKind, IdleConfig, IdleWait};
 use crate::config::yaml::read::Item;
-use crate::headroom::{SHORTEST_FRAME, WIRE_OVERHEAD};
+use crate::headroom::SHORTEST_FRAME;
 use crate::pfc::PfcMode;
-use crate::units::Nanos;
+use crate::units::{Nanos, WIRE_OVERHEAD};
 
 const KEYS: &[&str] = &["wait", "after", "longest", "wake", "lossless"];
 
@@ -114,7 +114,7 @@ impl Lcores<'_> {
 /// its ring are lost.
 fn warn_of_ring(port: &Port<'_>, idle: &IdleConfig) {
     let ring = u64::from(port.device.rx_descriptors);
-    let arrivals = port.rate.bytes_in(idle.gap()).0.div_ceil(SHORTEST_FRAME + WIRE_OVERHEAD);
+    let arrivals = port.rate.bytes_in(idle.gap()).0.div_ceil(SHORTEST_FRAME + u64::from(WIRE_OVERHEAD));
     if port.device.kind == DeviceKind::Ring || port.pfc == PfcMode::Queue || arrivals <= ring {
         return;
     }

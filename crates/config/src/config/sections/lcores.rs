@@ -8,9 +8,9 @@ use crate::config::checks::bounds::{self, LONGEST_POLL_GAP};
 use crate::config::model::{DeviceKind, HostsLcore, LcoreConfig};
 use crate::config::overrides::Overrides;
 use crate::config::yaml::read::Item;
-use crate::headroom::{LEFT_ROW, SHORTEST_FRAME, WIRE_OVERHEAD, headroom};
+use crate::headroom::{LEFT_ROW, SHORTEST_FRAME, headroom};
 use crate::sets::LEAST_BURST;
-use crate::units::Nanos;
+use crate::units::{Nanos, WIRE_OVERHEAD};
 
 const KEYS: &[&str] = &["control", "dataplane", "count", "hosts", "poll_gap", "poll_delay", "backlog_xoff", "idle"];
 
@@ -183,7 +183,7 @@ impl Lcores<'_> {
             .filter(|row| !["whole cells", LEFT_ROW].contains(&row.name))
             .map(|row| row.value.0)
             .fold(0, u64::saturating_add);
-        let arrivals = wire.div_ceil(SHORTEST_FRAME + WIRE_OVERHEAD);
+        let arrivals = wire.div_ceil(SHORTEST_FRAME + u64::from(WIRE_OVERHEAD));
         let needed = arrivals.saturating_add(mark.into());
         let ring = port.device.rx_descriptors;
         if needed <= u64::from(ring) {

@@ -7,12 +7,11 @@
 use crossbeam_utils::CachePadded;
 
 use crate::dataplane::port::Port;
-use crate::headroom::WIRE_OVERHEAD;
 use crate::mmu::{AbmSpec, CongestionSums, LimitPart, QueueAdmission};
 use crate::plan::counters::{Counter, PortCounters};
 use crate::plan::spec::SwitchSpec;
 use crate::sets::{CLASSES, ClassSet, PortSet};
-use crate::units::{BitRate, Bytes, Nanos, Ticks};
+use crate::units::{BitRate, Bytes, Nanos, Ticks, WIRE_OVERHEAD};
 
 /// The timer of one lcore.
 #[derive(Debug)]
@@ -38,7 +37,7 @@ pub(crate) struct AbmMeter {
 
 /// Bytes that each queue has sent, with preamble, check sequence and gap.
 fn sent(counters: &PortCounters) -> [u64; CLASSES] {
-    let on_wire = |(bytes, frames): (&Counter, &Counter)| bytes.get() + WIRE_OVERHEAD * frames.get();
+    let on_wire = |(bytes, frames): (&Counter, &Counter)| bytes.get() + u64::from(WIRE_OVERHEAD) * frames.get();
     let mut queues = counters.tx_bytes.iter().zip(&counters.tx_frames).map(on_wire);
     std::array::from_fn(|_| queues.next().unwrap_or_default())
 }

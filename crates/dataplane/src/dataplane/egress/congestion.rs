@@ -6,12 +6,13 @@
 
 use crate::dataplane::egress::queue::QueuePlace;
 use crate::dataplane::port::Port;
-use crate::headroom::{CONGESTION_MESSAGES, WIRE_OVERHEAD};
+use crate::headroom::CONGESTION_MESSAGES;
 use crate::plan::ring::{Consumer, Producer, lcore_pairs, ring};
 use crate::plan::spec::SwitchSpec;
 use crate::qos::qcn::CongestionPoint;
 use crate::qos::wred::XorShift;
 use crate::sets::{CLASSES, ClassSet, MAX_PORTS};
+use crate::units::WIRE_OVERHEAD;
 use crate::wire::cnm::MOST_FRAME;
 
 /// Messages that may wait in a ring between two lcores.
@@ -68,7 +69,7 @@ const _: () = assert!(MOST_FRAME <= u8::MAX as usize, "the length fits its field
 
 /// A PFC frame may wait for the messages of a poll.
 const _: () = assert!(
-    MOST_AT_ONCE as u64 * (MOST_FRAME as u64 + WIRE_OVERHEAD) <= CONGESTION_MESSAGES,
+    MOST_AT_ONCE as u64 * (MOST_FRAME as u64 + WIRE_OVERHEAD as u64) <= CONGESTION_MESSAGES,
     "headroom has room for them"
 );
 

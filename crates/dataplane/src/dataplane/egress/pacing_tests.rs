@@ -4,8 +4,8 @@
 use proptest::prelude::*;
 
 use crate::headroom::PACING_SLACK;
-use crate::qos::shaper::{MIN_FRAME, Shaper, WIRE_OVERHEAD};
-use crate::units::{BitRate, Nanos, Ticks};
+use crate::qos::shaper::{MIN_FRAME, Shaper};
+use crate::units::{BitRate, Nanos, Ticks, WIRE_OVERHEAD};
 
 /// Ticks are picoseconds, so that rounding hides nothing.
 const HZ: u64 = 1_000_000_000_000;

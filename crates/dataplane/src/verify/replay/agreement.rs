@@ -12,9 +12,9 @@ use crate::mmu::{GroupState, Lease, Pools, PortLedger};
 use crate::plan::counters::Counters;
 use crate::plan::drops::DropReason;
 use crate::plan::spec::SwitchSpec;
-use crate::qos::shaper::{MIN_FRAME, WIRE_OVERHEAD};
+use crate::qos::shaper::MIN_FRAME;
 use crate::sets::{CLASSES, ClassSet};
-use crate::units::{Bytes, Ticks};
+use crate::units::{Bytes, Ticks, WIRE_OVERHEAD};
 use crate::verify::record::{SentPfc, Stations, Step, Tape, TapeLook};
 
 /// Counts by name. Zero counts are absent.

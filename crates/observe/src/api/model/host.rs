@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::Look;
 use crate::hosts::{FlowKind, FlowTally, HostCounters};
-use crate::qos::shaper::WIRE_OVERHEAD;
 use crate::sets::CLASSES;
+use crate::units::WIRE_OVERHEAD;
 
 /// One virtual host.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]

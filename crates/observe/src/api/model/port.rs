@@ -6,9 +6,9 @@ use super::Look;
 use crate::plan::PortSpec;
 use crate::plan::counters::UNCLASSIFIED;
 use crate::qos::Trust;
-use crate::qos::shaper::WIRE_OVERHEAD;
 use crate::sets::CLASSES;
 use crate::stats::snapshot::Values;
+use crate::units::WIRE_OVERHEAD;
 
 /// One port.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]

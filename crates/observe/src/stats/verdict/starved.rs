@@ -9,9 +9,8 @@ use super::super::snapshot::{PortSnapshot, Snapshot};
 use super::super::switch_view::SwitchView;
 use crate::hosts::FlowTally;
 use crate::plan::counters::STARVED_PART;
-use crate::qos::shaper::WIRE_OVERHEAD;
 use crate::sets::CLASSES;
-use crate::units::Nanos;
+use crate::units::{Nanos, WIRE_OVERHEAD};
 
 /// A starved lossless class at a port whose core was overloaded.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

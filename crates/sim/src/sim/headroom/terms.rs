@@ -3,9 +3,9 @@
 use super::adversary::{Adversary, Reverse, Sizes};
 use super::link::{Link, Peer};
 use super::search::{Proof, replay};
-use crate::headroom::{LEFT_ROW, WIRE_OVERHEAD, largest_frame};
+use crate::headroom::{LEFT_ROW, largest_frame};
 use crate::sim::load::PS;
-use crate::units::{Cells, Length, Nanos};
+use crate::units::{Cells, Length, Nanos, WIRE_OVERHEAD};
 
 /// A term, or several terms with one cause, in cells.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -99,7 +99,7 @@ fn in_cells(link: &Link, name: &str) -> i64 {
             let without = crate::headroom::HeadroomInput { left: 0, ..link.input() };
             u64::from(headroom.cells.0 - crate::headroom::headroom(&without).cells.0)
         }
-        _ => bytes * short.cells / (short.frame + WIRE_OVERHEAD),
+        _ => bytes * short.cells / (short.frame + u64::from(WIRE_OVERHEAD)),
     };
     i64::try_from(cells).unwrap_or(i64::MAX)
 }

@@ -11,7 +11,6 @@ use crate::config::Overrides;
 use crate::headroom::{LEFT_BEHIND, PACING_SLACK, bursts_per_poll, most_slack};
 use crate::hosts::FlowKind;
 use crate::mmu::Threshold;
-use crate::qos::shaper::WIRE_OVERHEAD;
 use crate::sets::{ClassSet, LEAST_BURST};
 use crate::sim::engine::run_prepared;
 use crate::sim::load::PS;
@@ -21,7 +20,7 @@ use crate::sim::spec::{
     End, Fault, FaultKind, FlowNode, FrameSizes, HostNode, Learning, LinkNode, Load, MessageSize, PollSpec, PortRef,
     Scenario, SwitchNode,
 };
-use crate::units::{Bytes, Cells, Length, Nanos};
+use crate::units::{Bytes, Cells, Length, Nanos, WIRE_OVERHEAD};
 use crate::wire::MacAddr;
 
 /// Bytes on the wire around a frame.

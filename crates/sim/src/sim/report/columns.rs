@@ -8,12 +8,11 @@ use super::group::{all, groups, together};
 use super::verdict::sent_and_lost;
 use super::workloads::{self, slowdown};
 use super::{late, show};
-use crate::headroom::WIRE_OVERHEAD;
 use crate::plan::DropReason;
 use crate::sim::outcome::{ClassOutcome, Outcome, PortOutcome, Spread, SwitchOutcome};
 use crate::sim::spec::{End, PortRef, Scenario, SwitchNode};
 use crate::text::format::{gigabits, grouped};
-use crate::units::Bytes;
+use crate::units::{Bytes, WIRE_OVERHEAD};
 
 /// A measured value with its unit.
 pub enum Measure {
@@ -248,7 +247,7 @@ fn busiest_and_idlest(scenario: &Scenario, outcome: &Outcome) -> (f64, f64) {
 /// Returns the mean rate at which a port sent until the last frame of any flow arrived, on the wire.
 fn wire_rate(port: PortRef, outcome: &Outcome) -> f64 {
     let classes = outcome.switches.get(port.switch).and_then(|switch| switch.ports.get(port.port));
-    let bytes = |class: &ClassOutcome| class.tx_bytes + WIRE_OVERHEAD * class.tx_frames;
+    let bytes = |class: &ClassOutcome| class.tx_bytes + u64::from(WIRE_OVERHEAD) * class.tx_frames;
     let bytes: u64 = classes.into_iter().flat_map(|port| &port.classes).map(bytes).sum();
     let time = all(outcome).last_arrival_ps;
     bytes as f64 * 8e12 / time.max(1) as f64

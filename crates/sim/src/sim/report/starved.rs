@@ -4,11 +4,11 @@
 
 use super::show::picoseconds;
 use crate::plan::counters::STARVED_PART;
-use crate::qos::shaper::WIRE_OVERHEAD;
 use crate::sets::CLASSES;
 use crate::sim::outcome::{FlowOutcome, Outcome, PortOutcome};
 use crate::sim::spec::{FlowNode, FrameSizes, Load, MessageSize, PortRef, Scenario};
 use crate::text::format::{frames, grouped};
+use crate::units::WIRE_OVERHEAD;
 
 /// Maximum number of flows that are named.
 const NAMED: usize = 4;

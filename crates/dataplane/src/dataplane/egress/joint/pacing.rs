@@ -6,9 +6,9 @@ use crate::dataplane::egress::chosen::Chosen;
 use crate::dataplane::port::Port;
 use crate::mutant::{self, Mutant};
 use crate::qos::joint_pacer::WireShare;
-use crate::qos::shaper::{MIN_FRAME, Pace, WIRE_OVERHEAD};
+use crate::qos::shaper::{MIN_FRAME, Pace};
 use crate::sets::{CLASSES, ClassSet};
-use crate::units::{Bytes, Ticks};
+use crate::units::{Bytes, Ticks, WIRE_OVERHEAD};
 
 impl Port {
     /// Queues that may not send at `now`.
