@@ -209,7 +209,7 @@ impl Generator {
         self.written = self.written.wrapping_add(1);
         let index = station & self.select[0] | self.written & self.select[1];
         let template = &self.frames[port][index as usize % 8];
-        let rest = u32::from_be_bytes([template[12], template[13], template[14], template[15]]);
+        let remaining = u32::from_be_bytes([template[12], template[13], template[14], template[15]]);
         *frame = *template;
         let to = (port + 1) % PORTS;
         let [mut dst, src] = [to, port].map(|port| u64::from_be_bytes(mac(port, station)));
@@ -221,7 +221,7 @@ impl Generator {
             frame[24..26].copy_from_slice(&checksum.to_be_bytes());
         }
         frame[..8].copy_from_slice(&(dst << 16 | src >> 32).to_be_bytes());
-        frame[8..16].copy_from_slice(&(src << 32 | u64::from(rest)).to_be_bytes());
+        frame[8..16].copy_from_slice(&(src << 32 | u64::from(remaining)).to_be_bytes());
     }
 }
 

@@ -332,7 +332,7 @@ fn main() {
     let columns =
         ["links", "probe", "p99", "machine alone", "beside an incast: p99", "machine alone", "ratio of the rest"];
     let mut section = Section::new("Latency, all samples, and the machine (us)", &columns);
-    neighbours.iter().flat_map(|neighbours| neighbours.rest(bed.hz)).for_each(|row| section.row(row));
+    neighbours.iter().flat_map(|neighbours| neighbours.p99_rows(bed.hz)).for_each(|row| section.row(row));
     section.print(args);
 
     if args.json {

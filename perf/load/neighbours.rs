@@ -133,8 +133,8 @@ impl Neighbours {
         })
     }
 
-    /// The p99 of each probe without and with congestion, what the machine adds, and the ratio of the rest.
-    pub fn rest(&self, hz: u64) -> impl Iterator<Item = Vec<String>> + '_ {
+    /// The p99 of each probe without and with congestion, what the machine adds, and the ratio without that.
+    pub fn p99_rows(&self, hz: u64) -> impl Iterator<Item = Vec<String>> + '_ {
         let us = move |ticks: u64| micros(ticks as f64 * 1e9 / hz as f64);
         PROBES.iter().enumerate().map(move |(probe, (_, _, name))| {
             let [quiet, congested] = [&self.quiet, &self.congested].map(|probed| probed.p99(probe));

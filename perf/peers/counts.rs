@@ -92,8 +92,8 @@ impl CountsFile {
 
 impl Counts {
     fn new(words: &[u64; SLOT_BYTES / 8]) -> Option<Self> {
-        let [magic, sequence, tsc, hz, handed, _, taken, _, refused, pfc, no_mbuf, _, cpu_ns, rest @ ..] = *words;
-        let [offered, missed, held, lossless, ..] = rest;
+        let [magic, sequence, tsc, hz, handed, _, taken, _, refused, pfc, no_mbuf, _, cpu_ns, remaining @ ..] = *words;
+        let [offered, missed, held, lossless, ..] = remaining;
         let has_published = magic as u32 == MAGIC as u32 && sequence > 0;
         has_published.then_some(Self {
             tsc,

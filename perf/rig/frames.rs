@@ -122,18 +122,18 @@ pub fn mac(port: usize, station: u32) -> MacAddr {
 /// would not put them into the cache of a core that does not read them.
 #[derive(Debug)]
 pub struct Writer {
-    rest: [u8; 64],
+    template: [u8; 64],
     next: u32,
 }
 
 impl Writer {
     /// Creates a writer for frames of `frame_len` bytes.
     pub fn new(frame_len: usize) -> Self {
-        let mut rest = [0; 64];
-        rest[12..34].copy_from_slice(&[8, 0, 0x45, 0, 0, 50, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
-        rest[16..18].copy_from_slice(&(frame_len as u16 - 14).to_be_bytes());
-        rest[34..42].copy_from_slice(&[0xc0, 0, 0x12, 0xb7, 0, 30, 0, 0]);
-        Self { rest, next: 1 }
+        let mut template = [0; 64];
+        template[12..34].copy_from_slice(&[8, 0, 0x45, 0, 0, 50, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+        template[16..18].copy_from_slice(&(frame_len as u16 - 14).to_be_bytes());
+        template[34..42].copy_from_slice(&[0xc0, 0, 0x12, 0xb7, 0, 30, 0, 0]);
+        Self { template, next: 1 }
     }
 
     /// Writes a UDP frame of the flow's class, ECN-capable or not, from a station behind `from` to one behind
@@ -142,7 +142,7 @@ impl Writer {
     pub fn write(&mut self, frame: &mut [u8; 64], from: usize, flow: Flow) {
         self.next = self.next.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         let station = (self.next >> 8) % STATIONS;
-        *frame = self.rest;
+        *frame = self.template;
         let [dst, src] = [flow.to, from].map(|port| address(port, station));
         let marks = u64::from(flow.class) << 5 | if flow.ecn { 0b10 } else { 0 };
         frame[..8].copy_from_slice(&(dst << 16 | src >> 32).to_be_bytes());

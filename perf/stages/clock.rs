@@ -117,8 +117,8 @@ fn parse(script: &str, program: &Path, segment: &Segment) -> Vec<Sample> {
 
 /// Start, size and file offset of a mapping: `... [0x5607050bb000(0x197000) @ 0x4f000 ...`.
 fn mapping(line: &str) -> Option<(u64, u64, u64)> {
-    let (start, rest) = line.split_once('[')?.1.split_once('(')?;
-    let (size, rest) = rest.split_once(')')?;
-    let offset = rest.split_whitespace().nth(1)?;
+    let (start, remaining) = line.split_once('[')?.1.split_once('(')?;
+    let (size, remaining) = remaining.split_once(')')?;
+    let offset = remaining.split_whitespace().nth(1)?;
     Some((hex(start)?, hex(size)?, hex(offset)?))
 }

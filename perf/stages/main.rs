@@ -89,17 +89,17 @@ fn print(row: &Row, on_cpu: f64, packets: u64, mut costs: BTreeMap<Stage, Cost>)
     };
     let mut sorted: Vec<_> = costs.iter().collect();
     sorted.sort_by_key(|(_, cost)| std::cmp::Reverse((cost.samples, cost.instructions)));
-    let (mut sum, mut rest) = (Cost::default(), Cost::default());
+    let (mut sum, mut remaining) = (Cost::default(), Cost::default());
     for (stage, cost) in sorted {
         add(&mut sum, cost);
         // Fewer than one sample in a thousand and one instruction per packet is noise.
         if cost.samples * 1000 < samples && (cost.instructions as f64) < packets {
-            add(&mut rest, cost);
+            add(&mut remaining, cost);
         } else {
             line(stage.name(), cost);
         }
     }
-    line("less than 0.1% each", &rest);
+    line("less than 0.1% each", &remaining);
     line("all", &sum);
 }
 

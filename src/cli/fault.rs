@@ -85,19 +85,19 @@ fn refused(error: ClientError) -> Failure {
 
 /// An error of the switch without its place in the request: `request:1:27: [1].mark: wrong` is `fault 2: mark: wrong`.
 fn without_place(line: &str) -> String {
-    let Some((place, rest)) = line.strip_prefix("request:").and_then(|line| line.split_once(": ")) else {
+    let Some((place, remaining)) = line.strip_prefix("request:").and_then(|line| line.split_once(": ")) else {
         return line.to_owned();
     };
     if !place.chars().all(|c| c.is_ascii_digit() || c == ':') {
         return line.to_owned();
     }
-    let indexed = rest.strip_prefix('[').and_then(|rest| rest.split_once(']'));
-    match indexed.and_then(|(index, rest)| Some((index.parse::<usize>().ok()?, rest))) {
-        Some((index, rest)) => {
-            let rest = rest.strip_prefix('.').unwrap_or(rest.trim_start_matches(": "));
-            format!("fault {}: {rest}", index + 1)
+    let indexed = remaining.strip_prefix('[').and_then(|remaining| remaining.split_once(']'));
+    match indexed.and_then(|(index, remaining)| Some((index.parse::<usize>().ok()?, remaining))) {
+        Some((index, remaining)) => {
+            let remaining = remaining.strip_prefix('.').unwrap_or(remaining.trim_start_matches(": "));
+            format!("fault {}: {remaining}", index + 1)
         }
-        None => rest.to_owned(),
+        None => remaining.to_owned(),
     }
 }
 

@@ -183,7 +183,8 @@ fn api_page_documents_every_field_with_matching_examples() {
             let field = path.rsplit('.').next().expect("a field");
             assert!(section.contains(&format!("| `{field}` |")), "{name}: no row for `{field}`");
         }
-        let Some(example) = section.split("```json\n").nth(1).and_then(|rest| rest.split("```").next()) else {
+        let Some(example) = section.split("```json\n").nth(1).and_then(|remaining| remaining.split("```").next())
+        else {
             continue;
         };
         let example: Value = serde_json::from_str(example).unwrap_or_else(|error| panic!("{name}: {error}"));

@@ -13,7 +13,8 @@ use crate::rig::{HOLDFAST, PATIENCE, Switch};
 fn whats() -> Vec<String> {
     let output = mortal(HOLDFAST).args(["show", "nothing"]).output().expect("it can be started");
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
-    let list = text.split("[possible values: ").nth(1).and_then(|rest| rest.split(']').next()).expect("a list");
+    let list =
+        text.split("[possible values: ").nth(1).and_then(|remaining| remaining.split(']').next()).expect("a list");
     list.split(", ").map(str::to_owned).collect()
 }
 

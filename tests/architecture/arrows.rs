@@ -50,8 +50,8 @@ fn is_test(path: &Path) -> bool {
     let directory = path.parent().expect("it is below src");
     [directory.join("mod.rs"), directory.join("lib.rs")].iter().filter(|parent| *parent != path).any(|parent| {
         let text = code(&fs::read_to_string(parent).unwrap_or_default());
-        test_only(&text).any(|rest| {
-            let declared = rest.split(';').next().unwrap_or_default();
+        test_only(&text).any(|remaining| {
+            let declared = remaining.split(';').next().unwrap_or_default();
             declared.ends_with(&format!("mod {name}"))
         })
     })
@@ -62,17 +62,17 @@ const ONLY_TESTS: [&str; 2] = ["#[cfg(test)]", "#[cfg(any(test, feature = \"test
 
 /// Returns the text after each attribute of code for tests.
 fn test_only(text: &str) -> impl Iterator<Item = &str> {
-    let rests = ONLY_TESTS.iter().flat_map(|attribute| text.split(attribute).skip(1));
-    rests.map(|rest| rest.trim_start().trim_start_matches("#[doc(hidden)]").trim_start())
+    let texts = ONLY_TESTS.iter().flat_map(|attribute| text.split(attribute).skip(1));
+    texts.map(|remaining| remaining.trim_start().trim_start_matches("#[doc(hidden)]").trim_start())
 }
 
 /// Returns the code of a file up to its first inline module of tests.
 fn before_tests(text: &str) -> &str {
-    let inline = test_only(text).find(|rest| {
-        let head = rest.split(['{', ';']).next().unwrap_or_default();
-        head.contains("mod ") && rest[head.len()..].starts_with('{')
+    let inline = test_only(text).find(|remaining| {
+        let head = remaining.split(['{', ';']).next().unwrap_or_default();
+        head.contains("mod ") && remaining[head.len()..].starts_with('{')
     });
-    inline.map_or(text, |rest| &text[..text.len() - rest.len()])
+    inline.map_or(text, |remaining| &text[..text.len() - remaining.len()])
 }
 
 /// Returns the first words of the paths that begin with `root`, such as `crate::`. A list in braces gives each of its
@@ -82,9 +82,9 @@ fn first_words<'a>(text: &'a str, root: &str) -> Vec<&'a str> {
         |text: &'a str| text.split(|letter: char| !letter.is_alphanumeric() && letter != '_').next().unwrap_or("");
     let mut words = Vec::new();
     for (at, _) in text.match_indices(root) {
-        let rest = &text[at + root.len()..];
-        let Some(list) = rest.strip_prefix('{') else {
-            words.push(word(rest));
+        let remaining = &text[at + root.len()..];
+        let Some(list) = remaining.strip_prefix('{') else {
+            words.push(word(remaining));
             continue;
         };
         let (mut depth, mut is_first) = (0, true);

@@ -27,8 +27,8 @@ fn paths(text: &str, module: &[String]) -> Vec<Vec<String>> {
             }
             let depth = line[at..].split("::").take_while(|word| *word == "super").count();
             let start = if depth == 0 { &module[..1] } else { &module[..module.len().saturating_sub(depth)] };
-            let rest = &line[at + root.len() * depth.max(1)..];
-            let words = rest.split(|letter| !inside(letter)).next().unwrap_or_default();
+            let remaining = &line[at + root.len() * depth.max(1)..];
+            let words = remaining.split(|letter| !inside(letter)).next().unwrap_or_default();
             let words = words.split("::").filter(|word| !word.is_empty()).map(str::to_owned);
             if start.first() == module.first() {
                 found.push(start.iter().cloned().chain(words).collect());

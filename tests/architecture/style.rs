@@ -39,8 +39,10 @@ fn long_lines(text: &str) -> Vec<(usize, String)> {
 /// Whether a function begins in `line`, of any visibility: the words before `fn` are its qualifiers.
 fn is_function(line: &str) -> bool {
     let after_pub = line.strip_prefix("pub").unwrap_or(line);
-    let after_scope =
-        after_pub.strip_prefix('(').and_then(|scope| scope.split_once(')')).map_or(after_pub, |(_, rest)| rest);
+    let after_scope = after_pub
+        .strip_prefix('(')
+        .and_then(|scope| scope.split_once(')'))
+        .map_or(after_pub, |(_, remaining)| remaining);
     let qualifiers = after_scope.split_once("fn ").map(|(qualifiers, _)| qualifiers);
     qualifiers.is_some_and(|words| {
         words.split_whitespace().all(|word| ["const", "async", "unsafe", "extern", "\"C\""].contains(&word))
@@ -95,7 +97,9 @@ fn banned_words(text: &str) -> Vec<(usize, String)> {
         // A paragraph begins after code or after an empty comment line.
         if let (Some(words), None | Some("")) = (words, before) {
             let is_first = |banned: &&&str| {
-                words.strip_prefix(**banned).is_some_and(|rest| !rest.starts_with(|next: char| next.is_alphanumeric()))
+                words
+                    .strip_prefix(**banned)
+                    .is_some_and(|remaining| !remaining.starts_with(|next: char| next.is_alphanumeric()))
             };
             found.extend(BANNED.iter().find(is_first).map(|word| (at + 1, format!("a comment begins with `{word}`"))));
         }

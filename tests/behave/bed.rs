@@ -73,16 +73,16 @@ pub struct Hold {
 
 impl Bed {
     /// Starts a switch with a static address for each host, or returns `None` if this machine cannot. `ports` holds the
-    /// name and the other settings of each port. `rest` is the rest of the configuration. Ports are taps, except that
-    /// the last ones may have another `device:`; those have no host here.
+    /// name and the other settings of each port. `settings` are the other keys of the configuration. Ports are taps,
+    /// except that the last ones may have another `device:`; those have no host here.
     #[track_caller]
-    pub fn start(ports: &[(&str, &str)], rest: &str) -> Option<Self> {
-        Self::start_in(&[1], ports, rest)
+    pub fn start(ports: &[(&str, &str)], settings: &str) -> Option<Self> {
+        Self::start_in(&[1], ports, settings)
     }
 
     /// Starts a switch like `start`, with static addresses of the hosts in each of `vlans`.
     #[track_caller]
-    pub fn start_in(vlans: &[u16], ports: &[(&str, &str)], rest: &str) -> Option<Self> {
+    pub fn start_in(vlans: &[u16], ports: &[(&str, &str)], settings: &str) -> Option<Self> {
         if !machine_is_ready() {
             return None;
         }
@@ -102,7 +102,7 @@ impl Bed {
         // A late lcore must not pause senders here, and every frame is one of the test; other tests cover the XOFF of a
         // backlog, and LLDP.
         let apart = "lcores: {backlog_xoff: off}\nlldp: off";
-        let config = Config::new(&format!("{apart}\nports:\n{list}fdb:\n  static:\n{stations}{rest}"));
+        let config = Config::new(&format!("{apart}\nports:\n{list}fdb:\n  static:\n{stations}{settings}"));
         let mut rig = Rig::without_switch(hosts);
         let prefix = unique_prefix();
         let spaces: Vec<String> = (0..hosts).map(|number| format!("{prefix}-{number}")).collect();

@@ -13,10 +13,10 @@ const CLOCKS: f64 = 0.02;
 fn sigusr1_resets_watermarks_to_current_use_and_keeps_counters() {
     let ports = [("a", "speed: 1G, mtu: 256"), ("b", "speed: 1G, mtu: 256")];
     let slow = ["d1", "d2"].map(|name| (name, "speed: 10M, mtu: 256"));
-    let rest = format!(
+    let settings = format!(
         "buffer: {{size: 416kB, headroom: {{policy: shared-pool, size: 14560B}}}}\nclasses: {{3: {SMALL}, 4: {SMALL}}}\n"
     );
-    let Some(mut bed) = Bed::start(&[ports, slow].concat(), &rest) else { return };
+    let Some(mut bed) = Bed::start(&[ports, slow].concat(), &settings) else { return };
     let [one, two] = ["d1", "d2"].map(|port| bed.hold(port, &[3]));
     // Port `a` holds 26 cells and 14 of headroom, port `b` 12. Without the frames for d1, each holds 12.
     bed.send("a", "d1", Frame::of(3), 28);
@@ -64,8 +64,8 @@ fn assert_lasted(seconds: f64, least: Duration, most: Duration) {
 #[test]
 fn paused_time_is_counted_both_ways_and_by_priority() {
     let ports = [("a", "speed: 1G, mtu: 256"), ("out", "speed: 100M, mtu: 256")];
-    let rest = format!("buffer: {{size: 416kB}}\nclasses: {{3: {SMALL}, 4: {SMALL}}}\n");
-    let Some(mut bed) = Bed::start(&ports, &rest) else { return };
+    let settings = format!("buffer: {{size: 416kB}}\nclasses: {{3: {SMALL}, 4: {SMALL}}}\n");
+    let Some(mut bed) = Bed::start(&ports, &settings) else { return };
     let received = |seen: &crate::seen::Seen| seen.paused_seconds("out", 3).0;
     let sent = |seen: &crate::seen::Seen| seen.paused_seconds("a", 3).1;
 

@@ -11,8 +11,8 @@ const BROADCAST: [u8; 6] = [0xff; 6];
 #[test]
 fn lossless_frame_to_unknown_or_group_address_is_dropped_not_flooded() {
     let ports = ["a", "b", "c"].map(|name| (name, "speed: 1G, mtu: 256"));
-    let rest = format!("buffer: {{size: 416kB}}\nclasses: {{3: {SMALL}}}\n");
-    let Some(mut bed) = Bed::start(&ports, &rest) else { return };
+    let settings = format!("buffer: {{size: 416kB}}\nclasses: {{3: {SMALL}}}\n");
+    let Some(mut bed) = Bed::start(&ports, &settings) else { return };
     let source = bed.address("a");
     let to_all = |class, frames: usize| {
         let one = |to| vec![Frame::of(class).bytes(source, to); frames];
@@ -42,8 +42,8 @@ fn lossless_frame_to_unknown_or_group_address_is_dropped_not_flooded() {
 #[test]
 fn pfc_frame_with_zero_source_is_obeyed_and_not_counted_as_data() {
     let ports = ["a", "b"].map(|name| (name, "speed: 1G, mtu: 256"));
-    let rest = format!("buffer: {{size: 416kB}}\nclasses: {{3: {SMALL}}}\n");
-    let Some(bed) = Bed::start(&ports, &rest) else { return };
+    let settings = format!("buffer: {{size: 416kB}}\nclasses: {{3: {SMALL}}}\n");
+    let Some(bed) = Bed::start(&ports, &settings) else { return };
     let (own, zero) = (bed.text_address("a"), "00:00:00:00:00:00");
     bed.control("a", &vec![pfc(&own, &[(3, 0xffff)]); 10]);
     bed.control("a", &vec![pfc(zero, &[(3, 0xffff)]); 5]);

@@ -12,7 +12,7 @@ const OUT: (&str, &str) = ("out", "speed: 100M, mtu: 256, pfc: asymmetric");
 fn queue_reserve_is_available_when_other_classes_fill_the_pool() {
     let ports = ["a", "b", "other"].map(|name| (name, "speed: 1G, mtu: 256"));
     let ports = [&ports[..], &[OUT]].concat();
-    let rest = format!(
+    let settings = format!(
         "
 buffer: {{size: 416kB, lossy: 20800B}}
 classes:
@@ -21,7 +21,7 @@ classes:
   3: {SMALL}
 "
     );
-    let Some(mut bed) = Bed::start(&ports, &rest) else { return };
+    let Some(mut bed) = Bed::start(&ports, &settings) else { return };
     let hold = bed.hold("out", &[1, 2]);
 
     // The limit of d cells is d <= 8 * (100 - 20 - d), so d is 71.
@@ -64,13 +64,13 @@ fn port_reserve_is_available_to_its_classes_when_pools_are_exhausted() {
     let ports = [&ports[..], &[OUT]].concat();
     let lossless = "{lossless: true, reserve: 416B, limit: 2080B, xon_offset: 0B, xon_floor: 208B, headroom: 1040B}";
     let lossy = "{limit: 4160B, queue_limit: 8320B}";
-    let rest = format!(
+    let settings = format!(
         "
 buffer: {{size: 208kB, lossy: 4160B, shared: 2496B}}
 classes: {{3: {lossless}, 4: {lossless}, 0: {lossy}, 1: {lossy}}}
 "
     );
-    let Some(mut bed) = Bed::start(&ports, &rest) else { return };
+    let Some(mut bed) = Bed::start(&ports, &settings) else { return };
     let hold = bed.hold("out", &[0, 1, 3, 4]);
 
     // Port `b` takes 10 and 2 cells of the lossless pool beyond its own reserves of 2, then all of the lossy pool.

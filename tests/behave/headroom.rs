@@ -8,10 +8,10 @@ use crate::frame::Frame;
 fn shared_headroom_pool_drops_when_exhausted_and_watermark_is_the_sum() {
     let ports = [("a", "speed: 1G, mtu: 256"), ("b", "speed: 1G, mtu: 256")];
     let slow = ["d1", "d2"].map(|name| (name, "speed: 10M, mtu: 256"));
-    let rest = format!(
+    let settings = format!(
         "buffer: {{size: 416kB, headroom: {{policy: shared-pool, size: 14560B}}}}\nclasses: {{3: {SMALL}, 4: {SMALL}}}\n"
     );
-    let Some(mut bed) = Bed::start(&[ports, slow].concat(), &rest) else { return };
+    let Some(mut bed) = Bed::start(&[ports, slow].concat(), &settings) else { return };
     let [one, two] = ["d1", "d2"].map(|port| bed.hold(port, &[3, 4]));
 
     // The first 26 cells of each group are reserve and shared cells; none of them is headroom.
@@ -73,10 +73,10 @@ fn dynamic_headroom_pauses_group_one_eta_early_then_the_whole_port() {
     let slow = ["d1", "d2", "d3", "d4", "d5"].map(|name| (name, "speed: 10M, mtu: 256"));
     let ports = [&fast[..], &slow[..]].concat();
     let class = "{lossless: true, alpha: 1/2, reserve: 416B, xon_offset: 416B, xon_floor: 416B, headroom: 2080B}";
-    let rest = format!(
+    let settings = format!(
         "buffer: {{size: 208kB, lossy: 20800B, shared: 24960B, headroom: dynamic}}\nclasses: {{3: {class}, 4: {class}}}\n"
     );
-    let Some(mut bed) = Bed::start(&ports, &rest) else { return };
+    let Some(mut bed) = Bed::start(&ports, &settings) else { return };
     let [one, two, three, four, five] = ["d1", "d2", "d3", "d4", "d5"].map(|port| bed.hold(port, &[3]));
     let off = |seen: &crate::seen::Seen| (seen.is_xoff("a", 3), seen.is_xoff("a", 4), seen.is_port_xoff("a"));
 

@@ -13,14 +13,14 @@ const ASYMMETRIC: (&str, &str) = ("out", "speed: 100M, mtu: 256, pfc: asymmetric
 #[test]
 fn classes_of_one_group_pause_together_and_of_one_queue_share_its_depth() {
     let ports = [("a", "speed: 1G, mtu: 256"), ASYMMETRIC];
-    let rest = format!(
+    let settings = format!(
         "
 buffer: {{size: 416kB}}
 classes: {{3: {SMALL}, 4: {LIKE_3}, 1: {{queue_limit: 4160B}}}}
 maps: {{tc_to_group: {{4: 3}}, tc_to_queue: {{4: 3, 2: 1}}}}
 "
     );
-    let Some(mut bed) = Bed::start(&ports, &rest) else { return };
+    let Some(mut bed) = Bed::start(&ports, &settings) else { return };
     let hold = bed.hold("out", &[3, 1]);
 
     // Both classes together fill 26 cells.
@@ -64,14 +64,14 @@ maps: {{tc_to_group: {{4: 3}}, tc_to_queue: {{4: 3, 2: 1}}}}
 #[test]
 fn pfc_priority_pauses_its_mapped_queue_and_priorities_may_share_one() {
     let ports = [("a", "speed: 1G"), ("out", "speed: 100M")];
-    let rest = format!(
+    let settings = format!(
         "
 buffer: {{size: 4MiB}}
 classes: {{3: {{{ROOMY}}}, 4: {{{ROOMY}}}}}
 maps: {{tc_to_queue: {{3: 4, 4: 3}}, pfc_to_queue: {{3: 4, 4: 3, 6: 4}}}}
 "
     );
-    let Some(mut bed) = Bed::start(&ports, &rest) else { return };
+    let Some(mut bed) = Bed::start(&ports, &settings) else { return };
     let send_both = |bed: &mut Bed| {
         bed.send("a", "out", Frame::of(3), 20);
         bed.send("a", "out", Frame::of(4), 20);
@@ -106,7 +106,7 @@ fn rewritten_frame_has_marks_of_its_class_and_is_otherwise_unchanged() {
     let trunk = "speed: 1G, mtu: 256, vlan: {tagged: [10], native: 1}";
     let tagged = "speed: 1G, mtu: 256, vlan: {tagged: [1, 10]}";
     let rewriting = format!("{tagged}, rewrite: [dscp, pcp]");
-    let rest = format!(
+    let settings = format!(
         "
 buffer: {{size: 416kB}}
 classes: {{3: {SMALL}}}
@@ -114,7 +114,7 @@ maps: {{dscp: {{10: 3, 20: 3, 50: 1}}, tc_to_dscp: {{3: 26, 1: 14, 0: 0}}, tc_to
 "
     );
     let ports = [("a", trunk), ("marks", rewriting.as_str()), ("plain", tagged)];
-    let Some(mut bed) = Bed::start_in(&[1, 10], &ports, &rest) else { return };
+    let Some(mut bed) = Bed::start_in(&[1, 10], &ports, &settings) else { return };
     // DSCP, its class, and the DSCP and PCP with which the frame leaves. `None`: the frame keeps its own.
     let marks = [
         (10, 3, Some(26), Some(3)),
@@ -161,9 +161,9 @@ fn a_port_may_have_maps_of_its_own() {
     let plain = "speed: 1G, mtu: 256, rewrite: dscp";
     let out = "speed: 100M, mtu: 256, rewrite: dscp";
     let own = format!("{plain}, maps: {{dscp: {{10: 3, 12: 5}}}}");
-    let rest =
+    let settings =
         format!("buffer: {{size: 416kB}}\nclasses: {{3: {SMALL}}}\nmaps: {{tc_to_dscp: {{1: 8, 3: 26, 5: 46}}}}\n");
-    let Some(mut bed) = Bed::start(&[("own", &own), ("plain", plain), ("out", out)], &rest) else { return };
+    let Some(mut bed) = Bed::start(&[("own", &own), ("plain", plain), ("out", out)], &settings) else { return };
     let capture = Capture::start(bed.host("out"), "udp");
     let hold = bed.hold("out", &[3]);
     for (from, dscp, class, frames) in

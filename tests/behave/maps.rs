@@ -25,8 +25,8 @@ fn each_dscp_has_the_class_that_its_map_gives_it() {
     let ports = [("a", "speed: 1G, mtu: 256"), ("out", "speed: 1G, mtu: 256, vlan: {tagged: [1]}")];
     // The lossy pool has room for all frames twice: with several lcores, the queue limit sees frames in transit as
     // charged.
-    let rest = format!("buffer: {{size: 2MB}}\nclasses: {{3: {SMALL}, 4: {SMALL}}}\nmaps: {{dscp: {SONIC}}}\n");
-    let Some(mut bed) = Bed::start(&ports, &rest) else { return };
+    let settings = format!("buffer: {{size: 2MB}}\nclasses: {{3: {SMALL}, 4: {SMALL}}}\nmaps: {{dscp: {SONIC}}}\n");
+    let Some(mut bed) = Bed::start(&ports, &settings) else { return };
     let capture = Capture::start(bed.host("out"), "vlan");
     let (from, to) = (bed.address("a"), bed.address("out"));
     let of_dscp = |dscp| [Frame::with_dscp(dscp), Frame::with_dscp(dscp).ipv6()].map(|frame| frame.bytes(from, to));
@@ -51,8 +51,8 @@ fn each_dscp_has_the_class_that_its_map_gives_it() {
 #[test]
 fn acks_and_cnps_of_roce_have_their_class_and_data_keeps_its_own() {
     let ports = [("a", "speed: 1G, mtu: 256"), ("out", "speed: 1G, mtu: 256, vlan: {tagged: [1]}")];
-    let rest = "buffer: {size: 2MB}\nmaps: {roce: {ack: 6, cnp: 5}}\n";
-    let Some(mut bed) = Bed::start(&ports, rest) else { return };
+    let settings = "buffer: {size: 2MB}\nmaps: {roce: {ack: 6, cnp: 5}}\n";
+    let Some(mut bed) = Bed::start(&ports, settings) else { return };
     let capture = Capture::start(bed.host("out"), "vlan");
     let (from, to) = (bed.address("a"), bed.address("out"));
     // The opcode is the first byte behind UDP. 7: the middle of an RDMA WRITE.
@@ -84,8 +84,8 @@ fn port_that_trusts_pcp_classifies_by_tag_and_ignores_dscp() {
     let trunk = "speed: 1G, mtu: 256, vlan: {tagged: [10], native: 1}";
     let trusting = format!("{trunk}, trust: pcp, class: 5");
     // All classes are lossy. A lossless one would require tagged frames on each port that trusts PCP.
-    let rest = "buffer: {size: 416kB}\nmaps: {pcp: {0: 1, 1: 0, 6: 2}}\n";
-    let Some(mut bed) = Bed::start_in(&[1, 10], &[("t", &trusting), ("d", trunk), ("out", trunk)], rest) else {
+    let settings = "buffer: {size: 416kB}\nmaps: {pcp: {0: 1, 1: 0, 6: 2}}\n";
+    let Some(mut bed) = Bed::start_in(&[1, 10], &[("t", &trusting), ("d", trunk), ("out", trunk)], settings) else {
         return;
     };
     // Each PCP has a different number of frames, all with the DSCP of class 4. Frames without a tag follow.
@@ -111,10 +111,10 @@ fn port_that_trusts_pcp_classifies_by_tag_and_ignores_dscp() {
 #[test]
 fn dscps_of_one_class_fill_only_the_group_of_that_class() {
     let ports = [("a", "speed: 1G, mtu: 256"), ("out", "speed: 10M, mtu: 256")];
-    let rest = format!(
+    let settings = format!(
         "buffer: {{size: 416kB}}\nclasses: {{3: {SMALL}, 4: {SMALL}}}\nmaps: {{dscp: {{10: 3, 20: 3, 40: 4, 24: 1, 50: 1}}}}\n"
     );
-    let Some(mut bed) = Bed::start(&ports, &rest) else { return };
+    let Some(mut bed) = Bed::start(&ports, &settings) else { return };
     let hold = bed.hold("out", &[3, 4]);
     // Class 3 has 26 cells before XOFF. DSCP 24 would select class 3 by default, but is class 1 in this map.
     for (dscp, frames) in [(10, 9), (20, 9), (26, 8), (24, 50), (50, 50), (40, 13), (32, 13)] {

@@ -10,9 +10,9 @@ use crate::frame::{CE, ECT, Frame};
 #[test]
 fn wred_marks_configured_share_of_ect_frames_and_no_not_ect_frame() {
     let ports = [("a", "speed: 1G"), ("out", "speed: 100M")];
-    let rest =
+    let settings =
         format!("buffer: {{size: 6MiB}}\nclasses: {{3: {{{ROOMY}, ecn: {{kmin: 0B, kmax: 3220kB, pmax: 10%}}}}}}\n");
-    let Some(mut bed) = Bed::start(&ports, &rest) else { return };
+    let Some(mut bed) = Bed::start(&ports, &settings) else { return };
     let hold = bed.hold("out", &[3]);
     let (from, to) = (bed.address("a"), bed.address("out"));
     let short = Frame::of(3).len(64);
@@ -44,9 +44,9 @@ fn wred_marks_configured_share_of_ect_frames_and_no_not_ect_frame() {
 fn released_queue_of_twice_kmax_is_marked_in_its_first_half_only() {
     let ports = [("a", "speed: 1G"), ("out", "speed: 10M")];
     // More than ten frames, even with the few bytes that a frame is posted ahead.
-    let rest =
+    let settings =
         format!("buffer: {{size: 6MiB}}\nclasses: {{3: {{{ROOMY}, ecn: {{kmin: 2180B, kmax: 2180B, pmax: 100%}}}}}}\n");
-    let Some(mut bed) = Bed::start(&ports, &rest) else { return };
+    let Some(mut bed) = Bed::start(&ports, &settings) else { return };
     let capture = Capture::start(bed.host("out"), "udp");
     let frames = [Frame::of(3).ect(), Frame::of(3).ect().ipv6(), Frame::of(3)];
     for (round, frame) in frames.into_iter().enumerate() {

@@ -8,8 +8,8 @@ use crate::seen::Seen;
 #[test]
 fn a_paused_lossless_priority_sends_nothing_while_all_others_run() {
     let ports = [("a", "speed: 1G"), ("out", "speed: 100M")];
-    let rest = format!("buffer: {{size: 4MiB}}\nclasses: {{3: {{{ROOMY}}}, 4: {{{ROOMY}}}}}\n");
-    let Some(mut bed) = Bed::start(&ports, &rest) else { return };
+    let settings = format!("buffer: {{size: 4MiB}}\nclasses: {{3: {{{ROOMY}}}, 4: {{{ROOMY}}}}}\n");
+    let Some(mut bed) = Bed::start(&ports, &settings) else { return };
     let of_all = |bed: &Bed| -> Vec<_> {
         let frame = |class| Frame::of(class).bytes(bed.address("a"), bed.address("out"));
         (0..100).flat_map(|_| (0..8).map(frame)).collect()
@@ -44,8 +44,8 @@ fn a_paused_lossless_priority_sends_nothing_while_all_others_run() {
 #[test]
 fn lossy_pfc_empty_vector_and_classic_pause_do_not_stop_transmission() {
     let ports = [("a", "speed: 1G"), ("out", "speed: 10M")];
-    let rest = format!("buffer: {{size: 4MiB}}\nclasses: {{3: {{{ROOMY}}}, 1: {{queue_alpha: 8}}}}\n");
-    let Some(mut bed) = Bed::start(&ports, &rest) else { return };
+    let settings = format!("buffer: {{size: 4MiB}}\nclasses: {{3: {{{ROOMY}}}, 1: {{queue_alpha: 8}}}}\n");
+    let Some(mut bed) = Bed::start(&ports, &settings) else { return };
     let peer = bed.text_address("out");
     let mut empty = pfc(&peer, &[(0, 0xffff), (1, 0xffff), (3, 0xffff)]);
     empty[17] = 0;
@@ -82,11 +82,11 @@ fn lossy_pfc_empty_vector_and_classic_pause_do_not_stop_transmission() {
 #[test]
 fn asymmetric_port_obeys_all_priorities_and_pauses_only_lossless_ones() {
     let ports = [("a", "speed: 1G"), ("asym", "speed: 100M, pfc: asymmetric"), ("sym", "speed: 100M")];
-    let rest = "
+    let settings = "
 buffer: {size: 4MiB}
 classes: {3: {lossless: true, limit: 4160B, xon_offset: 0B, headroom: 4992B, reserve: 0B}}
 ";
-    let Some(mut bed) = Bed::start(&ports, rest) else { return };
+    let Some(mut bed) = Bed::start(&ports, settings) else { return };
     let of_all = |bed: &Bed, to| -> Vec<_> {
         let frame = |class| Frame::of(class).bytes(bed.address("a"), bed.address(to));
         (0..10).flat_map(|_| (0..8).map(frame)).collect()

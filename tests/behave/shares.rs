@@ -32,8 +32,8 @@ fn backlogged_queues_share_bandwidth_by_weight() {
     for weights in [[1, 2, 4], [5, 5, 1]] {
         let class = |weight| format!("{{{ROOMY}, scheduler: {{weight: {weight}}}}}");
         let [three, four, five] = weights.map(class);
-        let rest = format!("buffer: {{size: 6MiB}}\nclasses: {{3: {three}, 4: {four}, 5: {five}}}\n");
-        let Some(mut bed) = Bed::start(&[("a", "speed: 1G"), ("out", "speed: 100M")], &rest) else { return };
+        let settings = format!("buffer: {{size: 6MiB}}\nclasses: {{3: {three}, 4: {four}, 5: {five}}}\n");
+        let Some(mut bed) = Bed::start(&[("a", "speed: 1G"), ("out", "speed: 100M")], &settings) else { return };
         let hold = bed.hold("out", &[3, 4, 5]);
         for class in [3, 4, 5] {
             bed.send("a", "out", Frame::of(class).len(1000), 200);
@@ -60,11 +60,11 @@ fn backlogged_queues_share_bandwidth_by_weight() {
 /// Without its maximum rate, the strict class would send all of its frames first.
 #[test]
 fn strict_queue_with_a_maximum_rate_leaves_the_rest_to_others() {
-    let rest = format!(
+    let settings = format!(
         "buffer: {{size: 6MiB}}\nclasses: {{3: {{{ROOMY}}}, 4: {{{ROOMY}, scheduler: strict, max_rate: {{rate: 20M, \
          burst: 1kB}}}}}}\n"
     );
-    let Some(mut bed) = Bed::start(&[("a", "speed: 1G"), ("out", "speed: 100M")], &rest) else { return };
+    let Some(mut bed) = Bed::start(&[("a", "speed: 1G"), ("out", "speed: 100M")], &settings) else { return };
     let hold = bed.hold("out", &[3, 4]);
     for class in [3, 4] {
         bed.send("a", "out", Frame::of(class).len(1000), 200);
@@ -99,7 +99,7 @@ fn lossy_queues_drop_at_exact_threshold_without_pfc_and_share_by_weight() {
 
 fn lossy_queues_behind_a_strict_one() {
     let ports = [("a", "speed: 1G"), ("b", "speed: 1G"), ("strict", "speed: 1G"), ("out", "speed: 10M")];
-    let rest = format!(
+    let settings = format!(
         "
 buffer: {{size: 6MiB, lossy: 41600B}}
 classes:
@@ -109,7 +109,7 @@ classes:
   7: {{{ROOMY}, scheduler: strict}}
 "
     );
-    let Some(mut bed) = Bed::start(&ports, &rest) else { return };
+    let Some(mut bed) = Bed::start(&ports, &settings) else { return };
     let capture = Capture::start(bed.host("out"), "udp");
     let send = |bed: &mut Bed, from, class, frames| {
         keep_busy(bed);

@@ -18,8 +18,8 @@ fn pause_duration_follows_the_port_speed() {
 
 fn pause_of_its_speed() {
     let ports = [("a", "speed: 1G"), ("fast", "speed: 100M"), ("slow", "speed: 10M")];
-    let rest = format!("buffer: {{size: 4MiB}}\nclasses: {{3: {{{ROOMY}}}}}\n");
-    let Some(mut bed) = Bed::start(&ports, &rest) else { return };
+    let settings = format!("buffer: {{size: 4MiB}}\nclasses: {{3: {{{ROOMY}}}}}\n");
+    let Some(mut bed) = Bed::start(&ports, &settings) else { return };
     let slow = Instant::now();
     bed.control("slow", &[pfc(&bed.text_address("slow"), &[(3, 0xffff)])]);
     let fast = Instant::now();
@@ -53,12 +53,12 @@ fn overrun_of_a_slower_receiver() {
         let to = r#"{mac: "02:00:00:00:00:00", ip: 10.48.0.99}"#;
         format!("  - {{name: {port}, port: {port}, flows: [{{to: {to}, kind: roce, rate: {rate}, frame: 1000}}]}}\n")
     };
-    let rest = format!(
+    let settings = format!(
         "preset: roce\nbuffer: {{size: 6MiB}}\nclasses: {{3: {{limit: 100kB}}}}\nhosts:\n{}{}",
         host("p1", "1G"),
         host("p2", "100M")
     );
-    let Some(bed) = Bed::start(&ports, &rest) else { return };
+    let Some(bed) = Bed::start(&ports, &settings) else { return };
     let seen = bed.wait("400 frames", |seen| seen.sent("out", 3), |&sent| sent >= 400);
     if seen.count("port_link_ups_total", &[("port", "out")]) > 1 {
         quiet::too_busy("the switch saw the tap down while it moved to its host, and dropped frames".to_owned());

@@ -25,8 +25,8 @@ const SHORT: f64 = 0.2;
 fn start(action: &str, out: &str) -> Option<Bed> {
     let watchdog = format!("watchdog: {{detection: 2s, restoration: 400ms, action: {action}}}");
     let out = format!("speed: 100M, {watchdog}{out}");
-    let rest = format!("buffer: {{size: 6MiB}}\nclasses: {{3: {{{ROOMY}}}, 4: {{{ROOMY}}}}}\n");
-    Bed::start(&[("a", "speed: 1G"), ("b", "speed: 1G"), ("out", &out)], &rest)
+    let settings = format!("buffer: {{size: 6MiB}}\nclasses: {{3: {{{ROOMY}}}, 4: {{{ROOMY}}}}}\n");
+    Bed::start(&[("a", "speed: 1G"), ("b", "speed: 1G"), ("out", &out)], &settings)
 }
 
 /// Waits until the watchdog finds a storm in `queue`. Asserts that it took between the least and the most time that the

@@ -6,8 +6,8 @@ use crate::frame::{CELL, Frame};
 #[test]
 fn watermarks_are_exact_to_the_cell_and_stay_after_frames_have_left() {
     let ports = [("a", "speed: 1G, mtu: 256"), ("b", "speed: 1G, mtu: 256"), ("out", "speed: 10M, mtu: 256")];
-    let rest = format!("buffer: {{size: 416kB}}\nclasses: {{3: {SMALL}}}\n");
-    let Some(mut bed) = Bed::start(&ports, &rest) else { return };
+    let settings = format!("buffer: {{size: 416kB}}\nclasses: {{3: {SMALL}}}\n");
+    let Some(mut bed) = Bed::start(&ports, &settings) else { return };
     let hold = bed.hold("out", &[3]);
     // A frame takes whole cells: 64 bytes take one, and a cell's length plus one byte takes two.
     let (one, two, short) = (Frame::of(3), Frame::of(3).len(CELL + 1), Frame::of(3).len(64));

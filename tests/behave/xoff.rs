@@ -7,8 +7,8 @@ use crate::frame::Frame;
 fn xoff_at_reserve_plus_limit_and_loss_only_beyond_headroom_of_that_group() {
     let ports = ["a", "b", "other"].map(|name| (name, "speed: 1G, mtu: 256"));
     let ports = [&ports[..], &[("out", "speed: 10M, mtu: 256")]].concat();
-    let rest = format!("buffer: {{size: 416kB}}\nclasses: {{3: {SMALL}, 4: {SMALL}}}\n");
-    let Some(mut bed) = Bed::start(&ports, &rest) else { return };
+    let settings = format!("buffer: {{size: 416kB}}\nclasses: {{3: {SMALL}, 4: {SMALL}}}\n");
+    let Some(mut bed) = Bed::start(&ports, &settings) else { return };
     let hold = bed.hold("out", &[3]);
 
     // 10 cells of reserve and 16 shared cells.
@@ -58,11 +58,11 @@ fn xoff_at_reserve_plus_limit_and_loss_only_beyond_headroom_of_that_group() {
 #[test]
 fn xoff_threshold_is_alpha_times_the_free_pool() {
     let ports = [("a", "speed: 1G, mtu: 256"), ("b", "speed: 1G, mtu: 256"), ("out", "speed: 10M, mtu: 256")];
-    let rest = "
+    let settings = "
 buffer: {size: 208kB, lossy: 20800B, shared: 20800B}
 classes: {3: {lossless: true, alpha: 1/2, reserve: 416B, xon_offset: 0B, headroom: 1040B}}
 ";
-    let Some(mut bed) = Bed::start(&ports, rest) else { return };
+    let Some(mut bed) = Bed::start(&ports, settings) else { return };
 
     // One group alone: it accepts a frame at share s if s + 1 <= (100 - s) / 2. The last such s is 32.
     let hold = bed.hold("out", &[3]);

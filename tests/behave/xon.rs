@@ -13,8 +13,8 @@ const LONG: Duration = Duration::from_millis(200);
 fn xon_is_sent_once_at_its_offset_below_the_limit() {
     let slow = ["d1", "d2", "d3"].map(|name| (name, "speed: 10M, mtu: 256"));
     let ports = [&[("a", "speed: 1G, mtu: 256")], &slow[..]].concat();
-    let rest = format!("buffer: {{size: 416kB}}\nclasses: {{3: {SMALL}}}\n");
-    let Some(mut bed) = Bed::start(&ports, &rest) else { return };
+    let settings = format!("buffer: {{size: 416kB}}\nclasses: {{3: {SMALL}}}\n");
+    let Some(mut bed) = Bed::start(&ports, &settings) else { return };
     let [one, two, three] = ["d1", "d2", "d3"].map(|port| bed.hold(port, &[3]));
 
     // 30 cells are 10 of reserve, 16 shared and 4 of headroom. XON follows when at most 10 + 16 - 8 = 18 are left.
@@ -57,11 +57,11 @@ fn xon_is_sent_once_at_its_offset_below_the_limit() {
 fn xon_is_sent_when_other_groups_free_pool_cells() {
     let slow = ["d1", "d2", "d3"].map(|name| (name, "speed: 10M, mtu: 256"));
     let ports = [&[("a", "speed: 1G, mtu: 256"), ("b", "speed: 1G, mtu: 256")], &slow[..]].concat();
-    let rest = "
+    let settings = "
 buffer: {size: 208kB, lossy: 20800B, shared: 6240B}
 classes: {3: {lossless: true, alpha: 1, reserve: 0B, xon_offset: 832B, xon_floor: 208B, headroom: 1040B}}
 ";
-    let Some(mut bed) = Bed::start(&ports, rest) else { return };
+    let Some(mut bed) = Bed::start(&ports, settings) else { return };
     let [one, two, three] = ["d1", "d2", "d3"].map(|port| bed.hold(port, &[3]));
 
     // 10 and 10 of 30 cells are in use, so T is 10. The next frame goes into the headroom.

@@ -34,26 +34,26 @@ fn check_omits_small_packet_cost_when_headroom_is_explicit() {
     let path = dir.path().join("x.yaml");
     let ports =
         "preset: roce\nports: [{name: p1, device: net_tap0, speed: 10G}, {name: p2, device: net_tap1, speed: 10G}]\n";
-    let said = |rest: &str| {
-        std::fs::write(&path, format!("{ports}{rest}")).unwrap();
+    let said = |settings: &str| {
+        std::fs::write(&path, format!("{ports}{settings}")).unwrap();
         let (code, stdout, stderr) = holdfast(&["check", path.to_str().unwrap()]);
-        assert_eq!((code, stderr.as_str()), (0, ""), "{rest}");
+        assert_eq!((code, stderr.as_str()), (0, ""), "{settings}");
         let (_, json, _) = holdfast(&["check", path.to_str().unwrap(), "--json"]);
         let json: serde_json::Value = serde_json::from_str(&json).unwrap();
         let is_null = json["outlook"]["small_packets_cost_bytes"].is_null();
-        assert_eq!(stdout.contains("small packets"), !is_null, "{rest}: {stdout}");
+        assert_eq!(stdout.contains("small packets"), !is_null, "{settings}: {stdout}");
         stdout.contains("small packets")
     };
     let [given, none] = ["classes: {3: {headroom: 200kB}}\n", "buffer: {small_packets: 0%}\n"];
-    for rest in [
+    for settings in [
         "buffer: {headroom: {policy: shared-pool, size: 1MiB}}\n",
         given,
         &given.replace("}}", "}}\nbuffer: {small_packets: 0%}"),
     ] {
-        assert!(!said(rest), "{rest}");
+        assert!(!said(settings), "{settings}");
     }
-    for rest in ["buffer: {headroom: shared-pool}\n", none, ""] {
-        assert!(said(rest), "{rest}");
+    for settings in ["buffer: {headroom: shared-pool}\n", none, ""] {
+        assert!(said(settings), "{settings}");
     }
 }
 

@@ -48,11 +48,11 @@ static SWITCH: LazyLock<SwitchSpec> = LazyLock::new(|| {
 /// Cuts an input into frames. Each has three bytes in front: one for the target, then the length, with the high byte
 /// first.
 fn frames(input: &[u8]) -> impl Iterator<Item = (u8, &[u8])> {
-    let mut rest = input;
+    let mut remaining = input;
     std::iter::from_fn(move || {
-        let (&[op, high, low], behind) = rest.split_first_chunk()?;
+        let (&[op, high, low], behind) = remaining.split_first_chunk()?;
         let (frame, next) = behind.split_at(behind.len().min(u16::from_be_bytes([high, low]).into()));
-        rest = next;
+        remaining = next;
         Some((op, frame))
     })
     .take(MOST_FRAMES)

@@ -113,8 +113,8 @@ fn cpu_ticks() -> Vec<u64> {
     let tasks = std::fs::read_dir("/proc/self/task").expect("threads");
     let ticks = tasks.filter_map(|task| {
         let stat = std::fs::read_to_string(task.ok()?.path().join("stat")).ok()?;
-        let (name, rest) = stat.split_once(") ")?;
-        let fields: Vec<&str> = rest.split(' ').collect();
+        let (name, remaining) = stat.split_once(") ")?;
+        let fields: Vec<&str> = remaining.split(' ').collect();
         let time = fields[11].parse::<u64>().ok()? + fields[12].parse::<u64>().ok()?;
         name.ends_with("(hf-netlink").then_some(time)
     });

@@ -33,8 +33,8 @@ fn notices_of_a_static_program_name_each_part_and_have_its_licence() {
         text(Command::new("bash").args(["-euc", &script]).current_dir(repository("")))
     };
     for line in parts("crates").lines() {
-        let (name, rest) = line.split_once('|').expect("a name");
-        let (version, _) = rest.split_once('|').expect("a version");
+        let (name, remaining) = line.split_once('|').expect("a name");
+        let (version, _) = remaining.split_once('|').expect("a version");
         assert!(copyright.contains(&format!("crates/{name}-{version}/*\n")), "{name}: {copyright}");
         let headings = crates.lines().filter(|line| line.starts_with("==== "));
         let mut parts = headings.flat_map(|line| line["==== ".len()..].split(", "));

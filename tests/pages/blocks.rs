@@ -58,7 +58,7 @@ pub fn blocks_of(page: &str, text: &str) -> Vec<Block> {
                 (open, mark) = (None, None);
             }
             (None, None) => {
-                mark = line.strip_prefix(MARK).and_then(|rest| rest.strip_suffix(" -->")).map(str::to_owned);
+                mark = line.strip_prefix(MARK).and_then(|remaining| remaining.strip_suffix(" -->")).map(str::to_owned);
             }
             (None, Some(_)) => {}
         }

@@ -206,9 +206,9 @@ fn poll_without_clock_sends_only_the_minimum_bursts() {
 #[test]
 fn poll_with_time_sends_all_paced_bursts_of_each_port_in_turn() {
     let sent = sends(Some([Nanos(500), Nanos(100)]), None);
-    let (whole, rest) = sent.split_at(8);
+    let (whole, remaining) = sent.split_at(8);
     assert_eq!(whole, [&LEAST[..], &[(0, 32), (1, 32), (0, 32), (1, 32)]].concat());
-    assert_eq!(rest, [(0, 21), (1, 21)]);
+    assert_eq!(remaining, [(0, 21), (1, 21)]);
 }
 
 #[test]
@@ -226,9 +226,9 @@ fn send_round_is_not_started_when_it_would_end_late() {
 #[test]
 fn port_with_full_driver_is_skipped_in_later_send_rounds() {
     let sent = sends(Some([Nanos(500), Nanos(100)]), Some(70));
-    let (whole, rest) = sent.split_at(7);
+    let (whole, remaining) = sent.split_at(7);
     assert_eq!(whole, [&LEAST[..], &[(0, 32), (1, 32), (1, 32)]].concat());
-    assert_eq!(rest, [(1, 21)]);
+    assert_eq!(remaining, [(1, 21)]);
 }
 
 /// A port without frames in the first rounds may have all its bursts in later ones, without counting as a backlog.

@@ -296,8 +296,8 @@ fn frames_for_ports_of_others_do_not_prolong_a_poll() {
     assert!(io.time - now <= 30_000, "{sent:?} frames in {} ns", io.time - now);
     io.burst_ns = 0;
     poll(&mut io, now + 20_000);
-    let rest = [1, 3].map(|port| io.io.sent_all(port).len());
-    assert_eq!([sent[0] + rest[0], sent[1] + rest[1]], [600; 2], "the rest follows");
+    let remaining = [1, 3].map(|port| io.io.sent_all(port).len());
+    assert_eq!([sent[0] + remaining[0], sent[1] + remaining[1]], [600; 2], "the rest follows");
 }
 
 /// An lcore that has ended reads no pause any more. So the other sends nothing by its ports that a pause may stop.

@@ -4,7 +4,7 @@ use holdfast::sim::outcome::{Ending, FlowOutcome, Outcome};
 use holdfast::sim::scenario::{self, Options};
 
 /// Runs a scenario of hosts h1, h2, ... at a switch `s` with ports of `speed`. `keys` are those of class 3.
-fn run(hosts: usize, speed: &str, keys: &str, rest: &str) -> Outcome {
+fn run(hosts: usize, speed: &str, keys: &str, settings: &str) -> Outcome {
     let text = format!(
         "
 duration: 10ms
@@ -17,7 +17,7 @@ switches:
       ports: [{{name: p*, count: {hosts}, speed: {speed}, cable: 5m}}]
       classes: {{3: {{{keys}}}}}
 hosts: [{{name: h*, count: {hosts}, at: s.p*}}]
-{rest}
+{settings}
 "
     );
     let mut scenarios = scenario::parse("reliable.yaml", &text, None, &Options::default()).expect(&text);
@@ -28,11 +28,11 @@ hosts: [{{name: h*, count: {hosts}, at: s.p*}}]
 
 /// One flow of messages over a link that loses frames and ACKs.
 fn over_lossy_link(transport: &str, message: &str, chance: &str) -> FlowOutcome {
-    let rest = format!(
+    let settings = format!(
         "flows: [{{from: h1, to: h2, frame: 1078, load: {{message: {message}, every: 100us}}, transport: {transport}}}]
 faults: [{{at: 0ns, for: 10ms, lose: s.p2, what: data, chance: {chance}}}]"
     );
-    let outcome = run(2, "10G", "", &rest);
+    let outcome = run(2, "10G", "", &settings);
     outcome.flows[0].clone()
 }
 
@@ -62,9 +62,9 @@ fn go_back_0_livelocks_where_go_back_n_delivers() {
 
 #[test]
 fn flow_to_a_queue_that_drops_all_fails() {
-    let rest = "flows: [{from: h1, to: h2, transport: {timeout: 100us, retries: 3}}]
+    let settings = "flows: [{from: h1, to: h2, transport: {timeout: 100us, retries: 3}}]
 faults: [{at: 1ms, lose: s.p2, what: data}]";
-    let outcome = run(2, "10G", "", rest);
+    let outcome = run(2, "10G", "", settings);
     let flow = &outcome.flows[0];
     assert_eq!((outcome.ending, flow.failed_flows, flow.timeouts), (Ending::Drained, 1, 4));
     assert!(flow.received_frames > 1000 && flow.last_arrival_ps < 1_010_000_000);
@@ -72,24 +72,24 @@ faults: [{at: 1ms, lose: s.p2, what: data}]";
 
 #[test]
 fn window_bounds_the_queue() {
-    let rest =
+    let settings =
         |window: &str| format!("flows: [{{from: [h1, h2, h3], to: h4, frame: 1078, transport: {{window: {window}}}}}]");
     let queue = |outcome: Outcome| {
         let cells = outcome.switches[0].ports[3].classes[3].queue_highest_cells;
         assert!(outcome.flows.iter().all(|flow| flow.lost_frames() == 0 && flow.repeated_frames == 0));
         cells * 208
     };
-    let small = queue(run(4, "10G", "", &rest("20kB")));
+    let small = queue(run(4, "10G", "", &settings("20kB")));
     // Three windows, each with one frame more, of six cells a frame. Some of it is on the wires.
     assert!((30_000..=3 * 25_000).contains(&small), "{small} B");
-    let large = queue(run(4, "10G", "", &rest("60kB")));
+    let large = queue(run(4, "10G", "", &settings("60kB")));
     assert!((120_000..=3 * 75_000).contains(&large), "{large} B");
 }
 
 /// Rates of the flows in Gbit/s from 5 ms on, and bytes in the queue to the receiver at the end.
 fn steady(cc: &str, class: &str) -> (Vec<f64>, u64, Outcome) {
-    let rest = format!("flows: [{{from: [h1, h2, h3, h4], to: h5, frame: 1078, ecn: true, cc: {cc}}}]");
-    let outcome = run(5, "10G", class, &rest);
+    let settings = format!("flows: [{{from: [h1, h2, h3, h4], to: h5, frame: 1078, ecn: true, cc: {cc}}}]");
+    let outcome = run(5, "10G", class, &settings);
     let from = outcome.samples.count / 2;
     let seconds = (10_000_000.0 - from as f64 * outcome.samples.every_ps as f64 / 1000.0) / 1e9;
     let rate = |bytes: &Vec<u32>| {
@@ -179,11 +179,11 @@ fn marked_frames_carry_notes() {
 
 #[test]
 fn rare_acks_do_not_stall_a_full_window_or_a_silent_phase() {
-    let rest = "flows:
+    let settings = "flows:
   - {from: h1, to: h3, frame: 1078, transport: {ack_every: 32, window: 10kB}}
   - {from: h2, to: h4, frame: 1078, load: {on: 100us, off: 400us}, transport: {ack_every: 100}}
   - {from: h5, to: h6, frame: 1078, cc: swift, transport: {ack_every: 8}}";
-    let outcome = run(6, "10G", "", rest);
+    let outcome = run(6, "10G", "", settings);
     assert!(outcome.flows.iter().all(|flow| flow.timeouts == 0 && flow.repeated_frames == 0), "{:?}", outcome.flows);
     // In 10 ms: 12.5 MB at the full rate, a fifth of it in phases.
     let received: Vec<u64> = outcome.flows.iter().map(|flow| flow.received_bytes).collect();
@@ -192,8 +192,8 @@ fn rare_acks_do_not_stall_a_full_window_or_a_silent_phase() {
 
 #[test]
 fn slow_flow_that_loses_frames_does_not_fail() {
-    let rest = "flows: [{from: h1, to: h2, rate: 1M, transport: go-back-n}]
+    let settings = "flows: [{from: h1, to: h2, rate: 1M, transport: go-back-n}]
 faults: [{at: 0ns, for: 1ms, lose: s.p2, what: data}]";
-    let outcome = run(2, "10G", "", rest);
+    let outcome = run(2, "10G", "", settings);
     assert_eq!((outcome.flows[0].failed_flows, outcome.flows[0].lost_frames()), (0, 1));
 }

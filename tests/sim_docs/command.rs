@@ -239,9 +239,9 @@ fn csv_has_a_header_and_as_many_values_in_each_line() {
 fn columns_of_the_second_half_and_of_a_class_are_measured() {
     let text = STAR.replace("to: h3}", "to: h3, load: {message: 20kB, every: 20us}}");
     let stdout = fine(&format!("{text}columns: [late Gb/s, late queue p99, class 3 max]\n{VARIANTS}"), &[]);
-    let (head, rest) = stdout.split_once('\n').unwrap();
+    let (head, remaining) = stdout.split_once('\n').unwrap();
     assert_eq!(head.split_whitespace().last(), Some("ending"), "{head}");
-    let row: Vec<&str> = rest.lines().next().unwrap().split("  ").filter(|cell| !cell.is_empty()).collect();
+    let row: Vec<&str> = remaining.lines().next().unwrap().split("  ").filter(|cell| !cell.is_empty()).collect();
     assert!(row.len() == 5 && !row.iter().any(|cell| cell.trim() == "-"), "{row:?}");
     refuse(format!("{text}columns: [class 8 max]\n"), &[], "there is no column `class 8 max`");
 }
@@ -377,8 +377,8 @@ fn stdout_on_full_disk_ends_with_1() {
 #[test]
 fn shortest_inputs_of_the_page_about_hpcc_run() {
     let page = include_str!("../../docs/hpcc.md");
-    let (_, rest) = page.split_once("```sh\ncat >topology.txt").expect("the block of docs/hpcc.md");
-    let (block, _) = rest.split_once("```").unwrap();
+    let (_, remaining) = page.split_once("```sh\ncat >topology.txt").expect("the block of docs/hpcc.md");
+    let (block, _) = remaining.split_once("```").unwrap();
     let dir = tempfile::tempdir().unwrap();
     let program = Path::new(env!("CARGO_BIN_EXE_holdfast")).parent().unwrap().display().to_string();
     let path = format!("{program}:{}", std::env::var("PATH").unwrap_or_default());

@@ -48,9 +48,9 @@ fn figures(text: &str, alone: bool) -> Vec<Figure<'_>> {
             text[start..].find(|c: char| !c.is_ascii_digit() && c != ',' && c != '.').unwrap_or(text.len() - start);
         let number = text[start..start + len].trim_end_matches([',', '.']);
         at = start + number.len();
-        let rest = &text[at..];
-        let unit = unit(rest);
-        let end = at + unit.map_or(0, |unit| rest.find(unit).unwrap_or(0) + unit.len());
+        let remaining = &text[at..];
+        let unit = unit(remaining);
+        let end = at + unit.map_or(0, |unit| remaining.find(unit).unwrap_or(0) + unit.len());
         let before = text[..start].chars().next_back();
         let is_part = before.is_some_and(|c| c.is_alphanumeric() || "./:#-_=".contains(c))
             || text[end..].starts_with(|c: char| c.is_alphanumeric() || "/_".contains(c));
@@ -74,8 +74,8 @@ fn figures(text: &str, alone: bool) -> Vec<Figure<'_>> {
 fn unit(text: &str) -> Option<&'static str> {
     let text = text.strip_prefix(' ').unwrap_or(text);
     let is_unit = |unit: &&&str| {
-        let rest = text.strip_prefix(**unit);
-        rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric()))
+        let remaining = text.strip_prefix(**unit);
+        remaining.is_some_and(|remaining| !remaining.starts_with(|c: char| c.is_alphanumeric()))
     };
     UNITS.iter().find(is_unit).copied()
 }

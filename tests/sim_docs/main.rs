@@ -155,7 +155,7 @@ fn plots_linked_from_pages_exist_and_are_small() {
         PLACES.into_iter().flat_map(|place| stems(place, "md").into_iter().map(move |name| (place, name)))
     {
         let text = read(&format!("{place}/{name}.md"));
-        for plot in text.split("](").filter_map(|rest| rest.split_once(')')).map(|(link, _)| link) {
+        for plot in text.split("](").filter_map(|remaining| remaining.split_once(')')).map(|(link, _)| link) {
             if !plot.starts_with("plots/") {
                 continue;
             }
@@ -216,8 +216,8 @@ fn prose(text: &str) -> String {
 fn without(text: &str, begin: &str, end: &str) -> String {
     let mut parts = text.split(begin);
     let first = parts.next().unwrap_or_default();
-    let rest = parts.map(|part| part.split_once(end).map_or(part, |(_, rest)| rest));
-    std::iter::once(first).chain(rest).collect::<Vec<_>>().join(" ")
+    let remaining = parts.map(|part| part.split_once(end).map_or(part, |(_, remaining)| remaining));
+    std::iter::once(first).chain(remaining).collect::<Vec<_>>().join(" ")
 }
 
 #[test]
@@ -229,7 +229,8 @@ fn prose_is_text_without_blocks_code_links_and_comments() {
 /// Asserts that the comment of the page lists exactly the figures that no block has.
 #[track_caller]
 fn assert_known(page: &str, text: &str, missing: Vec<String>) {
-    let comment = text.split_once(FIGURES).and_then(|(_, rest)| rest.split_once(" -->")).map_or("", |(list, _)| list);
+    let comment =
+        text.split_once(FIGURES).and_then(|(_, remaining)| remaining.split_once(" -->")).map_or("", |(list, _)| list);
     let fresh = missing.join("; ");
     assert!(
         comment == fresh,
@@ -250,9 +251,9 @@ fn check(page: &str) -> Vec<usize> {
 fn check_with(page: &str, is_command: fn(&str) -> bool, run: fn(&str) -> (String, usize)) -> Vec<usize> {
     let text = read(page);
     let (mut fresh, mut differs, mut warnings) = (String::new(), Vec::new(), Vec::new());
-    let mut rest = text.as_str();
-    while let Some(start) = find_prompt(rest, is_command) {
-        let (head, tail) = rest.split_at(start);
+    let mut remaining = text.as_str();
+    while let Some(start) = find_prompt(remaining, is_command) {
+        let (head, tail) = remaining.split_at(start);
         let (line, tail) = tail.split_once('\n').unwrap_or((tail, ""));
         let end = tail.find("```").unwrap_or_else(|| panic!("{page}: the block of `{line}` has no end"));
         let (shown, tail) = tail.split_at(end);
@@ -262,13 +263,13 @@ fn check_with(page: &str, is_command: fn(&str) -> bool, run: fn(&str) -> (String
             differs.push(format!("`{line}` prints\n{printed}\nand {page} shows\n{shown}"));
         }
         fresh = format!("{fresh}{head}{line}\n{printed}");
-        rest = tail;
+        remaining = tail;
     }
     if differs.is_empty() {
         return warnings;
     }
     if std::env::var_os("UPDATE_DOCS").is_some() {
-        std::fs::write(root().join(page), fresh + rest).unwrap();
+        std::fs::write(root().join(page), fresh + remaining).unwrap();
         return warnings;
     }
     let remedy =
@@ -287,8 +288,9 @@ fn warnings_of(line: &str) -> usize {
     if !line.starts_with("warning: ") {
         return 0;
     }
-    let more =
-        line.rsplit_once("(and ").and_then(|(_, rest)| rest.strip_suffix(" more of this kind; --all shows each)"));
+    let more = line
+        .rsplit_once("(and ")
+        .and_then(|(_, remaining)| remaining.strip_suffix(" more of this kind; --all shows each)"));
     1 + more.map_or(0, |more| more.parse().unwrap())
 }
 

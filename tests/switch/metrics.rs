@@ -28,12 +28,12 @@ impl Exposition {
         // The family of the current lines. All lines of a family stand together, after its help and type.
         let (mut helped, mut family) = (String::new(), (String::new(), String::new()));
         for line in text.lines() {
-            if let Some(rest) = line.strip_prefix("# HELP ") {
-                let (name, help) = rest.split_once(' ').unwrap_or_else(|| panic!("no help: {line}"));
+            if let Some(remaining) = line.strip_prefix("# HELP ") {
+                let (name, help) = remaining.split_once(' ').unwrap_or_else(|| panic!("no help: {line}"));
                 assert!(is_name(name) && !help.trim().is_empty(), "{line}");
                 helped = name.to_owned();
-            } else if let Some(rest) = line.strip_prefix("# TYPE ") {
-                let (name, kind) = rest.split_once(' ').unwrap_or_else(|| panic!("no type: {line}"));
+            } else if let Some(remaining) = line.strip_prefix("# TYPE ") {
+                let (name, kind) = remaining.split_once(' ').unwrap_or_else(|| panic!("no type: {line}"));
                 assert_eq!(name, helped, "HELP comes before TYPE: {line}");
                 assert!(["counter", "gauge", "histogram"].contains(&kind), "{line}");
                 assert_eq!(kind == "counter", name.ends_with("_total"), "only counters end in _total: {line}");
@@ -98,9 +98,9 @@ impl Sample {
         };
         let (name, labels) = match series.split_once('{') {
             None => (series, BTreeMap::new()),
-            Some((name, rest)) => {
-                let rest = rest.strip_suffix('}').unwrap_or_else(|| panic!("open labels: {line}"));
-                (name, rest.split("\",").map(|pair| label(pair, line)).collect())
+            Some((name, remaining)) => {
+                let remaining = remaining.strip_suffix('}').unwrap_or_else(|| panic!("open labels: {line}"));
+                (name, remaining.split("\",").map(|pair| label(pair, line)).collect())
             }
         };
         assert!(is_name(name), "{line}");

@@ -97,7 +97,7 @@ impl Lab {
 fn documented() -> Vec<Vec<&'static str>> {
     let page = include_str!("../../docs/faults.md");
     let marker = "<!-- commands: run by tests/tap/faults.rs -->\n```sh\n";
-    let block = page.split_once(marker).and_then(|(_, rest)| rest.split_once("```")).expect("commands").0;
+    let block = page.split_once(marker).and_then(|(_, remaining)| remaining.split_once("```")).expect("commands").0;
     let words = |line: &'static str| {
         let parts = line.split('\'').enumerate();
         let words = parts.flat_map(|(index, part)| match index % 2 {
@@ -169,7 +169,8 @@ fn real_hosts_meet_the_injected_faults() {
 
     lab.order("{delay: hf1, by: 200ms, toward: host, flow: {protocol: icmp}}");
     let said = lab.ping(&["-q", "-c", "5"]);
-    let least = said.split("min/avg/max/mdev = ").nth(1).and_then(|rest| rest.split('/').next()?.parse::<f64>().ok());
+    let least =
+        said.split("min/avg/max/mdev = ").nth(1).and_then(|remaining| remaining.split('/').next()?.parse::<f64>().ok());
     assert!(said.contains(" 5 received") && least.is_some_and(|ms| ms >= 200.0), "{said}");
     lab.clear();
 

@@ -31,7 +31,7 @@ pub fn unique_prefix() -> String {
 /// Removes the namespaces of test processes that were killed before they could do so.
 fn remove_orphans() {
     for name in list() {
-        let maker = name.strip_prefix(PREFIX).and_then(|rest| rest.split_once('-'));
+        let maker = name.strip_prefix(PREFIX).and_then(|remaining| remaining.split_once('-'));
         let Some(Ok(pid)) = maker.map(|(pid, _)| pid.parse::<u32>()) else { continue };
         if !Path::new(&format!("/proc/{pid}")).exists() {
             let _ = Command::new("ip").args(["netns", "delete", &name]).output();

@@ -220,7 +220,7 @@ impl Host {
         let count = count.to_string();
         let words = ["ping", "-n", "-q", "-c", &count, "-i", "0.05", "-W", "2", address];
         let said = self.inside.try_run(&words).unwrap_or_else(|error| error);
-        let replies = said.split(" packets transmitted, ").nth(1).and_then(|rest| rest.split(' ').next());
+        let replies = said.split(" packets transmitted, ").nth(1).and_then(|remaining| remaining.split(' ').next());
         replies.and_then(|replies| replies.parse().ok()).unwrap_or_else(|| panic!("{words:?}: {said}"))
     }
 

@@ -113,8 +113,8 @@ pub fn left_out(stream: Stream) -> u64 {
 /// The error of the system, or [`ErrorKind::TimedOut`].
 pub fn write_within(file: BorrowedFd<'_>, bytes: &[u8], patience: Duration) -> io::Result<()> {
     for piece in bytes.chunks(PIECE) {
-        let (end, mut rest) = (Instant::now() + patience, piece);
-        while !rest.is_empty() {
+        let (end, mut remaining) = (Instant::now() + patience, piece);
+        while !remaining.is_empty() {
             let left = Timespec::try_from(end.saturating_duration_since(Instant::now())).unwrap_or_default();
             match poll(&mut [PollFd::new(&file, PollFlags::OUT)], Some(&left)) {
                 Ok(0) => return Err(ErrorKind::TimedOut.into()),
@@ -122,9 +122,9 @@ pub fn write_within(file: BorrowedFd<'_>, bytes: &[u8], patience: Duration) -> i
                 Err(rustix::io::Errno::INTR) => continue,
                 Err(error) => return Err(error.into()),
             }
-            match rustix::io::write(file, rest) {
+            match rustix::io::write(file, remaining) {
                 Ok(0) => return Err(ErrorKind::WriteZero.into()),
-                Ok(written) => rest = &rest[written..],
+                Ok(written) => remaining = &remaining[written..],
                 Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => {}
                 Err(error) => return Err(error.into()),
             }

@@ -11,7 +11,7 @@ mod lldp;
 mod mirrors;
 mod pages;
 mod ports;
-mod rest;
+mod resources;
 mod routing;
 mod watch;
 
@@ -280,13 +280,13 @@ fn render(what: What, json: bool, looks: &Looks<'_>) -> String {
         What::Routes => routing::routes(looks),
         What::Watchdog => flow_control::watchdog(looks),
         What::Lcores => lcores::lcores(looks),
-        What::Config => rest::config(looks),
-        What::Settings => rest::settings(looks),
-        What::Classes => rest::classes(looks),
-        What::Hosts => rest::hosts(looks),
-        What::Flows => rest::flows(looks),
-        What::Events => rest::events(looks),
-        What::Advice => rest::advice(looks),
-        What::Version => rest::version(looks),
+        What::Config => resources::config(looks),
+        What::Settings => resources::settings(looks),
+        What::Classes => resources::classes(looks),
+        What::Hosts => resources::hosts(looks),
+        What::Flows => resources::flows(looks),
+        What::Events => resources::events(looks),
+        What::Advice => resources::advice(looks),
+        What::Version => resources::version(looks),
     }
 }

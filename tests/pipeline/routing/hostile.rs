@@ -173,7 +173,7 @@ fn group_that_floods_by_all_members_counts_as_one_port() {
 }
 
 #[test]
-fn port_that_floods_is_served_its_share_and_the_common_rest() {
+fn port_that_floods_is_served_its_share_and_most_of_the_common_remainder() {
     let mut bed = RoutingBed::new();
     let request = arp(mac(100), MacAddr::BROADCAST);
     for _ in 0..20_000 {

@@ -128,9 +128,9 @@ fn arrival_of(is_ipv4: bool, places: &'static [Place]) -> impl Strategy<Value = 
     let ttl = prop_oneof![4 => Just(64_u8), 1 => 0..3_u8];
     let payload = prop_oneof![4 => Just(60_usize), 1 => 1400..1480_usize];
     let dscp = prop::sample::select(vec![0, 8, LOSSLESS_DSCP, 46]);
-    let rest = (ttl, payload, dscp, 0_u16..4, any::<bool>(), prop::option::weighted(0.05, 80..96_usize));
-    (place, address_of(is_ipv4), source_of(is_ipv4), rest).prop_map(move |((port, vlan), dst, src, rest)| {
-        let (ttl, payload, dscp, flow, is_whole, flipped) = rest;
+    let remaining = (ttl, payload, dscp, 0_u16..4, any::<bool>(), prop::option::weighted(0.05, 80..96_usize));
+    (place, address_of(is_ipv4), source_of(is_ipv4), remaining).prop_map(move |((port, vlan), dst, src, remaining)| {
+        let (ttl, payload, dscp, flow, is_whole, flipped) = remaining;
         let packet = packet_at(port, vlan, 1, !is_ipv4);
         let tag = vlan.map(|vlan| (CUSTOMER, vlan));
         let packet = Packet { tag, src, dst, ttl, payload, dscp, ports: (flow, 4791), is_whole, ..packet };

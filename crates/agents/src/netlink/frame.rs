@@ -77,14 +77,14 @@ impl<'a> RawMessage<'a> {
         if self.flags & NLM_F_ACK_TLVS == 0 {
             return None;
         }
-        let rest = self.payload.get(4..)?;
+        let remaining = self.payload.get(4..)?;
         let attributes = if self.kind == NLMSG_DONE {
-            rest
+            remaining
         } else if self.flags & NLM_F_CAPPED != 0 {
-            rest.get(HEADER..)?
+            remaining.get(HEADER..)?
         } else {
-            let length = u32::from_ne_bytes(rest.get(..4)?.try_into().ok()?);
-            rest.get(usize::try_from(length).ok()?.checked_next_multiple_of(4)?..)?
+            let length = u32::from_ne_bytes(remaining.get(..4)?.try_into().ok()?);
+            remaining.get(usize::try_from(length).ok()?.checked_next_multiple_of(4)?..)?
         };
         let mut attributes = NlasIterator::new(attributes).map_while(Result::ok);
         let text = attributes.find(|attribute| attribute.kind() == ERROR_TEXT)?;
@@ -94,12 +94,12 @@ impl<'a> RawMessage<'a> {
 
 /// The messages of a datagram. A malformed header ends them with an error.
 pub fn messages(datagram: &[u8]) -> impl Iterator<Item = Result<RawMessage<'_>, DecodeError>> {
-    let mut rest = datagram;
+    let mut remaining = datagram;
     std::iter::from_fn(move || {
-        if rest.is_empty() {
+        if remaining.is_empty() {
             return None;
         }
-        let bytes = std::mem::take(&mut rest);
+        let bytes = std::mem::take(&mut remaining);
         let buffer = match NetlinkBuffer::new_checked(bytes) {
             Ok(buffer) => buffer,
             Err(error) => return Some(Err(error)),
@@ -108,7 +108,7 @@ pub fn messages(datagram: &[u8]) -> impl Iterator<Item = Result<RawMessage<'_>, 
         let Some(payload) = bytes.get(HEADER..length) else {
             return Some(Err(DecodeError::from("netlink message shorter than its header")));
         };
-        rest = length.checked_next_multiple_of(4).and_then(|next| bytes.get(next..)).unwrap_or_default();
+        remaining = length.checked_next_multiple_of(4).and_then(|next| bytes.get(next..)).unwrap_or_default();
         Some(Ok(RawMessage {
             kind: buffer.message_type(),
             flags: buffer.flags(),

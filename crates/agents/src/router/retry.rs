@@ -52,8 +52,8 @@ impl<K: Ord + Copy, V: Clone> Refused<K, V> {
             self.next = self.entries.first_key_value().map(|(key, _)| *key);
         }
         let Some(first) = self.next else { return Vec::new() };
-        let rest = self.entries.range(first..).map(|(key, value)| (*key, value.clone()));
-        let mut due: Vec<(K, V)> = rest.take(MOST_RETRIES + 1).collect();
+        let remaining = self.entries.range(first..).map(|(key, value)| (*key, value.clone()));
+        let mut due: Vec<(K, V)> = remaining.take(MOST_RETRIES + 1).collect();
         self.next = if due.len() > MOST_RETRIES { due.pop().map(|(key, _)| key) } else { None };
         due
     }

@@ -122,13 +122,13 @@ fn dpdk(facts: &Facts) -> Vec<Finding> {
 /// Formats `[2, 3, 4, 7]` in the syntax of Linux: `2-4,7`.
 pub(crate) fn ranges(cpus: &[u16]) -> String {
     let mut text = String::new();
-    let mut rest = cpus;
-    while let [first, ..] = rest {
-        let run = rest.iter().zip(*first..).take_while(|(cpu, expected)| *cpu == expected).count();
+    let mut remaining = cpus;
+    while let [first, ..] = remaining {
+        let run = remaining.iter().zip(*first..).take_while(|(cpu, expected)| *cpu == expected).count();
         let separator = if text.is_empty() { "" } else { "," };
-        let last = rest[run - 1];
+        let last = remaining[run - 1];
         text += &if run == 1 { format!("{separator}{first}") } else { format!("{separator}{first}-{last}") };
-        rest = &rest[run..];
+        remaining = &remaining[run..];
     }
     if text.is_empty() { "none".to_owned() } else { text }
 }

@@ -102,7 +102,7 @@ fn rules_of(trust: Trust, queues: &[(u8, u16)], driver: &Steerable) -> Vec<FlowR
     let mut rules: Vec<_> = kinds.iter().flat_map(of_kind).collect();
     if !rules.is_empty() {
         rules.push(FlowRule { frames: Frames::MacControl, mark: 0, queue: 1 });
-        rules.extend(driver.needs_rest.then_some(FlowRule { frames: Frames::All, mark: 0, queue: 0 }));
+        rules.extend(driver.needs_default_rule.then_some(FlowRule { frames: Frames::All, mark: 0, queue: 0 }));
     }
     rules
 }

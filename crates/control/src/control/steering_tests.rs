@@ -52,8 +52,8 @@ fn lossless_dscps_have_a_queue_apart_with_each_codepoint_of_ecn() {
         let expected = u16::from(byte >> 5 == class);
         assert_eq!((queue(&ports[0], Frames::Ipv4, byte), queue(&ports[0], Frames::Ipv6, byte)), (expected, expected));
     }
-    let (control, rest) = (CONTROL, FlowRule { frames: Frames::All, mark: 0, queue: 0 });
-    assert_eq!(ports[1].rules.borrow()[ports[1].rules.borrow().len() - 2..], [control, rest]);
+    let (control, default_rule) = (CONTROL, FlowRule { frames: Frames::All, mark: 0, queue: 0 });
+    assert_eq!(ports[1].rules.borrow()[ports[1].rules.borrow().len() - 2..], [control, default_rule]);
 }
 
 #[test]
@@ -89,8 +89,8 @@ fn nic_that_does_not_steer_is_named_with_its_reason() {
     assert!(tagged.contains("net_i40e is not known to steer frames by PCP, so"), "{tagged}");
     let partly = started(Nic { refuses: vec![Frames::Ipv6], ..nic("net_ice") }, &switch_view(2));
     assert!(partly.contains("net_ice does not steer IPv6 by DSCP (not this item), so"), "{partly}");
-    let rest = started(Nic { refuses: vec![Frames::All], ..nic("mlx5_pci") }, &switch_view(2));
-    assert!(rest.contains("mlx5_pci has no rule for all other frames (not this item), so"), "{rest}");
+    let warnings = started(Nic { refuses: vec![Frames::All], ..nic("mlx5_pci") }, &switch_view(2));
+    assert!(warnings.contains("mlx5_pci has no rule for all other frames (not this item), so"), "{warnings}");
     let control = started(Nic { refuses: vec![Frames::MacControl], ..nic("net_ice") }, &switch_view(2));
     assert!(control.contains("net_ice does not steer MAC control frames (not this item), so PFC"), "{control}");
 }

@@ -47,8 +47,8 @@ pub fn interface_of(devargs: &str) -> Option<&str> {
 /// Converts `01:00.0` to `0000:01:00.0`, which is DPDK's form, and leaves anything else unchanged.
 pub(super) fn pci_address(name: &str) -> String {
     let is_hex = |part: &str, digits: usize| part.len() == digits && part.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let short = name.split_once(':').and_then(|(bus, rest)| {
-        let (device, function) = rest.split_once('.')?;
+    let short = name.split_once(':').and_then(|(bus, remaining)| {
+        let (device, function) = remaining.split_once('.')?;
         Some(is_hex(bus, 2) && is_hex(device, 2) && is_hex(function, 1))
     });
     if short == Some(true) { format!("0000:{name}") } else { name.to_owned() }

@@ -391,7 +391,7 @@ fn check_memory(mib: u32) -> Result<(), Error> {
     }
     let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let available = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
-    let kib = available.and_then(|rest| rest.trim().trim_end_matches("kB").trim().parse::<u64>().ok());
+    let kib = available.and_then(|remaining| remaining.trim().trim_end_matches("kB").trim().parse::<u64>().ok());
     match kib {
         Some(kib) if kib >> 10 < u64::from(mib) => Err(Error::Invalid {
             what: what(format!(" when {} MiB are free", kib >> 10)),
@@ -434,7 +434,9 @@ fn start_error(log: &str, printed: &str) -> Error {
             remedy: "correct `eal.args`; see DPDK's guide to EAL parameters, or `dpdk-testpmd --help`".to_owned(),
         };
     }
-    if let Some(device) = log.split_once("failed to parse device \"").and_then(|(_, rest)| rest.split_once('"')) {
+    if let Some(device) =
+        log.split_once("failed to parse device \"").and_then(|(_, remaining)| remaining.split_once('"'))
+    {
         return Error::UnknownDriver { device: device.0.to_owned() };
     }
     let lower = log.to_lowercase();

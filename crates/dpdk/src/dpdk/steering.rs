@@ -76,7 +76,7 @@ pub struct Steerable {
     /// Kinds of frames whose rules select frames with a PCP.
     pub by_pcp: &'static [Frames],
     /// Whether a rule must send other frames to queue 0, since the driver would spread them over all queues.
-    pub needs_rest: bool,
+    pub needs_default_rule: bool,
 }
 
 /// Returns how a driver steers frames, as read in the source of DPDK 22.11.11. Drivers that are not in this list have
@@ -87,9 +87,9 @@ pub fn steerable(driver: &str) -> Option<Steerable> {
     // Here a rule for IPv4 does not select UDP and TCP, which have packet types of their own.
     const BY_TYPE: &[Frames] =
         &[Frames::Ipv4Udp, Frames::Ipv4Tcp, Frames::Ipv4, Frames::Ipv6Udp, Frames::Ipv6Tcp, Frames::Ipv6];
-    let whole = Steerable { by_dscp: WHOLE, is_complete: true, by_pcp: &[Frames::Tagged], needs_rest: false };
+    let whole = Steerable { by_dscp: WHOLE, is_complete: true, by_pcp: &[Frames::Tagged], needs_default_rule: false };
     match driver {
-        "mlx5_pci" => Some(Steerable { needs_rest: true, ..whole }),
+        "mlx5_pci" => Some(Steerable { needs_default_rule: true, ..whole }),
         // Fragments and SCTP have further types.
         "net_i40e" => Some(Steerable { by_dscp: BY_TYPE, is_complete: false, by_pcp: &[], ..whole }),
         "net_ice" | "net_enic" => Some(whole),

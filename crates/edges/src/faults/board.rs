@@ -106,8 +106,8 @@ struct Inner {
     classes: Vec<ClassReader>,
     senders: Vec<Sender<FaultTable>>,
     next_id: u64,
-    /// Slot to look at first for the next fault. A slot rests for as long as possible: an lcore that has not taken a
-    /// change yet counts in the slots of removed faults.
+    /// Slot to look at first for the next fault. A slot stays free for as long as possible: an lcore that has not taken
+    /// a change yet counts in the slots of removed faults.
     next_slot: usize,
     /// Lines about faults that were removed.
     lines: Vec<String>,

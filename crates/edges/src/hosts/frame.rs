@@ -229,12 +229,12 @@ impl<'a> Arrival<'a> {
     pub fn of(frame: &'a [u8]) -> Self {
         let mut at = 12;
         for _ in 0..3 {
-            let Some(rest) = frame.get(at + 2..) else { return Self::Other };
+            let Some(remaining) = frame.get(at + 2..) else { return Self::Other };
             match be16(frame, at) {
                 // MAC control frames are always untagged.
                 mac_control::ETHERTYPE if at == 12 => return Self::MacControl,
                 ETHERTYPE_ARP => return Self::Arp,
-                ETHERTYPE_IPV4 if is_plain_udp(rest) => return Self::Udp(Ipv4Udp(rest)),
+                ETHERTYPE_IPV4 if is_plain_udp(remaining) => return Self::Udp(Ipv4Udp(remaining)),
                 ETHERTYPE_VLAN | ETHERTYPE_SVLAN => at += TAG,
                 _ => return Self::Other,
             }

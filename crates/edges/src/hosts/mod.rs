@@ -224,7 +224,7 @@ impl Hosts {
 
     /// Receives all arrived frames: hosts that had no CPU for a while have full rings. The number of polls is bounded,
     /// because a peer in another process may continue to send.
-    pub fn receive_rest<P: Ports>(&mut self, io: &mut P, now: Ticks) {
+    pub fn receive_arrived<P: Ports>(&mut self, io: &mut P, now: Ticks) {
         let hosts = self.hosts.iter_mut().zip(&self.mine).filter(|(_, mine)| **mine);
         for (host, _) in hosts {
             let mut more = (0..LAST_POLLS).map(|_| host.receive(io, &mut self.flows, &self.counters, now));
@@ -252,7 +252,7 @@ impl<P: Ports> Companion for HostsOn<P> {
     }
 
     fn finish(&mut self, now: Ticks) {
-        self.hosts.receive_rest(&mut self.io, now);
+        self.hosts.receive_arrived(&mut self.io, now);
     }
 
     fn is_silent_until(&self, now: Ticks, until: Ticks) -> bool {

@@ -31,7 +31,7 @@ const TUNSETCARRIER: Opcode = opcode::write::<i32>(b'T', 226);
 struct Request {
     name: [u8; LONGEST_NAME + 1],
     flags: u16,
-    rest: [u8; 22],
+    remaining: [u8; 22],
 }
 
 const _: () = assert!(size_of::<Request>() == 40);
@@ -62,7 +62,7 @@ impl Tap {
         }
         let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = rustix::fs::open("/dev/net/tun", flags, Mode::empty())?;
-        let mut request = Request { name: [0; LONGEST_NAME + 1], flags: FLAGS, rest: [0; 22] };
+        let mut request = Request { name: [0; LONGEST_NAME + 1], flags: FLAGS, remaining: [0; 22] };
         request.name[..name.len()].copy_from_slice(name.as_bytes());
         // SAFETY: TUNSETIFF reads and writes a `struct ifreq`. Any bytes are valid in a `Request`.
         unsafe { ioctl(&file, Updater::<TUNSETIFF, Request>::new(&mut request)) }?;

@@ -15,8 +15,8 @@ fn frames_that_a_device_refuses_keep_their_order_and_stop_the_switch() {
     bed.io.free(&mut Burst::new());
     assert_eq!(numbers(&bed.mem().sent_all(0)), [5, 6]);
     bed.mem().set_room(0, None);
-    let (rest, refused) = bed.send(&more);
-    assert_eq!((numbers(&rest), refused), (vec![7, 8, 9, 10, 11, 12], 0));
+    let (later, refused) = bed.send(&more);
+    assert_eq!((numbers(&later), refused), (vec![7, 8, 9, 10, 11, 12], 0));
     bed.end();
 }
 

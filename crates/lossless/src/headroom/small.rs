@@ -131,8 +131,8 @@ pub(crate) fn cells_in(bytes: Bytes, small: SmallPackets, cell: Bytes, mtu: u16)
         return (worst.cells_in(bytes), how);
     }
     let in_small = small.of(bytes);
-    let rest = Bytes(bytes.0 - in_small.0);
-    let cells = worst.cells_in(in_small).0.saturating_add(large.cells_in(rest).0);
+    let remaining = Bytes(bytes.0 - in_small.0);
+    let cells = worst.cells_in(in_small).0.saturating_add(large.cells_in(remaining).0);
     let how = format!(
         "{small} of the others in frames of {} B, x{}, the rest in frames of {} B, x{}",
         worst.frame,

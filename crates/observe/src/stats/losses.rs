@@ -51,12 +51,12 @@ impl Losses {
                     let total = counters.drops[class][reason];
                     let Some(new) = self.new_frames((port, class, reason), total, now.at) else { continue };
                     let (at, name) = (now.at.as_secs_f64(), switch_view.port_name(port));
-                    let rest = if new == total {
+                    let remaining = if new == total {
                         format!("{label}, {meaning}")
                     } else {
                         format!("{label} ({} in all)", grouped(total))
                     };
-                    lines.push(format!("t={at:.1}s {PREFIX}{name} class {class} lost {}: {rest}", frames(new)));
+                    lines.push(format!("t={at:.1}s {PREFIX}{name} class {class} lost {}: {remaining}", frames(new)));
                 }
             }
         }

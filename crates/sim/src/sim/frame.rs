@@ -131,7 +131,7 @@ impl SimFrame for SimPacket {
         let field = self
             .bytes()
             .get(l3(self.bytes()) + 20 + 8 + TRANSPORT_LEN + ACK_HEADER..)
-            .and_then(|rest| rest.first_chunk());
+            .and_then(|remaining| remaining.first_chunk());
         field.map(Hops::read).unwrap_or_default()
     }
 

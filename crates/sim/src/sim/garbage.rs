@@ -220,8 +220,8 @@ fn impossible_udp(of: &mut Garbage) -> Vec<u8> {
     ipv4(of, &segment)
 }
 
-fn control(of: &Garbage, to: MacAddr, opcode: u16, rest: &[u8]) -> Vec<u8> {
-    let body = [&opcode.to_be_bytes()[..], rest].concat();
+fn control(of: &Garbage, to: MacAddr, opcode: u16, payload: &[u8]) -> Vec<u8> {
+    let body = [&opcode.to_be_bytes()[..], payload].concat();
     frame(to, of.from, mac_control::ETHERTYPE, &body)
 }
 
@@ -234,24 +234,24 @@ fn cut_control(of: &mut Garbage) -> Vec<u8> {
 /// A PFC or PAUSE frame that ends before its pause times do.
 fn cut_pause(of: &mut Garbage) -> Vec<u8> {
     let (opcode, most) = *of.rng.pick(&[(PAUSE, 1), (PFC, 17)]);
-    let rest = of.noise(0, most);
-    control(of, MacAddr::MAC_CONTROL, opcode, &rest)
+    let payload = of.noise(0, most);
+    control(of, MacAddr::MAC_CONTROL, opcode, &payload)
 }
 
 /// An opcode that bridges do not know or, in half of the cases, PFC to an address other than the MAC control address.
 fn unknown_control(of: &mut Garbage) -> Vec<u8> {
     // One draw serves all choices, so that the later draws of a seed stay unchanged.
     let draw = of.rng.next();
-    let rest = of.noise(44, 44);
+    let payload = of.noise(44, 44);
     if draw >> 63 == 1 {
         let to = if draw >> 62 & 1 == 1 { LINK_LOCAL } else { MacAddr::BROADCAST };
-        return control(of, to, PFC, &rest);
+        return control(of, to, PFC, &payload);
     }
     let opcode = match draw as u16 {
         PAUSE | PFC => 0,
         opcode => opcode,
     };
-    control(of, MacAddr::MAC_CONTROL, opcode, &rest)
+    control(of, MacAddr::MAC_CONTROL, opcode, &payload)
 }
 
 /// A PFC frame with a tag; PFC frames are never tagged.

@@ -8,7 +8,7 @@ use crate::plan::DropReason;
 
 /// Two leaves with four hosts each, and four spines whose cables differ in length: the latency of a frame tells its
 /// path. The path over the second spine is the longest, so a flow that returns to it overtakes nothing.
-fn clos(rest: &str) -> Scenario {
+fn clos(settings: &str) -> Scenario {
     let text = format!(
         "
 duration: 4ms
@@ -35,7 +35,7 @@ hosts:
   - {{name: b*, count: 4, at: leaf2.p*}}
 flows:
   - {{from: [a1, a2, a3, a4], to: [b1, b2, b3, b4], rate: 500M}}
-{rest}"
+{settings}"
     );
     parse("clos.yaml", &text).unwrap_or_else(|errors| panic!("{errors}"))
 }

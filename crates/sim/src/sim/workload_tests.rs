@@ -65,8 +65,8 @@ fn workload_does_not_change_the_flows_of_another() {
         starts.sort_unstable();
         starts
     };
-    let with = |rest: &str| {
-        let scenario = read(&format!("{STAR}workloads: [{one}{rest}]\n"));
+    let with = |settings: &str| {
+        let scenario = read(&format!("{STAR}workloads: [{one}{settings}]\n"));
         starts(&super::run(&scenario, &mut |_| {}))
     };
     let expected = with("");

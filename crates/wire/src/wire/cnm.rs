@@ -85,15 +85,15 @@ impl<'a> Sampled<'a> {
     /// Reads any frame; `None` if it is too short.
     #[must_use]
     pub fn read(frame: &'a [u8]) -> Option<Self> {
-        let (dst, rest) = frame.split_first_chunk()?;
-        let (src, rest) = rest.split_first_chunk()?;
-        let (tci, rest) = match tag(rest, &[ETHERTYPE_VLAN, ETHERTYPE_SVLAN]) {
-            Some((tci, rest)) => (Some(tci), rest),
-            None => (None, rest),
+        let (dst, remaining) = frame.split_first_chunk()?;
+        let (src, remaining) = remaining.split_first_chunk()?;
+        let (tci, remaining) = match tag(remaining, &[ETHERTYPE_VLAN, ETHERTYPE_SVLAN]) {
+            Some((tci, remaining)) => (Some(tci), remaining),
+            None => (None, remaining),
         };
-        let (flow, msdu) = match tag(rest, &[TAG_ETHERTYPE]) {
-            Some((flow, rest)) => (Some(flow), rest),
-            None => (None, rest),
+        let (flow, msdu) = match tag(remaining, &[TAG_ETHERTYPE]) {
+            Some((flow, remaining)) => (Some(flow), remaining),
+            None => (None, remaining),
         };
         (msdu.len() >= 2).then_some(Self { dst: MacAddr(*dst), src: MacAddr(*src), tci, flow, msdu })
     }
@@ -107,8 +107,10 @@ impl<'a> Sampled<'a> {
 
 /// Splits a tag with one of these EtherTypes off the front of `bytes`.
 fn tag<'a>(bytes: &'a [u8], ethertypes: &[u16]) -> Option<(u16, &'a [u8])> {
-    let ([high, low, first, second], rest) = bytes.split_first_chunk()?;
-    ethertypes.contains(&u16::from_be_bytes([*high, *low])).then_some((u16::from_be_bytes([*first, *second]), rest))
+    let ([high, low, first, second], remaining) = bytes.split_first_chunk()?;
+    ethertypes
+        .contains(&u16::from_be_bytes([*high, *low]))
+        .then_some((u16::from_be_bytes([*first, *second]), remaining))
 }
 
 /// Reads the message of a frame with or without tags. `None` if it is no message, or cut short. A receiver ignores
@@ -117,10 +119,10 @@ fn tag<'a>(bytes: &'a [u8], ethertypes: &[u16]) -> Option<(u16, &'a [u8])> {
 pub fn parse(frame: &[u8]) -> Option<(Envelope, Cnm<'_>)> {
     let Sampled { dst, src, tci, flow, msdu } = Sampled::read(frame)?;
     let pdu = msdu.strip_prefix(&ETHERTYPE.to_be_bytes())?;
-    let (head, rest) = pdu.split_first_chunk::<PDU_LEN>()?;
+    let (head, remaining) = pdu.split_first_chunk::<PDU_LEN>()?;
     let be16 = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
     let length = usize::from(be16(22));
-    let encapsulated = if length <= MOST_MSDU { rest.get(..length)? } else { return None };
+    let encapsulated = if length <= MOST_MSDU { remaining.get(..length)? } else { return None };
     let cnm = Cnm {
         feedback: head[1] & MOST_FEEDBACK,
         point: *head[2..].first_chunk()?,

@@ -152,8 +152,8 @@ fn may_skip_options(mut options: &[u8]) -> bool {
         }
         // A single byte of padding has no length.
         let len = if kind == 0 { 0 } else { behind.first().map_or(0, |&len| 1 + usize::from(len)) };
-        let Some(rest) = behind.get(len..) else { return false };
-        options = rest;
+        let Some(remaining) = behind.get(len..) else { return false };
+        options = remaining;
     }
     true
 }

@@ -173,14 +173,14 @@ mod tests {
                 vec![0x88, 0xa8, 0xe0, 1, 0x81, 0, 0x20, 1, 0x86, 0xdd, 0x61], vec![0x81, 0, 1, 1, 0x81, 0, 2, 2, 0x81, 0],
                 vec![8, 6], vec![0x88, 8, 1, 1],
             ]),
-            rest in prop::collection::vec(any::<u8>(), 60..90),
+            noise in prop::collection::vec(any::<u8>(), 60..90),
             // A total length or payload length that fits into the frame.
             len in 20_u8..50,
             to_peer in any::<bool>(),
         ) {
             let mut frame = frame(if to_peer { [1, 0x80, 0xc2, 0, 0, 1] } else { HOST }, &kind);
             let at = 12 + kind.len();
-            for (index, byte) in rest.iter().enumerate() {
+            for (index, byte) in noise.iter().enumerate() {
                 if at + index < frame.len() {
                     frame[at + index] = *byte;
                 }

@@ -185,9 +185,9 @@ pub fn addresses(header: &Ipv4Header) -> (u32, u32) {
 fn header_sum(header: &Ipv4Header) -> u64 {
     // RFC 1071 section 2: the sum is the same in either byte order, and over words of any size. Carries are added at
     // the end.
-    let (quads, rest) = header.as_chunks();
+    let (quads, remaining) = header.as_chunks();
     let quad = |at: usize| u64::from_ne_bytes(quads[at]);
-    let last = u32::from_ne_bytes(*rest.first_chunk().expect("the header is longer"));
+    let last = u32::from_ne_bytes(*remaining.first_chunk().expect("the header is longer"));
     // In this order the compiler makes one chain of additions with carry. A sum that has carried is at most 2^64 - 2.
     // So of the last two carries at most one occurs, and its addition does not carry.
     let (sum, first) = quad(0).overflowing_add(last.into());

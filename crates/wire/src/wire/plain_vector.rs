@@ -118,26 +118,26 @@ mod tests {
         [unsafe { parse_kind_sse41(kind, frame) }, words]
     }
 
-    /// A plain frame of 80 bytes, whose other bytes are `rest`.
-    fn plain(rest: &[u8], (is_tagged, l3, is_tcp): (bool, L3, bool)) -> Vec<u8> {
-        let mut frame = rest.to_vec();
+    /// A plain frame of 80 bytes, whose other bytes are `noise`.
+    fn plain(noise: &[u8], (is_tagged, l3, is_tcp): (bool, L3, bool)) -> Vec<u8> {
+        let mut frame = noise.to_vec();
         let (at, protocol) = (if is_tagged { 18 } else { ETHERNET_LEN }, if is_tcp { TCP } else { UDP });
         if is_tagged {
-            frame[12..16].copy_from_slice(&[0x81, 0, rest[14], rest[15] | 1]);
+            frame[12..16].copy_from_slice(&[0x81, 0, noise[14], noise[15] | 1]);
         }
         let segment = if l3 == L3::V6 {
-            frame[at - 2..at + 1].copy_from_slice(&[0x86, 0xdd, 0x60 | rest[at] & 0xf]);
+            frame[at - 2..at + 1].copy_from_slice(&[0x86, 0xdd, 0x60 | noise[at] & 0xf]);
             frame[at + 4..at + 7].copy_from_slice(&[0, 22, protocol]);
             at + 40
         } else {
             frame[at - 2..at + 1].copy_from_slice(&[8, 0, 0x45]);
             frame[at + 2..at + 4].copy_from_slice(&[0, 62]);
-            frame[at + 6..at + 10].copy_from_slice(&[0x40, 0, rest[at + 8], protocol]);
+            frame[at + 6..at + 10].copy_from_slice(&[0x40, 0, noise[at + 8], protocol]);
             at + 20
         };
         frame[segment + 4..segment + 6].copy_from_slice(&[0, 8]);
         if is_tcp {
-            frame[segment + 12] = 0x50 | rest[segment + 12] & 0xf;
+            frame[segment + 12] = 0x50 | noise[segment + 12] & 0xf;
         }
         frame
     }
@@ -150,8 +150,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn vector_and_word_parsers_read_equal_plain_frames(rest in prop::collection::vec(any::<u8>(), 80), kind in kinds()) {
-            let frame = plain(&rest, kind);
+        fn vector_and_word_parsers_read_equal_plain_frames(noise in prop::collection::vec(any::<u8>(), 80), kind in kinds()) {
+            let frame = plain(&noise, kind);
             prop_assert_eq!(parse_plain(&frame).map(|plain| (plain.is_tagged, plain.l3)), Some((kind.0, kind.1)));
             let [vectors, words] = both_ways(&frame);
             prop_assert!(words.is_some());
@@ -160,12 +160,12 @@ mod tests {
 
         #[test]
         fn vector_and_word_parsers_refuse_equal_edited_plain_frames(
-            rest in prop::collection::vec(any::<u8>(), 80),
+            noise in prop::collection::vec(any::<u8>(), 80),
             kind in kinds(),
             edits in prop::collection::vec((12_usize..80, any::<u8>()), 0..3),
             len in prop_oneof![3 => Just(80_usize), 1 => 60_usize..80],
         ) {
-            let mut frame = plain(&rest, kind);
+            let mut frame = plain(&noise, kind);
             edits.into_iter().for_each(|(at, value)| frame[at] = value);
             frame.truncate(len);
             let [vectors, words] = both_ways(&frame);

@@ -76,9 +76,9 @@ mod tests {
         stated.are_whole(frame.len() as u16).then_some(usual)
     }
 
-    /// A usual frame of 64 bytes, whose other bytes are `rest`.
-    fn usual(rest: &[u8], is_tcp: bool) -> Vec<u8> {
-        let mut frame = rest.to_vec();
+    /// A usual frame of 64 bytes, whose other bytes are `noise`.
+    fn usual(noise: &[u8], is_tcp: bool) -> Vec<u8> {
+        let mut frame = noise.to_vec();
         let network = [8, 0, 0x45, frame[15], 0, 50, 1, 2, 0x40, 0, frame[22], if is_tcp { TCP } else { UDP }];
         frame[12..24].copy_from_slice(&network);
         if is_tcp {
@@ -91,20 +91,20 @@ mod tests {
 
     proptest! {
         #[test]
-        fn vector_and_word_parsers_read_equal_usual_frames(rest in prop::collection::vec(any::<u8>(), 64), is_tcp in any::<bool>()) {
-            let frame = usual(&rest, is_tcp);
+        fn vector_and_word_parsers_read_equal_usual_frames(noise in prop::collection::vec(any::<u8>(), 64), is_tcp in any::<bool>()) {
+            let frame = usual(&noise, is_tcp);
             prop_assert!(parse_usual(&frame).is_some());
             prop_assert_eq!(parse_vectors(&frame), parse_usual(&frame));
         }
 
         #[test]
         fn vector_and_word_parsers_refuse_equal_edited_usual_frames(
-            rest in prop::collection::vec(any::<u8>(), 64),
+            noise in prop::collection::vec(any::<u8>(), 64),
             is_tcp in any::<bool>(),
             edits in prop::collection::vec((prop_oneof![12_usize..24, 36_usize..48], any::<u8>()), 0..3),
             len in prop_oneof![3 => Just(64_usize), 1 => 50_usize..64],
         ) {
-            let mut frame = usual(&rest, is_tcp);
+            let mut frame = usual(&noise, is_tcp);
             edits.into_iter().for_each(|(at, value)| frame[at] = value);
             frame.truncate(len);
             prop_assert_eq!(parse_vectors(&frame), parse_usual(&frame));

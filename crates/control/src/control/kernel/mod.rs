@@ -274,10 +274,10 @@ fn untag<'a>(punted: &'a PuntFrame, buffer: &'a mut [u8]) -> Option<&'a [u8]> {
     if kept == 12 {
         return Some(&punted.bytes);
     }
-    let (addresses, rest) = (punted.bytes.get(..12)?, punted.bytes.get(kept..)?);
-    let untagged = buffer.get_mut(..12 + rest.len())?;
+    let (addresses, remaining) = (punted.bytes.get(..12)?, punted.bytes.get(kept..)?);
+    let untagged = buffer.get_mut(..12 + remaining.len())?;
     untagged[..12].copy_from_slice(addresses);
-    untagged[12..].copy_from_slice(rest);
+    untagged[12..].copy_from_slice(remaining);
     Some(untagged)
 }
 
@@ -292,9 +292,9 @@ mod tests {
 
     #[test]
     fn vlan_tag_is_removed_and_an_untagged_frame_stays() {
-        let (addresses, rest) = ([7; 12], [8, 6, 0, 1, 2, 3]);
-        let plain = [&addresses[..], &rest].concat();
-        let tagged = [&addresses[..], &[0x81, 0, 0, 10], &rest].concat();
+        let (addresses, remaining) = ([7; 12], [8, 6, 0, 1, 2, 3]);
+        let plain = [&addresses[..], &remaining].concat();
+        let tagged = [&addresses[..], &[0x81, 0, 0, 10], &remaining].concat();
         let mut buffer = [0; 64];
         assert_eq!(untag(&punted(plain.clone(), 14), &mut buffer), Some(&plain[..]));
         assert_eq!(untag(&punted(tagged, 18), &mut buffer), Some(&plain[..]));

@@ -71,8 +71,8 @@ impl FrameDesc {
     pub fn reshaped(self, len: u16, cells: Cells, l3_offset: u8) -> Self {
         debug_assert!(cells.0 <= u16::MAX as u32, "a cell has at least one byte");
         debug_assert!(l3_offset < 64, "two tags end at 22");
-        let rest = self.0 & !(SUM_MASK | 0xfc << IP);
-        Self(rest | u64::from(cells.0 as u16) | u64::from(len) << SUM_BYTES | u64::from(l3_offset) << (IP + 2))
+        let remaining = self.0 & !(SUM_MASK | 0xfc << IP);
+        Self(remaining | u64::from(cells.0 as u16) | u64::from(len) << SUM_BYTES | u64::from(l3_offset) << (IP + 2))
     }
 
     /// Length of the frame in bytes.

@@ -241,9 +241,9 @@ mod tests {
             prop_assert_eq!((sum.frames(), sum.bytes(), sum.cells()), (frames.len() as u64, bytes, cells));
             prop_assert_eq!((run.frames as usize, run.bytes()), (frames.len(), bytes));
             if let Some(&(len, cells)) = frames.first() {
-                let mut rest = sum;
-                rest.remove(FrameDesc::new(len, Cells(cells.into()), 63, 0, 0).classified(7, 7, 7));
-                let last = [rest.frames(), rest.bytes().0, rest.cells().0.into()];
+                let mut remaining = sum;
+                remaining.remove(FrameDesc::new(len, Cells(cells.into()), 63, 0, 0).classified(7, 7, 7));
+                let last = [remaining.frames(), remaining.bytes().0, remaining.cells().0.into()];
                 prop_assert_eq!(last, [frames.len() as u64 - 1, bytes.0 - u64::from(len), u64::from(cells_before - u32::from(cells))]);
             }
             let mut of_run = BurstSum::default();

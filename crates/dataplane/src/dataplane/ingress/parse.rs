@@ -59,7 +59,7 @@ impl Arrived {
 #[derive(Default)]
 struct Others {
     /// Frames that are no data.
-    rest: FrameSet,
+    not_data: FrameSet,
     /// MAC control frames.
     control: FrameSet,
     retagged_at: PortSet,
@@ -248,8 +248,8 @@ impl Others {
     /// The frames of a burst of `frames` frames. `sums` are those of its data.
     #[inline]
     fn arrived(self, frames: usize, sums: [BurstSum; CLASSES]) -> Arrived {
-        let Self { rest, control, retagged_at, has_padded } = self;
-        Arrived { data: FrameSet::first(frames) - rest, control, retagged_at, sums, has_padded }
+        let Self { not_data, control, retagged_at, has_padded } = self;
+        Arrived { data: FrameSet::first(frames) - not_data, control, retagged_at, sums, has_padded }
     }
 
     /// Parses the `frames` of `burst`, and shows those that are data to the `next` stage.
@@ -280,7 +280,7 @@ impl Others {
             let (bytes, meta) = (burst[index].bytes(), &mut notes.metas[index % BURST]);
             others.parse_frame(from, index, bytes, meta, sums);
             notes.lanes.queues.set(index, meta.desc.queue() as u8);
-            if !others.rest.contains(index) {
+            if !others.not_data.contains(index) {
                 next.see(meta, &mut notes.lanes.places[index % BURST]);
             }
         }
@@ -309,7 +309,7 @@ impl Others {
             self.has_padded |= desc.is_padded();
             sums[usize::from(meta.class_bits.class())].add(desc);
         } else {
-            self.rest.insert(index);
+            self.not_data.insert(index);
         }
     }
 }

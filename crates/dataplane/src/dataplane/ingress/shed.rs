@@ -144,8 +144,8 @@ pub(crate) struct Shedder {
     /// Lossy frames that may still pass in this poll in all.
     lossy_left: u32,
     /// Until when the lcore does not shed, because it would not help, and the ticks of such a time.
-    rests_until: Ticks,
-    rest: u64,
+    tolerates_until: Ticks,
+    toleration: u64,
     /// Number of the poll, which varies how parts of frames are rounded.
     number: u8,
     /// Port with which the next poll begins, if the last one ended within a round.
@@ -179,9 +179,9 @@ impl Shedder {
             level: UNLIMITED,
             passed: 0,
             lossy_left: u32::MAX,
-            rests_until: Ticks(0),
+            tolerates_until: Ticks(0),
             // 16 ms.
-            rest: hz / 64,
+            toleration: hz / 64,
             number: 0,
             next: None,
             received: 0,
@@ -200,7 +200,7 @@ impl Shedder {
 
     /// Whether the lcore lets a backlog wait that does not shrink: its patience is not spent, or it would not help.
     pub fn is_patient(&self, now: Ticks) -> bool {
-        !self.is_on && (!self.patience.is_spent() || now < self.rests_until)
+        !self.is_on && (!self.patience.is_spent() || now < self.tolerates_until)
     }
 
     /// Whether time bounds the polls, rather than a number of frames.
@@ -275,7 +275,7 @@ impl Shedder {
 
     /// Begins to shed if frames must not wait.
     fn begin_if_needed(&mut self, is_full: bool, now: Ticks) {
-        let must = (self.patience.is_spent() || is_full) && now >= self.rests_until;
+        let must = (self.patience.is_spent() || is_full) && now >= self.tolerates_until;
         if must && !mutant::is(Mutant::NeverSheds) {
             self.is_on = true;
             self.patience.exhaust(now);
@@ -287,7 +287,7 @@ impl Shedder {
         let deaf: u32 = lateness.deaf.iter().map(|port| self.offered[port][OTHERS]).sum();
         let gives_up = deaf > 0 && deaf >= self.received / DEAF_PART;
         if gives_up {
-            self.rests_until = Ticks(now.0 + self.rest);
+            self.tolerates_until = Ticks(now.0 + self.toleration);
         }
         gives_up
     }

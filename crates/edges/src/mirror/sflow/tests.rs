@@ -35,16 +35,16 @@ impl Sample {
 }
 
 fn word(bytes: &mut &[u8]) -> u32 {
-    let (front, rest) = bytes.split_at(4);
-    *bytes = rest;
+    let (front, remaining) = bytes.split_at(4);
+    *bytes = remaining;
     u32::from_be_bytes(front.try_into().unwrap())
 }
 
 fn record(bytes: &mut &[u8]) -> Record {
     let (format, len) = (word(bytes), word(bytes) as usize);
     assert_eq!(len % 4, 0, "record {format}");
-    let (front, rest) = bytes.split_at(len);
-    *bytes = rest;
+    let (front, remaining) = bytes.split_at(len);
+    *bytes = remaining;
     (format, front.to_vec())
 }
 
@@ -59,24 +59,24 @@ fn read(mut bytes: &[u8], agent: IpAddr) -> (u32, u32, Vec<Sample>) {
         IpAddr::V4(address) => address.octets().to_vec(),
         IpAddr::V6(address) => address.octets().to_vec(),
     };
-    let (front, rest) = bytes.split_at(len);
+    let (front, remaining) = bytes.split_at(len);
     assert_eq!(front, octets);
-    *bytes = rest;
+    *bytes = remaining;
     assert_eq!(word(bytes), 0, "sub-agent");
     let (sequence, uptime, count) = (word(bytes), word(bytes), word(bytes));
     let samples = (0..count).map(|_| {
         let (format, sample) = record(bytes);
-        let mut rest = &*sample;
+        let mut remaining = &*sample;
         let words = (0..match format {
             1 => 7,
             2 => 2,
             5 => 7,
             _ => panic!("sample {format}"),
         })
-            .map(|_| word(&mut rest));
+            .map(|_| word(&mut remaining));
         let words = words.collect();
-        let records = (0..word(&mut rest)).map(|_| record(&mut rest)).collect();
-        assert!(rest.is_empty(), "bytes behind the records");
+        let records = (0..word(&mut remaining)).map(|_| record(&mut remaining)).collect();
+        assert!(remaining.is_empty(), "bytes behind the records");
         Sample { format, words, records }
     });
     let samples = samples.collect();

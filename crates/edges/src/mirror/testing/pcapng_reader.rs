@@ -10,8 +10,9 @@ pub enum Block {
 
 /// Takes `count` bytes from the front of `bytes`.
 fn take<'a>(bytes: &mut &'a [u8], count: usize) -> Result<&'a [u8], String> {
-    let (front, rest) = bytes.split_at_checked(count).ok_or_else(|| format!("{count} of {} bytes", bytes.len()))?;
-    *bytes = rest;
+    let (front, remaining) =
+        bytes.split_at_checked(count).ok_or_else(|| format!("{count} of {} bytes", bytes.len()))?;
+    *bytes = remaining;
     Ok(front)
 }
 
@@ -94,8 +95,8 @@ fn packet(body: &mut &[u8], interfaces: usize) -> Result<Block, String> {
 pub fn read(mut bytes: &[u8]) -> Result<Vec<Block>, String> {
     let (mut blocks, mut interfaces) = (Vec::new(), 0);
     while !bytes.is_empty() {
-        let mut rest = bytes;
-        let (kind, len) = (word(&mut rest)?, word(&mut rest)? as usize);
+        let mut remaining = bytes;
+        let (kind, len) = (word(&mut remaining)?, word(&mut remaining)? as usize);
         let block = take(&mut bytes, len)?;
         if len < 12 || len % 4 != 0 || block[len - 4..] != (len as u32).to_le_bytes() {
             return Err(format!("a block of {len} bytes"));

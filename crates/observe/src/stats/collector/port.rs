@@ -148,19 +148,19 @@ pub(super) fn drops(families: &mut Families, switch_view: &SwitchView, snapshot:
         let name = switch_view.port_name(index);
         for (reason, label, _) in DropReason::TABLE {
             let count = |row: usize| port.drops[row][*reason as usize];
-            let mut rest = count(CLASSES);
+            let mut remaining = count(CLASSES);
             for (class, number) in NUMBERS.iter().enumerate() {
                 let has_series = can_occur(*reason, switch_view.is_lossless(class))
                     && (switch_view.spec.routing.is_some() || !reason.is_of_routing());
                 if has_series || (reason.is_congestion() && count(class) > 0) {
                     family.add(&[("port", name), ("tc", number), ("reason", label)], count(class));
                 } else {
-                    rest += count(class);
+                    remaining += count(class);
                 }
             }
             let is_usual = !reason.is_congestion() && (switch_view.spec.routing.is_some() || !reason.is_of_routing());
-            if is_usual || rest > 0 {
-                family.add(&[("port", name), ("tc", "any"), ("reason", label)], rest);
+            if is_usual || remaining > 0 {
+                family.add(&[("port", name), ("tc", "any"), ("reason", label)], remaining);
             }
         }
     }

@@ -72,10 +72,10 @@ pub fn terms(link: &Link, proof: &Proof) -> Vec<Term> {
     let mut terms: Vec<Term> = Vec::new();
     for (name, rows, how, without) in CAUSES {
         (changed, adversary) = without(changed, adversary);
-        let rest = replay(&changed, &adversary, plenty).map_or(0, |run| i64::from(run.used.0));
+        let remaining = replay(&changed, &adversary, plenty).map_or(0, |run| i64::from(run.used.0));
         let formula = rows.iter().map(|row| in_cells(link, row)).sum();
-        terms.push(Term { name, formula, measured: needed - rest, how });
-        needed = rest;
+        terms.push(Term { name, formula, measured: needed - remaining, how });
+        needed = remaining;
     }
     terms.push(Term { name: "MAC and PHY", formula: in_cells(link, "MAC and PHY"), measured: 0, how: "not simulated" });
     let formula: i64 = terms.iter().map(|term| term.formula).sum();

@@ -7,23 +7,26 @@ use crate::sim::report::fixture;
 /// Checks that every element is closed in order, every attribute is quoted, and every number is finite.
 fn check_xml(name: &str, svg: &str) {
     let mut open = Vec::new();
-    let mut rest = svg;
-    while let Some(start) = rest.find('<') {
-        let text = &rest[..start];
+    let mut remaining = svg;
+    while let Some(start) = remaining.find('<') {
+        let text = &remaining[..start];
         assert!(!text.contains('>'), "{name}: a stray > in {text:?}");
-        let end = start + rest[start..].find('>').expect("a tag ends");
-        let tag = &rest[start + 1..end];
+        let end = start + remaining[start..].find('>').expect("a tag ends");
+        let tag = &remaining[start + 1..end];
         assert!(tag.matches('"').count().is_multiple_of(2) && !tag.contains('<'), "{name}: <{tag}>");
         if let Some(closed) = tag.strip_prefix('/') {
             assert_eq!(open.pop(), Some(closed), "{name}");
         } else if !tag.ends_with('/') {
             open.push(tag.split(' ').next().unwrap());
         }
-        rest = &rest[end + 1..];
+        remaining = &remaining[end + 1..];
     }
-    assert!(open.is_empty() && rest.trim().is_empty(), "{name}: {open:?}");
+    assert!(open.is_empty() && remaining.trim().is_empty(), "{name}: {open:?}");
     let mut entities = svg.split('&').skip(1);
-    assert!(entities.all(|rest| ["amp;", "lt;", "gt;", "quot;", "#39;"].iter().any(|known| rest.starts_with(known))));
+    assert!(
+        entities
+            .all(|remaining| ["amp;", "lt;", "gt;", "quot;", "#39;"].iter().any(|known| remaining.starts_with(known)))
+    );
     assert!(!svg.contains("NaN") && !svg.contains("inf"), "{name}");
 }
 
@@ -115,8 +118,8 @@ fn names_that_do_not_fit_beside_each_other_take_another_line() {
         let svg = bars("", "", &["one".to_owned()], &series(names).collect::<Vec<_>>());
         check_xml("names", &svg);
         let of = |line: &str, key: &str| -> f64 {
-            let (_, rest) = line.split_once(&format!(" {key}=\"")).unwrap();
-            rest.split_once('"').unwrap().0.parse().unwrap()
+            let (_, remaining) = line.split_once(&format!(" {key}=\"")).unwrap();
+            remaining.split_once('"').unwrap().0.parse().unwrap()
         };
         let named = svg.lines().filter(|line| line.contains(">a name"));
         named.map(|line| (of(line, "x"), of(line, "y"))).collect::<Vec<(f64, f64)>>()

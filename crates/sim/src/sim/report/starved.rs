@@ -24,8 +24,8 @@ pub(super) fn sentences(scenario: &Scenario, outcome: &Outcome) -> Vec<String> {
     let flows = scenario.flows.iter().zip(&outcome.flows);
     let all: Vec<String> = flows.filter_map(|(flow, of)| sentence(scenario, outcome, flow, of)).collect();
     let more = all.len().saturating_sub(NAMED);
-    let rest = (more > 0).then(|| format!("{more} more lossless flow{}", if more == 1 { "" } else { "s" }));
-    all.into_iter().take(NAMED).chain(rest).collect()
+    let remaining = (more > 0).then(|| format!("{more} more lossless flow{}", if more == 1 { "" } else { "s" }));
+    all.into_iter().take(NAMED).chain(remaining).collect()
 }
 
 /// Returns a sentence if the flow hardly moved. It had enough time, and sent less than one in [`STARVED_PART`] of its

@@ -35,8 +35,8 @@ pub fn table(scenario: &Scenario, outcome: &Outcome, all: bool) -> String {
     }
     let (messages, ports) = (messages(&groups), ports(scenario, outcome));
     let hops = next_hops(scenario, outcome);
-    let rest = [hosts(scenario, outcome), switches(scenario, outcome), links(scenario, outcome)];
-    for table in [messages, hops, ports].into_iter().chain(rest) {
+    let remaining = [hosts(scenario, outcome), switches(scenario, outcome), links(scenario, outcome)];
+    for table in [messages, hops, ports].into_iter().chain(remaining) {
         if !table.is_empty() {
             let _ = write!(text, "\n{table}");
         }

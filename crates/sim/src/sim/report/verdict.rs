@@ -186,8 +186,9 @@ fn unpromised(rows: &[&VariantVerdict]) -> String {
 /// Returns the first reason for which nothing was guaranteed, and the number of further reasons; `None` if there was a
 /// guarantee.
 fn reason(outcome: &Outcome) -> Option<String> {
-    let (first, rest) = outcome.waivers.split_first()?;
-    let more = if rest.is_empty() { String::new() } else { format!(" (and {} more)", grouped(rest.len() as u64)) };
+    let (first, remaining) = outcome.waivers.split_first()?;
+    let more =
+        if remaining.is_empty() { String::new() } else { format!(" (and {} more)", grouped(remaining.len() as u64)) };
     Some(format!("{first}{more}"))
 }
 

@@ -67,9 +67,9 @@ impl EtsTable {
     const LEN: usize = CLASSES / 2 + 2 * CLASSES;
 
     fn read(value: &[u8]) -> Option<Self> {
-        let (classes, rest) = value.split_first_chunk::<{ CLASSES / 2 }>()?;
-        let (bandwidth, rest) = rest.split_first_chunk()?;
-        let algorithm: &[u8; CLASSES] = rest.first_chunk()?;
+        let (classes, remaining) = value.split_first_chunk::<{ CLASSES / 2 }>()?;
+        let (bandwidth, remaining) = remaining.split_first_chunk()?;
+        let algorithm: &[u8; CLASSES] = remaining.first_chunk()?;
         // Two priorities share a byte; the lower one is in the upper half.
         let class_of = std::array::from_fn(|priority| {
             let pair = classes[priority / 2];
@@ -117,14 +117,14 @@ pub struct EtsConfiguration {
 
 impl EtsConfiguration {
     pub(super) fn read(value: &[u8]) -> Option<Self> {
-        let (&first, rest) = value.split_first()?;
+        let (&first, remaining) = value.split_first()?;
         // Three bits, of which zero means eight.
         let classes = match first & 7 {
             0 => 8,
             classes => classes,
         };
         let (is_willing, has_credit_based) = (first & 0x80 != 0, first & 0x40 != 0);
-        Some(Self { is_willing, has_credit_based, classes, table: EtsTable::read(rest)? })
+        Some(Self { is_willing, has_credit_based, classes, table: EtsTable::read(remaining)? })
     }
 
     pub(super) fn write(&self) -> [u8; 1 + EtsTable::LEN] {

@@ -69,16 +69,16 @@ pub fn parse(frame: &[u8]) -> Result<Parsed, Refusal> {
         Some(source) if is_lldp(frame) => MacAddr(*source),
         _ => return Err(Refusal::NotLldp),
     };
-    let mut rest = &frame[HEADER_LEN..];
-    let chassis = mandatory(&mut rest, kind::CHASSIS_ID, ID_LENGTHS, Refusal::ChassisId)?;
-    let port = mandatory(&mut rest, kind::PORT_ID, ID_LENGTHS, Refusal::PortId)?;
-    let ttl = mandatory(&mut rest, kind::TTL, TTL_LENGTHS, Refusal::Ttl)?;
+    let mut remaining = &frame[HEADER_LEN..];
+    let chassis = mandatory(&mut remaining, kind::CHASSIS_ID, ID_LENGTHS, Refusal::ChassisId)?;
+    let port = mandatory(&mut remaining, kind::PORT_ID, ID_LENGTHS, Refusal::PortId)?;
+    let ttl = mandatory(&mut remaining, kind::TTL, TTL_LENGTHS, Refusal::Ttl)?;
     let chassis = ChassisId { subtype: chassis[0], id: chassis[1..].to_vec() };
     let port = PortId { subtype: port[0], id: port[1..].to_vec() };
     let pdu = Lldpdu::new(chassis, port, u16::from_be_bytes([ttl[0], ttl[1]]));
     let mut parsed = Parsed { pdu, source, discarded: 0, unrecognized: 0 };
     if parsed.pdu.ttl > 0 {
-        parsed.read_optional(rest)?;
+        parsed.read_optional(remaining)?;
     }
     Ok(parsed)
 }
@@ -98,24 +98,24 @@ fn next(bytes: &[u8]) -> Next<'_> {
     if bytes.is_empty() {
         return Next::None;
     }
-    let Some(([high, low], rest)) = bytes.split_first_chunk() else { return Next::Cut };
+    let Some(([high, low], remaining)) = bytes.split_first_chunk() else { return Next::Cut };
     let length = usize::from(high & 1) << 8 | usize::from(*low);
-    match rest.split_at_checked(length) {
-        Some((value, rest)) => Next::Tlv(high >> 1, value, rest),
+    match remaining.split_at_checked(length) {
+        Some((value, remaining)) => Next::Tlv(high >> 1, value, remaining),
         None => Next::Cut,
     }
 }
 
 /// Reads a mandatory TLV and returns its information string, whose length is one of `lengths`.
 fn mandatory<'a>(
-    rest: &mut &'a [u8],
+    remaining: &mut &'a [u8],
     kind: u8,
     lengths: RangeInclusive<usize>,
     refusal: Refusal,
 ) -> Result<&'a [u8], Refusal> {
-    match next(rest) {
+    match next(remaining) {
         Next::Tlv(found, value, behind) if found == kind && lengths.contains(&value.len()) => {
-            *rest = behind;
+            *remaining = behind;
             Ok(value)
         }
         _ => Err(refusal),
@@ -132,9 +132,9 @@ enum Treated {
 
 impl Parsed {
     /// Reads the TLVs behind the mandatory ones. Bytes behind the end of the data unit are padding.
-    fn read_optional(&mut self, mut rest: &[u8]) -> Result<(), Refusal> {
+    fn read_optional(&mut self, mut remaining: &[u8]) -> Result<(), Refusal> {
         loop {
-            let treated = match next(rest) {
+            let treated = match next(remaining) {
                 Next::None | Next::Tlv(kind::END, [], _) => return Ok(()),
                 // Nothing behind it can be found.
                 Next::Cut | Next::Tlv(kind::END, ..) => {
@@ -143,7 +143,7 @@ impl Parsed {
                 }
                 Next::Tlv(kind::CHASSIS_ID | kind::PORT_ID | kind::TTL, ..) => return Err(Refusal::Repeated),
                 Next::Tlv(kind, value, behind) => {
-                    rest = behind;
+                    remaining = behind;
                     self.pdu.take(kind, value)
                 }
             };
@@ -239,10 +239,10 @@ impl Lldpdu {
 /// Clause 8.5.9: length of family and address, family, address, subtype and number of the interface, length of the
 /// object identifier, object identifier.
 fn management_address(value: &[u8]) -> Option<ManagementAddress> {
-    let (&length, rest) = value.split_first()?;
-    let (address, rest) = rest.split_at_checked(length.into()).filter(|_| (2..=32).contains(&length))?;
-    let (&[interface_subtype, a, b, c, d, oid_length], rest) = rest.split_first_chunk()?;
-    let oid = rest.get(..usize::from(oid_length)).filter(|oid| oid.len() <= 128)?;
+    let (&length, remaining) = value.split_first()?;
+    let (address, remaining) = remaining.split_at_checked(length.into()).filter(|_| (2..=32).contains(&length))?;
+    let (&[interface_subtype, a, b, c, d, oid_length], remaining) = remaining.split_first_chunk()?;
+    let oid = remaining.get(..usize::from(oid_length)).filter(|oid| oid.len() <= 128)?;
     Some(ManagementAddress {
         family: address[0],
         address: address[1..].to_vec(),
@@ -254,8 +254,8 @@ fn management_address(value: &[u8]) -> Option<ManagementAddress> {
 
 /// 802.1Q D.2.3: VLAN id, length of the name, name.
 fn vlan_name(value: &[u8]) -> Option<VlanName> {
-    let (&[high, low, length], rest) = value.split_first_chunk()?;
-    let name = rest.get(..usize::from(length)).filter(|name| name.len() <= MOST_VLAN_NAME)?;
+    let (&[high, low, length], remaining) = value.split_first_chunk()?;
+    let name = remaining.get(..usize::from(length)).filter(|name| name.len() <= MOST_VLAN_NAME)?;
     Some(VlanName { vlan: u16::from_be_bytes([high, low]), name: Text::from_wire(name) })
 }
 

@@ -137,7 +137,7 @@ fn changes_are_taken_in_parts_and_merge_meanwhile() {
     assert_eq!(first.len(), 2);
     // A route that was not published yet vanishes without a trace.
     rig.mirror.feed(KernelEvent::RouteGone(route("10.4.0.0/16", &[hop("10.0.1.2", 1)])));
-    let rest = rig.mirror.changes(100);
-    assert_eq!(rest.len(), 2, "{rest:?}");
+    let remaining = rig.mirror.changes(100);
+    assert_eq!(remaining.len(), 2, "{remaining:?}");
     assert_eq!(rig.mirror.changes(100), []);
 }

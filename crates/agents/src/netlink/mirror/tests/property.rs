@@ -121,13 +121,13 @@ fn read(kernel: &Kernel, table: TableName, cursor: &mut Option<Key>, count: usiz
         KernelEvent::Route { route, .. } => (0, Some(route.prefix), None),
         other => unreachable!("{other:?} in a dump"),
     };
-    let mut rest = kernel.dump(table);
-    rest.retain(|event| cursor.is_none_or(|cursor| key(event) > cursor));
-    let keys: BTreeSet<Key> = rest.iter().map(key).collect();
+    let mut remaining = kernel.dump(table);
+    remaining.retain(|event| cursor.is_none_or(|cursor| key(event) > cursor));
+    let keys: BTreeSet<Key> = remaining.iter().map(key).collect();
     let Some(last) = keys.into_iter().take(count).max() else { return Vec::new() };
-    rest.retain(|event| key(event) <= last);
+    remaining.retain(|event| key(event) <= last);
     *cursor = Some(last);
-    rest
+    remaining
 }
 
 proptest! {
@@ -192,8 +192,8 @@ proptest! {
                     events.into_iter().for_each(|event| mirror.feed(event));
                 }
             }
-            let rest = read(&kernel, table, &mut cursor, usize::MAX);
-            rest.into_iter().for_each(|event| mirror.feed_dumped(event));
+            let remaining = read(&kernel, table, &mut cursor, usize::MAX);
+            remaining.into_iter().for_each(|event| mirror.feed_dumped(event));
             is_complete &= mirror.end_dump(table) == DumpEnd::Complete;
         }
         view.follow(&mut mirror);

@@ -432,12 +432,12 @@ fn too_many_flows_switches_or_hosts_are_refused() {
 
 #[test]
 fn unknown_host_in_a_list_is_one_error() {
-    for rest in [
+    for keys in [
         "workloads: [{all_to_all: 10kB, hosts: [h1, zz]}]",
         "workloads: [{incast: {senders: 2, size: 10kB, times: 1}, from: [h1, zz], to: h3}]",
         "flows: [{from: [h1, zz], to: h3}]",
     ] {
-        let errors = errors_of(&format!("{STAR}{rest}\n"));
+        let errors = errors_of(&format!("{STAR}{keys}\n"));
         assert!(errors.lines().count() == 1 && errors.contains("there is no host `zz`"), "{errors}");
     }
 }

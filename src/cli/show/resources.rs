@@ -1,4 +1,4 @@
-//! The small resources: configuration, classes, hosts, flows, events, advice, version.
+//! Resources of a few lines or columns: configuration, classes, hosts, flows, events, advice, version.
 
 use holdfast::api::model::{Event, RunningConfig, Setting};
 use holdfast::text::table::{Align, Table};
