@@ -133,7 +133,7 @@ fn functions_have_at_most_70_lines() {
 }
 
 /// Functions outside of the dataplane that still take tuple patterns. Lower the number with each one that goes.
-const TUPLES_ELSEWHERE: usize = 58;
+const TUPLES_ELSEWHERE: usize = 9;
 
 #[test]
 fn parameters_of_the_dataplane_have_names() {

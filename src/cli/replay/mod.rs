@@ -83,7 +83,7 @@ pub fn replay(args: &Args) -> Result<(), Failure> {
     {
         return Err(Failure::usage(format!("`--beside hpcc` cannot compare this configuration: {why}")));
     }
-    let outcome = decide(&switch, input, (args.format, args.beside.is_some()), &mut out);
+    let outcome = decide(&switch, input, args, &mut out);
     // The decisions before a fault are printed before the fault.
     let outcome = match (outcome, out.flush()) {
         (Ok(()), Err(error)) => Err(Stop::Output(error)),
@@ -97,15 +97,11 @@ pub fn replay(args: &Args) -> Result<(), Failure> {
     }
 }
 
-fn decide(
-    switch: &SwitchSpec,
-    input: Box<dyn BufRead>,
-    (format, compares): (show::Format, bool),
-    out: &mut impl Write,
-) -> Result<(), Stop> {
+fn decide(switch: &SwitchSpec, input: Box<dyn BufRead>, args: &Args, out: &mut impl Write) -> Result<(), Stop> {
     let mut engine = Replay::new(switch);
     let mut trace = Trace::new(input, switch);
-    let mut show = Show::new(format, switch, compares);
+    let compares = args.beside.is_some();
+    let mut show = Show::new(args.format, switch, compares);
     let mut totals = show::Totals::default();
     // A trace with an invalid first line causes no output, not even a header.
     let mut next = trace.next()?;

@@ -346,7 +346,7 @@ fn run(args: &Args, scenarios: Vec<(String, Scenario)>, claims: &mut Claims) -> 
         }
         progress.begin(&variant);
         let (outcome, recording) =
-            trace::record(&scenario, (recorded, args.threads), &mut |thousandths| progress.show(thousandths));
+            trace::record(&scenario, recorded, args.threads, &mut |thousandths| progress.show(thousandths));
         progress.end(outcome.events);
         let mut run = Run { variant, file, scenario, outcome };
         write_files(args, &run, recording.as_ref(), count, claims)?;

@@ -36,7 +36,8 @@ pub fn switch(scenario: &Scenario, name: Option<&str>) -> Result<usize, Failure>
 /// Runs `scenario` with these threads, and records `switch` if it is given: then with one.
 pub fn record(
     scenario: &Scenario,
-    (switch, threads): (Option<usize>, u8),
+    switch: Option<usize>,
+    threads: u8,
     progress: &mut dyn FnMut(u64),
 ) -> (Outcome, Option<Recording>) {
     match switch {

@@ -128,7 +128,7 @@ pub fn link_local(mac: MacAddr) -> Ipv6Addr {
 pub fn solicitation(own: (MacAddr, Ipv6Addr), target: Ipv6Addr, dst: Option<MacAddr>) -> Vec<u8> {
     let group = solicited_node(target);
     let (to, mac) = dst.map_or((group, group_mac(group)), |mac| (target, mac));
-    let body = discovery_body(target, (1, own.0));
+    let body = discovery_body(target, 1, own.0);
     icmpv6((mac, to), own, DISCOVERY_HOP_LIMIT, Icmpv6Type::NeighborSolicitation, &body)
 }
 
@@ -155,12 +155,12 @@ fn advertise(
     let all = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
     let to = asker.unwrap_or((group_mac(all), all));
     let header = NeighborAdvertisementHeader { router: true, solicited: asker.is_some(), r#override: is_override };
-    let body = discovery_body(own.1, (2, own.0));
+    let body = discovery_body(own.1, 2, own.0);
     icmpv6(to, (own.0, source), DISCOVERY_HOP_LIMIT, Icmpv6Type::NeighborAdvertisement(header), &body)
 }
 
 /// Target and one option with a link-layer address (RFC 4861 section 4.6.1).
-fn discovery_body(target: Ipv6Addr, (option, mac): (u8, MacAddr)) -> [u8; 24] {
+fn discovery_body(target: Ipv6Addr, option: u8, mac: MacAddr) -> [u8; 24] {
     let mut body = [0; 24];
     body[..16].copy_from_slice(&target.octets());
     (body[16], body[17]) = (option, 1);
@@ -168,15 +168,9 @@ fn discovery_body(target: Ipv6Addr, (option, mac): (u8, MacAddr)) -> [u8; 24] {
     body
 }
 
-fn icmpv6(
-    (dst_mac, dst): (MacAddr, Ipv6Addr),
-    (src_mac, src): (MacAddr, Ipv6Addr),
-    hop_limit: u8,
-    kind: Icmpv6Type,
-    body: &[u8],
-) -> Vec<u8> {
-    let packet = icmpv6_packet(src, dst, hop_limit, kind, body);
-    ethernet(dst_mac, src_mac, ETHERTYPE_IPV6, &[&packet])
+fn icmpv6(dst: (MacAddr, Ipv6Addr), src: (MacAddr, Ipv6Addr), hop_limit: u8, kind: Icmpv6Type, body: &[u8]) -> Vec<u8> {
+    let packet = icmpv6_packet(src.1, dst.1, hop_limit, kind, body);
+    ethernet(dst.0, src.0, ETHERTYPE_IPV6, &[&packet])
 }
 
 /// An ICMPv6 packet without Ethernet header.

@@ -29,6 +29,13 @@ pub(super) struct Api {
     task: Option<JoinHandle<io::Result<()>>>,
 }
 
+/// Parts of the switch that the API shows.
+pub(super) struct Observed<'a> {
+    pub current: &'a Arc<Current>,
+    /// `None`: the switch only bridges.
+    pub router: Option<RouterHandle>,
+}
+
 impl Api {
     /// Binds the socket that `config` names, before DPDK starts. If the default socket fails, the switch runs without
     /// an API and prints a note.
@@ -52,18 +59,18 @@ impl Api {
         &mut self,
         runtime: &Handle,
         config: &Config,
-        (current, router): (&Arc<Current>, Option<RouterHandle>),
+        observed: Observed<'_>,
         control: &Arc<LcoreControl>,
         hz: u64,
         reloads: Reloads,
     ) -> io::Result<()> {
         let Some(bound) = &self.bound else { return Ok(()) };
-        let mut served = Served::new(current.clone(), control.clone(), hz);
+        let mut served = Served::new(observed.current.clone(), control.clone(), hz);
         served.devices = config.devices.iter().map(|device| device.kind.to_string()).collect();
         self.goes_by(config);
         served.config = self.config.clone();
         served.reloads = Some(reloads);
-        served.router = router;
+        served.router = observed.router;
         served.events = self.events.clone();
         served.writes = config.api.writes;
         let _inside = runtime.enter();

@@ -7,7 +7,7 @@ use super::idle;
 use crate::config::Config;
 use crate::dataplane::{Pipeline, Resting, Work};
 use crate::dpdk::{self, EthIo, Mbuf};
-use crate::faults::{FaultBoard, FaultTable, Faulty};
+use crate::faults::{FaultBoard, FaultTable, Faulty, LcoreFeed};
 use crate::hosts::HostsOn;
 use crate::io::Ports;
 use crate::plan::mailbox::Receiver;
@@ -56,7 +56,7 @@ pub(super) struct Prepared {
 /// Prepares the faults that `config` allows, on a clock of `hz` ticks a second. Those at the start begin now.
 pub(super) fn prepare(config: &Config, hz: u64) -> Option<Prepared> {
     let faults = config.faults.as_ref()?;
-    let (board, receivers) = FaultBoard::new(&config.switch, (&faults.list, faults.seed), dpdk::now, hz);
+    let (board, receivers) = FaultBoard::new(&config.switch, &faults.list, faults.seed, dpdk::now, hz);
     Some(Prepared { board, receivers })
 }
 
@@ -65,9 +65,10 @@ impl Prepared {
     pub fn wrap(self, io: Vec<EthIo>) -> Vec<FaultyIo> {
         let (table, seed) = (self.board.table(), self.board.seed);
         let parts = io.into_iter().zip(self.receivers).enumerate();
-        let wrapped = parts.map(|(lcore, (io, receiver))| {
+        let wrapped = parts.map(|(lcore, (io, tables))| {
             let clock: fn() -> Ticks = dpdk::now;
-            Faulty::new((io, clock), (&table, receiver), self.board.counters().clone(), (lcore, seed))
+            let counters = self.board.counters().clone();
+            Faulty::new(io, clock, LcoreFeed { table: &table, tables, counters, lcore, seed })
         });
         wrapped.collect()
     }

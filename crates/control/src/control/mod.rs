@@ -140,7 +140,7 @@ pub fn run(mut config: Config, options: RunOptions, again: Again) -> Result<(), 
     let (mirror, copies) = mirror::prepare(&config, &plane::system_name(&config), options.build.program);
     let mut switch_view = describe(&config, &ports, &counters);
     switch_view.build = options.build;
-    observe(&mut switch_view, (plane.as_mut(), &mirror), &hosts, faults.as_ref());
+    observe(&mut switch_view, plane.as_mut(), &mirror, &hosts, faults.as_ref());
     let (devices, up, warnings) = Devices::start(&ports.ports, &switch_view);
     warnings.iter().for_each(|line| warn(line));
     let gate = hosts.first().filter(|_| hosts_must_wait(&ports, up)).map(Hosts::close_gate);
@@ -149,13 +149,14 @@ pub fn run(mut config: Config, options: RunOptions, again: Again) -> Result<(), 
     serve(helpers.servers(), listener, &current).map_err(RunError::Runtime)?;
     let (reloads, asked) = Reloads::new();
     let handle = plane.as_ref().and_then(plane::Prepared::router);
-    let observed = (&current, handle.clone());
+    let observed = api::Observed { current: &current, router: handle.clone() };
     api.serve(helpers.servers(), &config, observed, &control, hz, reloads).map_err(RunError::Runtime)?;
 
     let (senders, receivers) = (0..config.switch.lcores).map(|_| mailbox()).unzip();
-    let parts = Parts { counters: &counters, control: &control, hz, receivers, ends: ends.unwrap_or_default(), copies };
-    let workers = launch((&mut ports, &devices), &config, parts, hosts, faults)?;
-    let threads = Threads::start((plane, mirror), &control, &counters, hz).map_err(RunError::Runtime)?;
+    let ends = ends.unwrap_or_default();
+    let parts = Parts { devices: &devices, counters: &counters, control: &control, hz, receivers, ends, copies };
+    let workers = launch(&mut ports, &config, parts, hosts, faults)?;
+    let threads = Threads::start(plane, mirror, &control, &counters, hz).map_err(RunError::Runtime)?;
     helpers.serve();
     runtime.spawn(threads::main_beats());
     current.get().health.watch_threads();
@@ -181,7 +182,7 @@ pub fn run(mut config: Config, options: RunOptions, again: Again) -> Result<(), 
     let elapsed = start.elapsed();
     notifier.iter().for_each(|notifier| notifier.stopping());
     api.end(&runtime);
-    end((workers, threads), &control, &counters)?;
+    end(workers, threads, &control, &counters)?;
     let switch_view = current.get();
     devices::refresh(&ports.ports, &switch_view);
     finish(ports, &Report::new(&switch_view, elapsed), &options)
@@ -254,7 +255,8 @@ fn describe(config: &Config, ports: &setup::Ports, counters: &Arc<Counters>) -> 
 /// Adds the states that parts of the switch publish themselves.
 fn observe(
     switch_view: &mut SwitchView,
-    (plane, mirror): (Option<&mut plane::Prepared>, &mirror::Prepared),
+    plane: Option<&mut plane::Prepared>,
+    mirror: &mirror::Prepared,
     hosts: &[Hosts],
     faults: Option<&faulty::Prepared>,
 ) {
@@ -286,7 +288,8 @@ struct Threads {
 impl Threads {
     /// Starts the threads.
     fn start(
-        (plane, mirror): (Option<plane::Prepared>, mirror::Prepared),
+        plane: Option<plane::Prepared>,
+        mirror: mirror::Prepared,
         control: &Arc<LcoreControl>,
         counters: &Arc<Counters>,
         hz: u64,
@@ -298,11 +301,8 @@ impl Threads {
 
 /// Ends the lcores and the threads beside them. All of them end before an error of one is returned: a port must not be
 /// stopped under an lcore.
-fn end(
-    (workers, Threads { plane, mirror }): (Running, Threads),
-    control: &LcoreControl,
-    counters: &Counters,
-) -> Result<(), RunError> {
+fn end(workers: Running, threads: Threads, control: &LcoreControl, counters: &Counters) -> Result<(), RunError> {
+    let Threads { plane, mirror } = threads;
     if let Some(plane) = &plane {
         plane.announce_shutdown(counters);
     }
@@ -340,6 +340,7 @@ fn hosts(config: &Config, hz: u64) -> Vec<Hosts> {
 
 /// Things that the lcores share with the control thread, and the ends of each.
 struct Parts<'a> {
+    devices: &'a Devices,
     counters: &'a Arc<Counters>,
     control: &'a Arc<LcoreControl>,
     hz: u64,
@@ -351,7 +352,7 @@ struct Parts<'a> {
 /// Starts every part of the switch on its own lcore. Parts of the hosts run beside it, unless they have their own lcore
 /// too.
 fn launch(
-    (ports, devices): (&mut setup::Ports, &Devices),
+    ports: &mut setup::Ports,
     config: &Config,
     parts: Parts<'_>,
     hosts: Vec<Hosts>,
@@ -360,19 +361,20 @@ fn launch(
     let (io, host_io) = ports.queues(config)?;
     let companions = hosts.into_iter().zip(host_io).map(|(hosts, io)| HostsOn { hosts, io }).collect();
     match faults {
-        None => launch_on((ports, devices), config, parts, companions, io),
-        Some(faults) => launch_on((ports, devices), config, parts, companions, faults.wrap(io)),
+        None => launch_on(ports, config, parts, companions, io),
+        Some(faults) => launch_on(ports, config, parts, companions, faults.wrap(io)),
     }
 }
 
 /// Starts the parts on the ports `io`.
 fn launch_on<I: LcorePorts>(
-    (ports, devices): (&setup::Ports, &Devices),
+    ports: &setup::Ports,
     config: &Config,
-    Parts { counters, control, hz, receivers, ends, copies }: Parts<'_>,
+    parts: Parts<'_>,
     companions: Vec<HostsOn<EthIo>>,
     io: Vec<I>,
 ) -> Result<Running, RunError> {
+    let Parts { devices, counters, control, hz, receivers, ends, copies } = parts;
     let mut companions = companions.into_iter();
     // A host must not know which frames are sampled.
     let seed = RandomState::new().hash_one("samples") as u32;

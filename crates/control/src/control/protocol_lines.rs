@@ -61,11 +61,7 @@ impl ProtocolLines {
     }
 
     /// Lines about `events` and earlier ones, without time. `dropped` counts events that were lost.
-    pub fn next(
-        &mut self,
-        (events, dropped): (impl Iterator<Item = ProtocolEvent>, u64),
-        now: Duration,
-    ) -> Vec<String> {
+    pub fn next(&mut self, events: impl Iterator<Item = ProtocolEvent>, dropped: u64, now: Duration) -> Vec<String> {
         for event in events {
             self.events += 1;
             let waiting = self.waiting.entry(event.subject).or_default();
@@ -102,7 +98,7 @@ mod tests {
     }
 
     fn look(lines: &mut ProtocolLines, events: Vec<ProtocolEvent>, ms: u64) -> Vec<String> {
-        lines.next((events.into_iter(), 0), Duration::from_millis(ms))
+        lines.next(events.into_iter(), 0, Duration::from_millis(ms))
     }
 
     #[test]
@@ -118,7 +114,7 @@ mod tests {
 
     #[test]
     fn lost_protocol_events_are_counted_in_a_line() {
-        let lines = ProtocolLines::new("lacp").next((std::iter::empty(), 3), Duration::ZERO);
+        let lines = ProtocolLines::new("lacp").next(std::iter::empty(), 3, Duration::ZERO);
         assert_eq!(lines, ["lacp: 3 events were not reported because too many came at once"]);
     }
 }

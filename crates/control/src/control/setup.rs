@@ -14,7 +14,8 @@ use crate::sets::{BURST, MAX_PORTS};
 use crate::stats::{BufferPool, PfcStanding};
 use crate::wire::MacAddr;
 
-use super::{RunError, idle, vhost};
+use super::vhost::{self, VhostPort};
+use super::{RunError, idle};
 
 /// Buffers in the cache of an lcore.
 const POOL_CACHE: u32 = 256;
@@ -123,7 +124,7 @@ impl Ports {
                 promiscuous: true,
             };
             all.tx_queues.push(wanted.tx_queues as u8);
-            let (opened, host_end) = all.open(device, (index, &port.name), &wanted)?;
+            let (opened, host_end) = all.open(device, index, &port.name, &wanted)?;
             all.ports.push(opened);
             host_ends.push(host_end);
         }
@@ -157,7 +158,8 @@ impl Ports {
     fn open(
         &self,
         device: &PortDevice,
-        (index, name): (usize, &str),
+        index: usize,
+        name: &str,
         config: &PortConfig,
     ) -> Result<(EthPort, Option<EthPort>), RunError> {
         let (eal, pool) = (&self.eal, &self.data);
@@ -170,8 +172,8 @@ impl Ports {
                 pool,
             ),
             DeviceKind::Vhost(path) => {
-                let socket = (path.as_path(), &device.socket);
-                return Ok((vhost::open(eal, (index, name), socket, config, pool)?, None));
+                let port = VhostPort { index, name, path, access: &device.socket };
+                return Ok((vhost::open(eal, &port, config, pool)?, None));
             }
             DeviceKind::Ring => {
                 let frames = config.rx_descriptors.into();

@@ -14,14 +14,18 @@ use crate::config::model::SocketAccess;
 use crate::dpdk::{Eal, EthPort, Mempool, PortConfig};
 use crate::linux::{group_number, user_number};
 
-/// Opens port `index`, called `name`, with a socket at `path` that only the users in `access` may connect to.
-pub(super) fn open(
-    eal: &Eal,
-    (index, name): (usize, &str),
-    (path, access): (&Path, &SocketAccess),
-    config: &PortConfig,
-    pool: &Mempool,
-) -> Result<EthPort, RunError> {
+/// A port whose socket only the users in `access` may connect to.
+pub(super) struct VhostPort<'a> {
+    pub index: usize,
+    pub name: &'a str,
+    /// Its socket.
+    pub path: &'a Path,
+    pub access: &'a SocketAccess,
+}
+
+/// Opens `port`.
+pub(super) fn open(eal: &Eal, port: &VhostPort<'_>, config: &PortConfig, pool: &Mempool) -> Result<EthPort, RunError> {
+    let &VhostPort { index, name, path, access } = port;
     let account = |key, wanted: &Option<String>, find: fn(&str) -> Option<u32>| match wanted {
         None => Ok(None),
         Some(wanted) => find(wanted).map(Some).ok_or_else(|| RunError::NoAccount {

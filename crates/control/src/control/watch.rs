@@ -140,7 +140,7 @@ impl Watch<'_> {
                 subject: (switch_view.port_name(event.port).to_owned(), event.kind.subject()),
                 text: event.text(),
             };
-            for line in self.protocols.lldp.next((events.iter().map(line), dropped), now) {
+            for line in self.protocols.lldp.next(events.iter().map(line), dropped, now) {
                 self.note(live, &line);
             }
         }
@@ -148,7 +148,7 @@ impl Watch<'_> {
             let (events, dropped) = board.take_events();
             let line =
                 |event: &lacp::Event| ProtocolEvent { subject: (event.who(), event.subject()), text: event.text() };
-            for line in self.protocols.lacp.next((events.iter().map(line), dropped), now) {
+            for line in self.protocols.lacp.next(events.iter().map(line), dropped, now) {
                 self.note(live, &line);
             }
         }
@@ -158,7 +158,7 @@ impl Watch<'_> {
                 subject: (event.session.clone(), ("destination", None)),
                 text: event.text().to_owned(),
             };
-            for line in self.protocols.mirror.next((events.iter().map(line), dropped), now) {
+            for line in self.protocols.mirror.next(events.iter().map(line), dropped, now) {
                 self.note(live, &line);
             }
         }

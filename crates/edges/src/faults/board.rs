@@ -139,7 +139,8 @@ impl FaultBoard {
     #[must_use]
     pub fn new(
         switch: &SwitchSpec,
-        (faults, seed): (&[Fault], u64),
+        faults: &[Fault],
+        seed: u64,
         clock: impl Fn() -> Ticks + Send + Sync + 'static,
         hz: u64,
     ) -> (Arc<Self>, Vec<Receiver<FaultTable>>) {
@@ -313,7 +314,7 @@ impl FaultBoard {
             let slots = (0..MOST_FAULTS).map(|index| (inner.next_slot + index) % MOST_FAULTS);
             let Some(slot) = slots.into_iter().find(is_free) else { break };
             inner.next_slot = slot + 1;
-            let entry = self.entry(fault, (inner.next_id, slot), now);
+            let entry = self.entry(fault, inner.next_id, slot, now);
             let base = (self.counters.of_slot(slot), self.counters.passed_of_slot(slot));
             ids.push(entry.id);
             inner.next_id += 1;
@@ -322,7 +323,7 @@ impl FaultBoard {
         ids
     }
 
-    fn entry(&self, fault: Fault, (id, slot): (u64, usize), now: Ticks) -> Entry {
+    fn entry(&self, fault: Fault, id: u64, slot: usize, now: Ticks) -> Entry {
         let from = Ticks(now.0.saturating_add(to_ticks(fault.at, self.hz)));
         let until = fault.time.map_or(u64::MAX, |time| from.0.saturating_add(to_ticks(time, self.hz)));
         let rate = self.ports.get(fault.port).map_or(BitRate(1), |(_, rate)| *rate);

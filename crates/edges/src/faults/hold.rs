@@ -111,7 +111,7 @@ impl<P> Hold<P> {
     ///
     /// # Errors
     /// The frame, if too many are delayed.
-    pub fn delay(&mut self, frame: P, (lane, row): (usize, usize), due: Ticks) -> Result<Ticket, P> {
+    pub fn delay(&mut self, frame: P, lane: usize, row: usize, due: Ticks) -> Result<Ticket, P> {
         let is_pfc = row == PFC_ROW;
         let (data, tickets) = (self.delayed + self.ready, self.due.len() - self.delayed_pfc);
         let is_full =

@@ -10,7 +10,7 @@
 //! # Example
 //!
 //! ```
-//! use holdfast_edges::faults::{Fault, FaultBoard, FaultKind, Faulty};
+//! use holdfast_edges::faults::{Fault, FaultBoard, FaultKind, Faulty, LcoreFeed};
 //! use holdfast_base::io::memory::MemPorts;
 //! use holdfast_base::io::{Burst, Ports};
 //! use holdfast_base::units::Ticks;
@@ -18,12 +18,13 @@
 //! // Port 0 loses all frames that it receives.
 //! let switch = holdfast_config::config::embedded().switch;
 //! let lose = Fault::new(0, FaultKind::Lose);
-//! let (board, mut receivers) = FaultBoard::new(&switch, (&[lose], 1), || Ticks(1), 1_000_000_000);
+//! let (board, mut receivers) = FaultBoard::new(&switch, &[lose], 1, || Ticks(1), 1_000_000_000);
 //! let (table, counters) = (board.table(), board.counters().clone());
+//! let faults = LcoreFeed { table: &table, tables: receivers.remove(0), counters, lcore: 0, seed: 1 };
 //! let mut wire = MemPorts::new(switch.ports.len());
 //! wire.inject(0, &[0xff; 60]);
 //! wire.inject(1, &[0xff; 60]);
-//! let mut ports = Faulty::new((wire, || Ticks(1)), (&table, receivers.remove(0)), counters, (0, 1));
+//! let mut ports = Faulty::new(wire, || Ticks(1), faults);
 //! let (mut lost, mut whole) = (Burst::new(), Burst::new());
 //! ports.rx(0, 32, &mut lost);
 //! ports.rx(1, 32, &mut whole);
@@ -46,7 +47,7 @@ mod view;
 
 pub use board::{FaultBoard, FaultState, FaultStatus};
 pub use counters::FaultCounters;
-pub use ports::Faulty;
+pub use ports::{Faulty, LcoreFeed};
 pub use spec::{Fault, FaultKind, FaultVerb, Flow, Share, Toward, What};
 pub use table::FaultTable;
 

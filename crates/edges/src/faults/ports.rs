@@ -46,15 +46,41 @@ pub struct Faulty<I: Ports, C> {
     rows: ArrayVec<u8, BURST>,
 }
 
+/// The faults of an lcore, and where it counts them.
+pub struct LcoreFeed<'a> {
+    /// The faults at first.
+    pub table: &'a FaultTable,
+    /// Brings each later table.
+    pub tables: Receiver<FaultTable>,
+    /// Counters of all lcores.
+    pub counters: Arc<FaultCounters>,
+    /// Number of the lcore.
+    pub lcore: usize,
+    /// Seed of the random numbers.
+    pub seed: u64,
+}
+
+/// The receive queue from which a call takes frames.
+#[derive(Debug, Clone, Copy)]
+struct RxQueue {
+    port: usize,
+    /// `None`: all queues of the port, of which it has one.
+    number: Option<usize>,
+}
+
+/// The place to which a received frame goes.
+#[derive(Debug, Clone, Copy)]
+struct Destination {
+    port: usize,
+    lane: usize,
+    /// Most frames of the burst.
+    most: usize,
+}
+
 impl<I: Ports, C: Fn() -> Ticks> Faulty<I, C> {
-    /// Creates the ports of lcore `lcore`, which goes by `table` and then by the tables that arrive at `tables`. The
-    /// table has the classes of all ports of `io`.
-    pub fn new(
-        (io, clock): (I, C),
-        (table, tables): (&FaultTable, Receiver<FaultTable>),
-        counters: Arc<FaultCounters>,
-        (lcore, seed): (usize, u64),
-    ) -> Self {
+    /// Creates the ports of an lcore with `faults`. Their table has the classes of all ports of `io`.
+    pub fn new(io: I, clock: C, faults: LcoreFeed<'_>) -> Self {
+        let LcoreFeed { table, tables, counters, lcore, seed } = faults;
         let ports = table.classes.len();
         let lanes = ports * (QUEUES + 1);
         Self {
@@ -122,28 +148,29 @@ impl<I: Ports, C: Fn() -> Ticks> Faulty<I, C> {
         now
     }
 
-    /// Receives from `queue` of `port`, or from all its queues if `is_only`.
-    fn receive(&mut self, (port, queue): (usize, usize), is_only: bool, most: usize, out: &mut Burst<I::Pkt>) {
-        let now = self.step();
+    /// Receives from `queue`.
+    fn receive(&mut self, queue: RxQueue, most: usize, out: &mut Burst<I::Pkt>) {
+        let (port, now) = (queue.port, self.step());
         let (before, asked) = (out.len(), most.min(BURST));
         let most = most.saturating_add(before).min(out.capacity());
-        self.add_storms(port, (most, now), out);
-        let lane = Self::receive_lane(port, queue);
+        self.add_storms(port, most, now, out);
+        let lane = Self::receive_lane(port, queue.number.unwrap_or(0));
         self.deliver(lane, most, out);
         if out.len() >= most {
             return;
         }
         if out.len() == before && !self.faults.concerns(port, Toward::Switch) {
-            return self.receive_plain((port, queue), is_only, asked, out);
+            return self.receive_plain(queue, asked, out);
         }
+        let to = Destination { port, lane, most };
         let mut received = std::mem::take(&mut self.received);
         // A burst that is not full tells the switch that the ring is empty. So each call to the device asks for as many
         // frames as the switch did, and frames that do not fit wait in the lane.
         for _ in 0..MOST_BURSTS {
-            self.receive_plain((port, queue), is_only, asked, &mut received);
+            self.receive_plain(queue, asked, &mut received);
             let is_last = received.len() < (asked - asked % VECTOR).max(1);
             for packet in received.drain(..) {
-                self.take(packet, (port, lane), (most, now), out);
+                self.take(packet, to, now, out);
             }
             if is_last || out.len() >= most {
                 break;
@@ -152,16 +179,15 @@ impl<I: Ports, C: Fn() -> Ticks> Faulty<I, C> {
         self.received = received;
     }
 
-    fn receive_plain(&mut self, (port, queue): (usize, usize), is_only: bool, most: usize, out: &mut Burst<I::Pkt>) {
-        if is_only {
-            self.io.rx(port, most, out);
-        } else {
-            self.io.rx_queue(port, queue, most, out);
+    fn receive_plain(&mut self, queue: RxQueue, most: usize, out: &mut Burst<I::Pkt>) {
+        match queue.number {
+            None => self.io.rx(queue.port, most, out),
+            Some(number) => self.io.rx_queue(queue.port, number, most, out),
         }
     }
 
     /// Adds the PFC frame of storms at `port`, if one is due. Without a buffer the next one follows.
-    fn add_storms(&mut self, port: usize, (most, now): (usize, Ticks), out: &mut Burst<I::Pkt>) {
+    fn add_storms(&mut self, port: usize, most: usize, now: Ticks, out: &mut Burst<I::Pkt>) {
         if out.len() >= most {
             return;
         }
@@ -184,20 +210,15 @@ impl<I: Ports, C: Fn() -> Ticks> Faulty<I, C> {
     }
 
     /// Takes a received frame to `out`, to the held ones, or to nothing.
-    fn take(
-        &mut self,
-        mut packet: I::Pkt,
-        (port, lane): (usize, usize),
-        (most, now): (usize, Ticks),
-        out: &mut Burst<I::Pkt>,
-    ) {
+    fn take(&mut self, mut packet: I::Pkt, to: Destination, now: Ticks, out: &mut Burst<I::Pkt>) {
+        let Destination { port, lane, most } = to;
         let fate = self.faults.judge(&mut packet, port, Toward::Switch, now);
         if fate.is_lost {
             return self.discard(packet);
         }
         let copy = self.copy(&packet, &fate, Toward::Switch);
         for packet in [Some(packet), copy].into_iter().flatten() {
-            let Some(packet) = self.try_hold(packet, &fate, (lane, Toward::Switch)) else { continue };
+            let Some(packet) = self.try_hold(packet, &fate, lane, Toward::Switch) else { continue };
             if out.len() < most && self.hold.ready(lane) == 0 {
                 out.push(packet);
             } else if let Err(packet) = self.hold.append(packet, lane, fate.row.into()) {
@@ -223,7 +244,7 @@ impl<I: Ports, C: Fn() -> Ticks> Faulty<I, C> {
     }
 
     /// Holds a frame if its fate is so; returns it if not, or if there is no room.
-    fn try_hold(&mut self, packet: I::Pkt, fate: &Fate, (lane, toward): (usize, Toward)) -> Option<I::Pkt> {
+    fn try_hold(&mut self, packet: I::Pkt, fate: &Fate, lane: usize, toward: Toward) -> Option<I::Pkt> {
         let Some((due, slot)) = fate.due else { return Some(packet) };
         let (row, is_behind) = (usize::from(fate.row), fate.behind > 0);
         if is_behind && self.behind[lane].is_full() {
@@ -233,7 +254,7 @@ impl<I: Ports, C: Fn() -> Ticks> Faulty<I, C> {
         let held = if is_behind && self.behind[lane].is_full() {
             Err(packet)
         } else {
-            self.hold.delay(packet, (lane, row), due)
+            self.hold.delay(packet, lane, row, due)
         };
         self.faults.count(slot, toward, row, held.is_ok());
         match held {
@@ -267,7 +288,7 @@ impl<I: Ports, C: Fn() -> Ticks> Faulty<I, C> {
             }
             let copy = self.copy(&packet, &fate, Toward::Host);
             for packet in [Some(packet), copy].into_iter().flatten() {
-                if let Some(packet) = self.try_hold(packet, &fate, (lane, Toward::Host)) {
+                if let Some(packet) = self.try_hold(packet, &fate, lane, Toward::Host) {
                     self.post(packet, port, fate.row.into());
                     // Frames in the lane are those that the device refused: later ones stay behind them.
                     let has_refused = self.hold.ready(lane) > 0;
@@ -357,11 +378,11 @@ impl<I: Ports, C: Fn() -> Ticks> Ports for Faulty<I, C> {
     type Pkt = I::Pkt;
 
     fn rx(&mut self, port: usize, most: usize, out: &mut Burst<I::Pkt>) {
-        self.receive((port, 0), true, most, out);
+        self.receive(RxQueue { port, number: None }, most, out);
     }
 
     fn rx_queue(&mut self, port: usize, queue: usize, most: usize, out: &mut Burst<I::Pkt>) {
-        self.receive((port, queue % QUEUES), false, most, out);
+        self.receive(RxQueue { port, number: Some(queue % QUEUES) }, most, out);
     }
 
     #[inline]

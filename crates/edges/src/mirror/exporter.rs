@@ -7,7 +7,7 @@ use super::board::{MirrorView, SessionView};
 use super::facts::SwitchFacts;
 use super::file::{Counts, FileWriter, PcapFile, Retired};
 use super::pcapng::{self, Packet};
-use super::sflow::Agent;
+use super::sflow::{Agent, Copied};
 use super::spec::{Destination, FileConfig, MirrorConfig, Target};
 use super::text;
 use crate::plan::counters::Counters;
@@ -211,7 +211,9 @@ impl Exporter {
                     *error = refusal.map(|refusal| format!("port {}: {refusal}", facts.name_of(*port)));
                     refusal.is_none().then_some(frame.len())
                 }
-                Output::Sflow => agent.as_mut().and_then(|agent| agent.take((copy, bytes, at), facts, counters, now)),
+                Output::Sflow => {
+                    agent.as_mut().and_then(|agent| agent.take(Copied { copy, bytes, at }, facts, counters, now))
+                }
             };
             match sent {
                 Some(len) => (counts.copies, counts.bytes) = (counts.copies + 1, counts.bytes + len as u64),

@@ -60,9 +60,9 @@ fn reload_replaces_the_faults_of_the_configuration_alone() {
 #[test]
 fn hold_gives_back_every_frame_once() {
     let mut hold = Hold::new(1, 2);
-    let early = hold.delay(1, (0, 0), Ticks(10)).unwrap();
-    hold.delay(2, (1, PFC_ROW), Ticks(5)).unwrap();
-    hold.delay(3, (0, 0), Ticks(7)).unwrap();
+    let early = hold.delay(1, 0, 0, Ticks(10)).unwrap();
+    hold.delay(2, 1, PFC_ROW, Ticks(5)).unwrap();
+    hold.delay(3, 0, 0, Ticks(7)).unwrap();
     hold.append(4, 0, 0).unwrap();
     hold.hasten(early, 0);
     hold.hasten(early, 0);

@@ -142,15 +142,15 @@ fn reordered_frames_that_left_by_their_time_make_room() {
 fn frames_that_leave_early_keep_room_for_pfc() {
     let mut hold = Hold::new(1, 2);
     for _ in 0..3 * HELD_FRAMES {
-        if let Ok(ticket) = hold.delay(1, (0, 0), Ticks(10)) {
+        if let Ok(ticket) = hold.delay(1, 0, 0, Ticks(10)) {
             hold.hasten(ticket, 0);
             hold.pop(0);
         }
     }
     for _ in 0..HELD_PFC_FRAMES {
-        hold.delay(1, (0, PFC_ROW), Ticks(10)).unwrap();
+        hold.delay(1, 0, PFC_ROW, Ticks(10)).unwrap();
     }
-    assert_eq!(hold.delay(1, (0, PFC_ROW), Ticks(10)), Err(1));
+    assert_eq!(hold.delay(1, 0, PFC_ROW, Ticks(10)), Err(1));
 }
 
 #[test]

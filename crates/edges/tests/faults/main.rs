@@ -52,12 +52,13 @@ impl Bed {
         let config = config.unwrap_or_else(|errors| panic!("{errors}"));
         let (time, list) = (Arc::new(AtomicU64::new(1_000)), config.faults.unwrap());
         let clock = |time: Arc<AtomicU64>| move || Ticks(time.load(Ordering::Relaxed));
-        let (board, mut receivers) = FaultBoard::new(&config.switch, (&list.list, list.seed), clock(time.clone()), HZ);
+        let (board, mut receivers) = FaultBoard::new(&config.switch, &list.list, list.seed, clock(time.clone()), HZ);
         let mem = MemPorts::new(2);
         let sibling = mem.sibling();
         let table = board.table();
-        let io = (mem, Box::new(clock(time.clone())) as Clock);
-        let io = Faulty::new(io, (&table, receivers.remove(0)), board.counters().clone(), (0, list.seed));
+        let (tables, counters) = (receivers.remove(0), board.counters().clone());
+        let faults = LcoreFeed { table: &table, tables, counters, lcore: 0, seed: list.seed };
+        let io = Faulty::new(mem, Box::new(clock(time.clone())) as Clock, faults);
         Self { io, time, board, sibling, number: 0 }
     }
 

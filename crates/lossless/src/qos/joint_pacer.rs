@@ -54,7 +54,7 @@ impl JointPacer {
     pub fn new(wire: Arc<JointWire>, shaper: &Shaper, longest: u32, lcores: u64) -> Self {
         let slack = shaper.slack();
         let most_leased = slack / LEASED / lcores.max(1);
-        Self::with_lease(wire, shaper, longest, (slack - most_leased * lcores, most_leased))
+        Self::with_lease(wire, shaper, longest, slack - most_leased * lcores, most_leased)
     }
 
     /// Bytes on the wire that lcores have posted and the wire has not sent at `now`, rounded up. Leases of other lcores
@@ -66,7 +66,7 @@ impl JointPacer {
         self.shaper.bytes_until(self.wire.free_at().saturating_sub(leased), now)
     }
 
-    fn with_lease(wire: Arc<JointWire>, shaper: &Shaper, longest: u32, (window, most_leased): (u64, u64)) -> Self {
+    fn with_lease(wire: Arc<JointWire>, shaper: &Shaper, longest: u32, window: u64, most_leased: u64) -> Self {
         let (byte_time, never) = (shaper.byte_time(), Ticks(0));
         Self {
             wire,
@@ -200,7 +200,7 @@ mod tests {
     }
 
     /// Sends up to `most` frames of `len` bytes, and returns their number.
-    fn send(pacer: &mut JointPacer, (most, len): (u64, u32), share: Option<WireShare>, now: u64) -> u64 {
+    fn send(pacer: &mut JointPacer, most: u64, len: u32, share: Option<WireShare>, now: u64) -> u64 {
         let wanted = most * Shaper::wire_bytes(len);
         let Some(mut pace) = pacer.take(wanted, share, Ticks(now)) else { return 0 };
         let mut sent = 0;
@@ -222,7 +222,7 @@ mod tests {
             if now > HZ + HZ / 10 {
                 return sent;
             }
-            sent[lcore] += send(&mut pacers[lcore], (64, len), Some(WireShare(shares[lcore])), now);
+            sent[lcore] += send(&mut pacers[lcore], 64, len, Some(WireShare(shares[lcore])), now);
             next[lcore] += gaps[lcore];
         }
     }
@@ -264,7 +264,7 @@ mod tests {
     fn refused_frames_give_their_time_back() {
         let mut pacers = pacers(10_000_000_000, 2);
         let free_at = |pacer: &JointPacer| pacer.wire.free_at();
-        let sent = send(&mut pacers[0], (1_000, 1_500), None, HZ);
+        let sent = send(&mut pacers[0], 1_000, 1_500, None, HZ);
         let before = free_at(&pacers[0]);
         pacers[0].give_back((sent - 1) * Shaper::wire_bytes(1_500));
         let ticks = (sent - 1) * Shaper::wire_bytes(1_500) * 8 * 26 / 100;
@@ -277,7 +277,7 @@ mod tests {
         assert!(sent[0] * 50 < sent[1], "strict priority: {sent:?}");
         let mut pacers = pacers(10_000_000_000, 2);
         let frames: u64 =
-            (0..1_000).map(|poll| send(&mut pacers[0], (64, 1_000), Some(WireShare(0)), HZ + poll * 2_600)).sum();
+            (0..1_000).map(|poll| send(&mut pacers[0], 64, 1_000, Some(WireShare(0)), HZ + poll * 2_600)).sum();
         assert!(frames > 1_000 * 2_600 / 2_130 * 9 / 10, "alone it has the wire: {frames}");
     }
 
@@ -286,7 +286,7 @@ mod tests {
         for gap in [2_600, 7_800, 13_000, 20_800] {
             let mut pacers = pacers(10_000_000_000, 2);
             let polls = 2_600_000 / gap;
-            let sent = |poll: u64| send(&mut pacers[0], (64, 1_000), Some(WireShare(0)), HZ + poll * gap);
+            let sent = |poll: u64| send(&mut pacers[0], 64, 1_000, Some(WireShare(0)), HZ + poll * gap);
             let frames: u64 = (0..polls).map(sent).sum();
             assert!(frames > 1_220 * 97 / 100, "{frames} of 1,220 frames in a millisecond, polls each {gap} ticks");
         }
@@ -300,7 +300,7 @@ mod tests {
             polls in prop::collection::vec((0_u64..100_000, prop::collection::vec(1_u32..9216, 0..8), 0_u64..80_000), 0..50),
         ) {
             let mut shaper = shaper(rate);
-            let mut pacer = JointPacer::with_lease(Arc::default(), &shaper, LONGEST, (shaper.slack(), 0));
+            let mut pacer = JointPacer::with_lease(Arc::default(), &shaper, LONGEST, shaper.slack(), 0);
             let mut now = Ticks(HZ);
             for (gap, lens, wanted) in polls {
                 now = Ticks(now.0 + gap);
@@ -366,7 +366,7 @@ mod tests {
             let (mut now, mut bytes, mut last) = (HZ, 0, 0);
             for (gap, lcore, most, len, share) in polls {
                 now += gap;
-                let sent = send(&mut pacers[lcore], (most, len), share.map(WireShare), now);
+                let sent = send(&mut pacers[lcore], most, len, share.map(WireShare), now);
                 bytes += sent * u64::from(len.max(MIN_FRAME) + WIRE_OVERHEAD);
                 last = last.max(u64::from(len + WIRE_OVERHEAD));
                 let ticks = now - HZ + SLACK.0 * HZ / 1_000_000_000;

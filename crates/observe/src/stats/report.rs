@@ -327,7 +327,7 @@ fn port_report(switch_view: &SwitchView, snapshot: &Snapshot, needs: &[Need], in
     let (port, spec) = (&snapshot.ports[index], switch_view.spec.ports.get(index));
     let needed = |row| needs.iter().find(|need| need.port == index && need.group == row).map(|need| need.needed);
     let eta = |row: usize| spec.and_then(|spec| Some(spec.buffer.groups.get(row)?.headroom)).unwrap_or_default();
-    let class = |row| class_report(switch_view, port, row, (eta(row), needed(row)));
+    let class = |row| class_report(switch_view, port, row, eta(row), needed(row));
     PortReport {
         name: switch_view.port_name(index).to_owned(),
         rate_bits_per_second: spec.map_or(0, |port| port.rate.0),
@@ -355,7 +355,8 @@ fn class_report(
     switch_view: &SwitchView,
     port: &PortSnapshot,
     row: usize,
-    (headroom, needed): (Cells, Option<Cells>),
+    headroom: Cells,
+    needed: Option<Cells>,
 ) -> Option<ClassReport> {
     let drops: BTreeMap<_, _> = DropReason::TABLE
         .iter()

@@ -63,7 +63,7 @@ impl Exchange {
     }
 
     /// Leaves frames for thread `to`, before [`Exchange::meet`] of the same `round`.
-    pub fn leave(&self, round: u64, (from, to): (usize, usize), frames: &mut Vec<Frames>) {
+    pub fn leave(&self, round: u64, from: usize, to: usize, frames: &mut Vec<Frames>) {
         let place = &self.sides[round as usize % 2].frames[from * self.threads + to];
         std::mem::swap(&mut *place.lock().unwrap_or_else(PoisonError::into_inner), frames);
     }
@@ -151,7 +151,7 @@ mod tests {
                     for round in 1..=ROUNDS {
                         for to in (0..3).filter(|to| *to != own) {
                             let wire = (round as usize * 3 + own) * 3 + to;
-                            exchange.leave(round, (own, to), &mut vec![(wire, VecDeque::new())]);
+                            exchange.leave(round, own, to, &mut vec![(wire, VecDeque::new())]);
                         }
                         let facts = Summary { next_ps: round * 10 + own as u64, handled: round, is_broken: false };
                         let all = exchange.meet(round, own, facts);

@@ -70,7 +70,7 @@ pub fn run_on(threads: usize, scenario: &Scenario, progress: &mut dyn FnMut(u64)
     let mut engine = Engine::new(scenario, parts.clone());
     let (ending, violation) = std::thread::scope(|scope| {
         let _guard = exchange.guard();
-        let crew = Crew::start(scope, scenario, &parts, (&teams, &exchange));
+        let crew = Crew::start(scope, scenario, &parts, &teams, &exchange);
         engine.go(Some(crew), progress)
     });
     finish::outcome(engine, ending, violation)

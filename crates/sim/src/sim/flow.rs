@@ -13,7 +13,7 @@ use super::routes::Cables;
 use super::routing;
 use super::spec::{FlowNode, Scenario};
 use super::spread::Collector;
-use super::transport::{Receipt, Receiver, Reply, Sender};
+use super::transport::{Arrived, Receipt, Receiver, Reply, Sender};
 use crate::hosts::sequence::{Order, SequenceWindow};
 use crate::wire::inband::Hops;
 
@@ -92,13 +92,13 @@ impl Flow {
     /// Returns flow number `number` of `scenario`.
     #[must_use]
     pub fn new(number: usize, scenario: &Scenario, paths: &mut Paths<'_>) -> Self {
-        Self::of(scenario.flows[number].clone(), (number, number as u64), scenario, paths)
+        Self::of(scenario.flows[number].clone(), number, number as u64, scenario, paths)
     }
 
     /// Returns the flow of `spec` with this number. Its ports and its random numbers follow from `serial`, because a
     /// number may be that of an earlier flow.
     #[must_use]
-    pub fn of(spec: FlowNode, (number, serial): (usize, u64), scenario: &Scenario, paths: &mut Paths<'_>) -> Self {
+    pub fn of(spec: FlowNode, number: usize, serial: u64, scenario: &Scenario, paths: &mut Paths<'_>) -> Self {
         let station = |host: usize| Station { mac: scenario.hosts[host].mac, ip: scenario.hosts[host].ip };
         // A host sends to the MAC address of its gateway, and to the IP address of the other host.
         let via = |from, to| {
@@ -331,8 +331,8 @@ impl Flow {
         let (Some(mut transport), Note::Part(part)) = (self.transport.take(), cargo.note) else {
             unreachable!("data of a reliable flow");
         };
-        let arrival = (is_ce, cargo.born_ps, now);
-        let (receipt, ack) = transport.receiver.receive((cargo.sequence, part), arrival, |part| match part {
+        let arrived = Arrived { number: cargo.sequence, part, is_ce, born_ps: cargo.born_ps, now_ps: now };
+        let (receipt, ack) = transport.receiver.receive(arrived, |part| match part {
             Some(part) => self.complete(&part, now),
             None => self.incoming.1 = 0,
         });

@@ -95,7 +95,7 @@ impl<'a> Flows<'a> {
         }
         let serial = self.scenario.flows.len() as u64 + self.added;
         self.added += 1;
-        let mut flow = Flow::of(spec, (number, serial), self.scenario, &mut self.paths);
+        let mut flow = Flow::of(spec, number, serial, self.scenario, &mut self.paths);
         flow.origin = Some(origin);
         self.slots[number] = Slot::Live(Box::new(flow));
         number

@@ -66,7 +66,7 @@ impl<'a> Workloads<'a> {
         let duration = scenario.duration.0 * PS;
         let of = |(number, node): (usize, &'a WorkloadNode)| {
             let end = node.stop.map_or(duration, |stop| duration.min(stop.0 * PS));
-            let generator = Generator::new(&node.pattern, number, scenario.seed, (node.start.0 * PS, end));
+            let generator = Generator::new(&node.pattern, number, scenario.seed, node.start.0 * PS, end);
             Workload { node, generator, next: None, time: Collector::default(), outcome: WorkloadOutcome::default() }
         };
         let list = scenario.workloads.iter().enumerate().map(of).collect();
@@ -185,7 +185,7 @@ impl Engine<'_> {
             let (receipt, completion) = (flow.take_receipt(), flow.take_completion());
             let (from, to) = (flow.spec.from, flow.spec.to);
             if let Some(origin) = completion {
-                self.count_completion(&origin, (from, to), at);
+                self.count_completion(&origin, from, to, at);
             }
             if let Some(origin) = receipt {
                 self.follow_up(&origin, at);
@@ -218,7 +218,7 @@ impl Engine<'_> {
         self.schedule_arrival(number);
     }
 
-    fn count_completion(&mut self, origin: &Origin, (from, to): (usize, usize), at: u64) {
+    fn count_completion(&mut self, origin: &Origin, from: usize, to: usize, at: u64) {
         self.workloads.recent.push(Completion {
             workload: origin.workload,
             from: from as u16,

@@ -105,6 +105,15 @@ struct Other<'a> {
     from: Receiver<Box<Net<'a>>>,
 }
 
+/// A thread of the run, and where it meets the others.
+#[derive(Debug, Clone, Copy)]
+struct Member<'t> {
+    /// Number of the thread.
+    own: usize,
+    teams: &'t Teams,
+    exchange: &'t Exchange,
+}
+
 /// A piece of work: the switches, the time until which they are simulated, and the number of the last meeting.
 #[derive(Debug)]
 struct Work<'a> {
@@ -119,7 +128,8 @@ impl<'a, 'scope> Crew<'a, 'scope> {
         scope: &'scope Scope<'scope, 'env>,
         scenario: &'a Scenario,
         parts: &Parts,
-        (teams, exchange): (&'scope Teams, &'scope Exchange),
+        teams: &'scope Teams,
+        exchange: &'scope Exchange,
     ) -> Self
     where
         'a: 'scope,
@@ -127,7 +137,7 @@ impl<'a, 'scope> Crew<'a, 'scope> {
         let start = |own: usize| {
             let (to, work) = channel();
             let (done, from) = channel();
-            scope.spawn(move || serve(own, teams, exchange, &work, &done));
+            scope.spawn(move || serve(Member { own, teams, exchange }, &work, &done));
             let mut net = Net::absent(scenario, Events::new(parts.clone()));
             net.parts.clone_from(&teams.parts[own]);
             Other { net: Some(Box::new(net)), to, from }
@@ -137,10 +147,10 @@ impl<'a, 'scope> Crew<'a, 'scope> {
 }
 
 /// Works until the first thread has ended.
-fn serve<'a>(own: usize, teams: &Teams, exchange: &Exchange, work: &Receiver<Work<'a>>, done: &Sender<Box<Net<'a>>>) {
-    let _guard = exchange.guard();
+fn serve<'a>(member: Member<'_>, work: &Receiver<Work<'a>>, done: &Sender<Box<Net<'a>>>) {
+    let _guard = member.exchange.guard();
     while let Some(Work { mut net, until, mut round }) = next(work) {
-        cross(&mut *net, own, teams, exchange, (&mut round, until));
+        cross(&mut *net, member, &mut round, until);
         if done.send(net).is_err() {
             return;
         }
@@ -159,15 +169,10 @@ fn next<T>(receiver: &Receiver<T>) -> Option<T> {
     receiver.recv().ok()
 }
 
-/// Handles the windows before `until` of thread `own`. All threads end together: there, after a violation, or at the
+/// Handles the windows before `until` of thread `member`. All threads end together: there, after a violation, or at the
 /// limit of events.
-fn cross<'a>(
-    share: &mut impl Share<'a>,
-    own: usize,
-    teams: &Teams,
-    exchange: &Exchange,
-    (round, until): (&mut u64, u64),
-) {
+fn cross<'a>(share: &mut impl Share<'a>, member: Member<'_>, round: &mut u64, until: u64) {
+    let Member { own, teams, exchange } = member;
     let most_events = share.net().scenario.most_events;
     let mut letters: Vec<Vec<Frames>> = (0..teams.threads).map(|_| Vec::new()).collect();
     let mut sent_ps = u64::MAX;
@@ -175,7 +180,7 @@ fn cross<'a>(
         *round += 1;
         let net = share.net();
         for (to, frames) in letters.iter_mut().enumerate().filter(|(_, frames)| !frames.is_empty()) {
-            exchange.leave(*round, (own, to), frames);
+            exchange.leave(*round, own, to, frames);
         }
         let next_ps = net.events.next_ps(&net.parts).min(sent_ps);
         let facts = Summary { next_ps, handled: net.handled, is_broken: net.violation.is_some() };
@@ -221,7 +226,8 @@ impl<'a> Engine<'a> {
             assert!(sent.is_ok(), "another thread of the run has panicked");
         }
         let parts = std::mem::replace(&mut self.net.parts, crew.teams.parts[0].clone());
-        cross(self, 0, crew.teams, crew.exchange, (&mut crew.round, until));
+        let member = Member { own: 0, teams: crew.teams, exchange: crew.exchange };
+        cross(self, member, &mut crew.round, until);
         self.net.parts = parts;
         let nets = crew.others.iter().map(|other| next(&other.from));
         let nets: Option<Vec<Box<Net<'a>>>> = nets.collect();

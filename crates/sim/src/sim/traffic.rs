@@ -142,7 +142,7 @@ impl Engine<'_> {
         if flow.transport.is_some() {
             let replies = flow.arrive_reliably(&packet.cargo, packet.len(), packet.is_ce(), at);
             let notes = if flow.has_telemetry { packet.notes() } else { None };
-            return self.reply(host, (number, notes), replies, at);
+            return self.reply(host, number, replies, notes, at);
         }
         match flow.arrive(&packet.cargo, packet.len(), packet.is_ce(), at) {
             Ok(false) => {}
@@ -167,7 +167,7 @@ impl Engine<'_> {
     }
 
     /// Queues the replies to a frame of `flow` at its receiver. An ACK carries its `notes` back.
-    fn reply(&mut self, host: usize, (flow, notes): (usize, Option<[u8; inband::LEN]>), replies: Replies, at: u64) {
+    fn reply(&mut self, host: usize, flow: usize, replies: Replies, notes: Option<[u8; inband::LEN]>, at: u64) {
         let state = &mut self.hosts[host];
         self.flows[flow].waiting_replies += u32::from(replies.ack.is_some()) + u32::from(replies.cnp);
         state.acks.extend(replies.ack.map(|reply| PendingAck { flow, reply, notes }));

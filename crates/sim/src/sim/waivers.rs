@@ -198,7 +198,8 @@ fn of_port(port: PortRef, peer: End, link: &LinkNode, scenario: &Scenario) -> Op
     };
     (has < needed.cells).then(|| {
         let bytes = |cells: Cells| -> Bytes { cells.to_bytes(config.buffer.cell) };
-        let causes = causes((port, has), peer, link, scenario, &input);
+        let is_too_little = headroom_below_own_need(port, has, link, scenario, &input);
+        let causes: Vec<String> = is_too_little.into_iter().chain(causes(port, peer, link, scenario, &input)).collect();
         let (has, needs) = (bytes(has), bytes(needed.cells));
         let causes = if causes.is_empty() { String::new() } else { format!(": {}", causes.join("; ")) };
         let what = format!("{name} class {class} has {has} of headroom and needs {needs} for this cable and peer");
@@ -206,29 +207,33 @@ fn of_port(port: PortRef, peer: End, link: &LinkNode, scenario: &Scenario) -> Op
     })
 }
 
-/// Returns the settings of the switch's configuration that assume less than `input`, which is that of the scenario.
-/// Each is a clause that names the key and both values.
-fn causes(
-    (port, has): (PortRef, Cells),
-    peer: End,
+/// Returns a clause if a port with headroom `has` has less than its configuration needs by its own settings.
+fn headroom_below_own_need(
+    port: PortRef,
+    has: Cells,
     link: &LinkNode,
     scenario: &Scenario,
     input: &HeadroomInput,
-) -> Vec<String> {
+) -> Option<String> {
+    let config = &scenario.switches[port.switch].config;
+    let device = &config.devices[port.port];
+    let own = headroom(&HeadroomInput {
+        cable: device.cable,
+        poll_gap: config.switch.poll_gap,
+        peer_response: device.peer_response.map(|time| link.rate.bytes_in(time)),
+        small_packets: config.summary.small_packets,
+        ..*input
+    });
+    (has < own.cells).then(|| format!("`headroom` is below the {} that the configuration needs", own.total))
+}
+
+/// Returns the settings of the switch's configuration that assume less than `input`, which is that of the scenario.
+/// Each is a clause that names the key and both values.
+fn causes(port: PortRef, peer: End, link: &LinkNode, scenario: &Scenario, input: &HeadroomInput) -> Vec<String> {
     let config = &scenario.switches[port.switch].config;
     let device = &config.devices[port.port];
     let (promised, assumed) = (config.summary.small_packets, device.peer_response.map(|time| link.rate.bytes_in(time)));
-    let own = HeadroomInput {
-        cable: device.cable,
-        poll_gap: config.switch.poll_gap,
-        peer_response: assumed,
-        small_packets: promised,
-        ..*input
-    };
-    let (mut causes, own) = (Vec::new(), headroom(&own));
-    if has < own.cells {
-        causes.push(format!("`headroom` is below the {} that the configuration needs", own.total));
-    }
+    let mut causes = Vec::new();
     if input.cable > device.cable {
         causes.push(format!("the cable has {}, and `cable` is {}", input.cable, device.cable));
     }

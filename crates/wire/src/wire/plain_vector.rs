@@ -119,7 +119,8 @@ mod tests {
     }
 
     /// A plain frame of 80 bytes, whose other bytes are `noise`.
-    fn plain(noise: &[u8], (is_tagged, l3, is_tcp): (bool, L3, bool)) -> Vec<u8> {
+    fn plain(noise: &[u8], kind: (bool, L3, bool)) -> Vec<u8> {
+        let (is_tagged, l3, is_tcp) = kind;
         let mut frame = noise.to_vec();
         let (at, protocol) = (if is_tagged { 18 } else { ETHERNET_LEN }, if is_tcp { TCP } else { UDP });
         if is_tagged {

@@ -116,23 +116,19 @@ fn direct(message: &RouteMessage) -> Vec<KernelNextHop> {
             _ => None,
         });
         let has = |flag| message.header.flags.contains(flag);
-        let state = (has(RouteFlags::Dead), has(RouteFlags::Linkdown));
-        return index.map(|index| next_hop(&message.attributes, index, 1, state)).into_iter().collect();
+        let (is_dead, is_linkdown) = (has(RouteFlags::Dead), has(RouteFlags::Linkdown));
+        let hop = index.map(|index| next_hop(&message.attributes, index, 1, is_dead, is_linkdown));
+        return hop.into_iter().collect();
     }
     let hop = |hop: &RouteNextHop| {
         let has = |flag| hop.flags.contains(flag);
-        let state = (has(RouteNextHopFlags::Dead), has(RouteNextHopFlags::Linkdown));
-        next_hop(&hop.attributes, hop.interface_index, u16::from(hop.hops) + 1, state)
+        let (is_dead, is_linkdown) = (has(RouteNextHopFlags::Dead), has(RouteNextHopFlags::Linkdown));
+        next_hop(&hop.attributes, hop.interface_index, u16::from(hop.hops) + 1, is_dead, is_linkdown)
     };
     several.iter().map(hop).collect()
 }
 
-fn next_hop(
-    attributes: &[RouteAttribute],
-    index: u32,
-    weight: u16,
-    (is_dead, is_linkdown): (bool, bool),
-) -> KernelNextHop {
+fn next_hop(attributes: &[RouteAttribute], index: u32, weight: u16, is_dead: bool, is_linkdown: bool) -> KernelNextHop {
     let gateway = attributes.iter().find_map(|attribute| match attribute {
         RouteAttribute::Gateway(RouteAddress::Inet(address)) | RouteAttribute::Via(RouteVia::Inet(address)) => {
             Some(IpAddr::V4(*address))

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::Lcores;
-use super::openings::{Openings, Used};
+use super::openings::{LcoreAccess, Openings, Used};
 use crate::config::{Config, LacpConfig};
 use crate::forward::LagState;
 use crate::lacp::{Agent, AgentView, Board, GroupSettings, Negotiation, Settings};
@@ -116,7 +116,8 @@ impl LacpThread {
                 self.ticked = now;
                 self.agent.tick(now);
             }
-            let Used { distributing, closed } = self.openings.look(self.agent.distributing(), (control, counters), now);
+            let lcores = LcoreAccess { control, counters };
+            let Used { distributing, closed } = self.openings.look(self.agent.distributing(), lcores, now);
             self.told = LagState { collecting: self.agent.collecting(), distributing, closed };
             control.set_lags(self.told);
         }

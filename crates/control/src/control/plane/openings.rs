@@ -59,6 +59,13 @@ struct Group {
     opening: Option<Opening>,
 }
 
+/// The lcores as an opening sees them: it asks them to note frames, and reads their polls.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct LcoreAccess<'a> {
+    pub control: &'a LcoreControl,
+    pub counters: &'a Counters,
+}
+
 /// The members that the lcores use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Used {
@@ -99,10 +106,10 @@ impl Openings {
     }
 
     /// Takes the members that may be `active` now. Returns those that the lcores use.
-    pub fn look(&mut self, active: PortSet, with: (&LcoreControl, &Counters), now: Nanos) -> Used {
+    pub fn look(&mut self, active: PortSet, lcores: LcoreAccess<'_>, now: Nanos) -> Used {
         let mut used = Used { distributing: PortSet::EMPTY, closed: PortSet::EMPTY };
         for group in &mut self.groups {
-            self.early += group.look(active, with, now);
+            self.early += group.look(active, lcores, now);
             let closed = group.opening.as_ref().map_or(PortSet::EMPTY, |opening| opening.closed);
             used.distributing |= group.open | closed;
             used.closed |= closed;
@@ -113,13 +120,13 @@ impl Openings {
 
 impl Group {
     /// Takes the members that may be active. Returns the number of those that open early.
-    fn look(&mut self, active: PortSet, (control, counters): (&LcoreControl, &Counters), now: Nanos) -> u64 {
+    fn look(&mut self, active: PortSet, lcores: LcoreAccess<'_>, now: Nanos) -> u64 {
         let active = self.ports & active;
         self.open &= active;
         let mut early = 0;
         if let Some(opening) = &mut self.opening {
             opening.closed &= active;
-            opening.advance(self.open, (control, counters), now);
+            opening.advance(self.open, lcores, now);
             let is_late = now.0 >= opening.since.0 + LONGEST;
             let is_over = matches!(opening.step, Step::Moment(end) if now >= end);
             // Without others there are no older frames.
@@ -143,15 +150,15 @@ impl Group {
 
 impl Opening {
     /// Goes on by one step, if it may. `open` are the other members.
-    fn advance(&mut self, open: PortSet, (control, counters): (&LcoreControl, &Counters), now: Nanos) {
+    fn advance(&mut self, open: PortSet, lcores: LcoreAccess<'_>, now: Nanos) {
         let next = match &self.step {
-            Step::Begin => Some(Step::Polls(polls(counters))),
+            Step::Begin => Some(Step::Polls(polls(lcores.counters))),
             Step::Polls(before) => {
                 let has_polled = |(now, before): (u64, &u64)| now - before >= POLLS;
-                polls(counters).into_iter().zip(before).all(has_polled).then_some(Step::Ask)
+                polls(lcores.counters).into_iter().zip(before).all(has_polled).then_some(Step::Ask)
             }
-            Step::Ask => control.request_drain(open).map(Step::Drain),
-            Step::Drain(number) => control.is_drained(*number, open).then_some(Step::Drained),
+            Step::Ask => lcores.control.request_drain(open).map(Step::Drain),
+            Step::Drain(number) => lcores.control.is_drained(*number, open).then_some(Step::Drained),
             Step::Drained => Some(Step::Moment(Nanos(now.0 + MOMENT))),
             Step::Moment(_) => None,
         };
@@ -196,8 +203,8 @@ mod tests {
         /// Members that are used, and those that are closed.
         fn look(&mut self, active: u64, ms: u64) -> (u64, u64) {
             self.now += ms * MS;
-            let with = (&self.control, &self.counters);
-            let used = self.openings.look(PortSet::from_bits(active), with, Nanos(self.now));
+            let lcores = LcoreAccess { control: &self.control, counters: &self.counters };
+            let used = self.openings.look(PortSet::from_bits(active), lcores, Nanos(self.now));
             (used.distributing.bits(), used.closed.bits())
         }
 

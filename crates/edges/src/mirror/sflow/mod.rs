@@ -86,6 +86,17 @@ impl Estimate {
     }
 }
 
+/// A copy to be sampled.
+#[derive(Debug, Clone, Copy)]
+pub struct Copied<'a> {
+    /// The copy.
+    pub copy: &'a CopyFrame,
+    /// Bytes of it that the session has.
+    pub bytes: &'a [u8],
+    /// Time of the event, in nanoseconds since 1970 in UTC.
+    pub at: u64,
+}
+
 impl Agent {
     /// Creates the agent of a switch with `ports` ports.
     #[must_use]
@@ -125,15 +136,10 @@ impl Agent {
         self.config = config;
     }
 
-    /// Samples a copy of the event `at`, in nanoseconds since 1970 in UTC, of which the session has `bytes`. Returns
-    /// the bytes of the sample; `None`: it has no room in a datagram, or its port does not exist.
-    pub fn take(
-        &mut self,
-        (copy, bytes, at): (&CopyFrame, &[u8], u64),
-        facts: &SwitchFacts,
-        counters: &Counters,
-        now: Nanos,
-    ) -> Option<usize> {
+    /// Samples a copy. Returns the bytes of the sample; `None`: it has no room in a datagram, or its port does not
+    /// exist.
+    pub fn take(&mut self, copied: Copied<'_>, facts: &SwitchFacts, counters: &Counters, now: Nanos) -> Option<usize> {
+        let Copied { copy, bytes, at } = copied;
         let kind = copy.cause.kind();
         let port = match copy.cause {
             CopyCause::Marked => copy.egress.unwrap_or(copy.ingress),

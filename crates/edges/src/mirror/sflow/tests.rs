@@ -105,7 +105,8 @@ impl Rig {
     }
 
     fn take(&mut self, copy: &CopyFrame, now: u64) -> Option<usize> {
-        self.agent.take((copy, &copy.bytes, 12_345), &facts(), &self.counters, Nanos(now))
+        let copied = Copied { copy, bytes: &copy.bytes, at: 12_345 };
+        self.agent.take(copied, &facts(), &self.counters, Nanos(now))
     }
 
     /// Flushes, and reads all datagrams.

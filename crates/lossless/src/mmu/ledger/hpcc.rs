@@ -49,7 +49,7 @@ impl PortLedger {
         if rules.contains(HpccRule::ReserveRefused) && theirs.is_dropped(cells) {
             return Admission::Refused(Refusal::HeadroomFull);
         }
-        let admission = self.place_as_hpcc(rules, (group, &theirs), cells, pools);
+        let admission = self.place_as_hpcc(rules, group, &theirs, cells, pools);
         let is_xoff = self.group_off.contains(group);
         let held = self.groups[group].state.held();
         if let Some(hpcc) = self.hpcc_mut().filter(|_| is_xoff) {
@@ -64,7 +64,8 @@ impl PortLedger {
     fn place_as_hpcc(
         &mut self,
         rules: HpccRules,
-        (group, theirs): (usize, &HpccGroup),
+        group: usize,
+        theirs: &HpccGroup,
         cells: Cells,
         pools: &mut Pools,
     ) -> Admission {

@@ -99,8 +99,8 @@ pub(super) fn lcores(families: &mut Families, switch_view: &SwitchView, snapshot
     for (number, lcore) in lcores() {
         family.add(&[("lcore", number)], late_polls(lcore, switch_view.spec.poll_gap));
     }
-    watermarks(families, switch_view, snapshot, (&HIGHEST, &HIGHEST_TIMES));
-    watermarks(families, switch_view, ever, (&EVER, &EVER_TIMES));
+    watermarks(families, switch_view, snapshot, &HIGHEST, &HIGHEST_TIMES);
+    watermarks(families, switch_view, ever, &EVER, &EVER_TIMES);
     let help = "Configured longest time between polls, from which headroom is computed.";
     let family = families.gauge("holdfast_poll_gap_configured_seconds", help);
     family.add_real(&[], seconds(switch_view.spec.poll_gap.0));
@@ -112,7 +112,7 @@ pub(super) fn lcores(families: &mut Families, switch_view: &SwitchView, snapshot
 }
 
 /// Watermarks of the snapshot `from`, by lcore.
-fn watermarks(families: &mut Families, switch_view: &SwitchView, from: &Snapshot, (frames, times): (&Row, &[Times])) {
+fn watermarks(families: &mut Families, switch_view: &SwitchView, from: &Snapshot, frames: &Row, times: &[Times]) {
     let lcores = || from.lcores.iter().zip(&switch_view.rests).enumerate();
     let family = families.gauge(frames.0, frames.1);
     for (number, (lcore, _)) in lcores() {

@@ -456,7 +456,7 @@ fn faults_have_metrics_only_where_they_are_allowed() {
     assert!(!text(&switch_view).contains("holdfast_fault"));
     let lose = crate::faults::Fault::new(1, crate::faults::FaultKind::Lose);
     let clock = || crate::units::Ticks(0);
-    let board = crate::faults::FaultBoard::new(&switch_view.spec, (&[lose], 1), clock, 1_000_000_000).0;
+    let board = crate::faults::FaultBoard::new(&switch_view.spec, &[lose], 1, clock, 1_000_000_000).0;
     board.counters().lcore(0).ports[1].hits[0][1][3].add(7);
     switch_view.faults = Some(board);
     let text = text(&switch_view);

@@ -84,7 +84,8 @@ pub(super) fn phrases(injected: &[InjectedHits]) -> Vec<String> {
 /// Whether every cause follows from the faults `injected`. Losses that have no connection to a fault are those of the
 /// switch.
 pub(super) fn explains(
-    (switch_view, snapshot): (&SwitchView, &Snapshot),
+    switch_view: &SwitchView,
+    snapshot: &Snapshot,
     injected: &[InjectedHits],
     causes: &[BrokenBy],
 ) -> bool {

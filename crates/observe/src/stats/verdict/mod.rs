@@ -217,7 +217,7 @@ impl Verdict {
         }
         let (unseen, (starved, maybe_starved)) = (unseen(switch_view), starved::starved(switch_view, snapshot));
         let injected = injected::injected(switch_view);
-        let is_kept = causes.is_empty() || injected::explains((switch_view, snapshot), &injected, &causes);
+        let is_kept = causes.is_empty() || injected::explains(switch_view, snapshot, &injected, &causes);
         let outcome = match (is_kept, unseen.is_empty() && maybe_starved.is_empty()) {
             (true, _) if !starved.is_empty() => VerdictOutcome::Starved,
             (true, _) if !injected.is_empty() => VerdictOutcome::BrokenByInjectedFaults,

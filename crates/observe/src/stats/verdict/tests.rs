@@ -265,7 +265,7 @@ fn loss_that_a_driver_does_not_count_makes_it_kept_as_seen() {
 /// A switch whose faults hit these numbers of frames: port, verb, direction, row.
 fn injected(hits: &[(usize, FaultVerb, Toward, usize, u64)]) -> SwitchView {
     let mut switch_view = quiet();
-    let board = FaultBoard::new(&switch_view.spec, (&[], 1), || Ticks(0), 1_000_000_000).0;
+    let board = FaultBoard::new(&switch_view.spec, &[], 1, || Ticks(0), 1_000_000_000).0;
     for &(port, verb, toward, row, frames) in hits {
         board.counters().lcore(0).ports[port].hits[verb as usize][toward as usize][row].add(frames);
     }

@@ -67,18 +67,20 @@ pub fn view(app: &App, state: &State, width: usize, room: usize) -> Vec<Line<'st
     let at = app.cursor.min(queues.len().saturating_sub(1));
     for index in range(queues.len(), at, room - 1) {
         let (queue, step) = queues[index];
-        lines.push(row(app, state, &table, (queue, step), index == at));
+        lines.push(row(app, state, &table, &Row { queue, step, is_selected: index == at }));
     }
     lines
 }
 
-fn row(
-    app: &App,
-    state: &State,
-    table: &Table<Col>,
-    (queue, step): (&Queue, QueueStep),
+/// A queue, its changes in the last step, and whether the cursor is on it.
+struct Row<'a> {
+    queue: &'a Queue,
+    step: QueueStep,
     is_selected: bool,
-) -> Line<'static> {
+}
+
+fn row(app: &App, state: &State, table: &Table<Col>, row: &Row<'_>) -> Line<'static> {
+    let &Row { queue, step, is_selected } = row;
     let (paint, size) = (app.paint, |bytes: u64| Bytes(bytes).to_string());
     let (quiet, plain) = (paint.dim(), Style::new());
     let known = |value: String| if app.step.seconds > 0.0 { value } else { "-".to_owned() };

@@ -61,7 +61,7 @@ impl<'a> World<'a> {
             let wire = u64::from(source.len) + AROUND;
             let start = Nanos((poll - source.frames * link.time_ps(wire)) / PS - 2);
             let size = MessageSize::Fixed(Bytes(source.frames * u64::from(source.len)));
-            scenario.flows.push(lossy(flow(link, (2 + number, 0), source.len, start, message(size))));
+            scenario.flows.push(lossy(flow(link, 2 + number, source.len, start, message(size))));
         }
         let xoff = poll + link.poll_gap.0 * PS;
         let mut lasts = settling_ps(link);
@@ -71,7 +71,7 @@ impl<'a> World<'a> {
                 Reverse::Always => Nanos(up(poll).0 - 2 * link.poll_gap.0 - 2 * PACING_SLACK.0),
                 _ => up(poll),
             };
-            let flow = flow(link, (2 + sources.len(), 0), largest(link), start, Load::Steady);
+            let flow = flow(link, 2 + sources.len(), largest(link), start, Load::Steady);
             scenario.flows.push(lossy(flow));
             // Leftover frames in the ring matter until XOFF, but not for its refreshes.
             lasts += if adversary.left == 0 { 4 * link.half_life_ps() } else { 0 };
@@ -89,9 +89,9 @@ impl<'a> World<'a> {
             let (Sizes::Framed(len) | Sizes::Last(len)) = self.adversary.sizes else {
                 unreachable!("only these sizes have another last frame")
             };
-            let middle = flow(self.link, (0, 1), len, self.middle, Load::Steady);
+            let middle = flow(self.link, 0, len, self.middle, Load::Steady);
             scenario.flows.push(FlowNode { stop: Some(Nanos(last)), ..middle });
-            scenario.flows.push(flow(self.link, (0, 1), largest(self.link), Nanos(last), Load::Steady));
+            scenario.flows.push(flow(self.link, 0, largest(self.link), Nanos(last), Load::Steady));
         }
         let switch = &mut scenario.switches[0].config.switch;
         let group = &mut switch.ports[0].buffer.groups[CLASS];
@@ -192,7 +192,7 @@ impl Forward<'_> {
             self.leave_behind(poll, start.0 * PS)?;
         }
         let mut add = |len: FrameSizes, start, load| {
-            let flow = flow(link, (0, 1), crossing, start, load);
+            let flow = flow(link, 0, crossing, start, load);
             self.flows.push(FlowNode { frames: len, ..flow });
         };
         let next = up(start.0 * PS + link.time_ps(u64::from(crossing) + AROUND));
@@ -228,8 +228,8 @@ impl Forward<'_> {
         let second = (crossing - frames * frame_ps) / PS - 1;
         let first = second - taken_ps.div_ceil(PS) - 1;
         let size = |frames: u64, len: u16| message(MessageSize::Fixed(Bytes(frames * u64::from(len))));
-        self.flows.push(flow(link, (0, 1), SHORTEST, Nanos(first), size(taken, SHORTEST)));
-        self.flows.push(flow(link, (0, 1), left, Nanos(second), size(frames, left)));
+        self.flows.push(flow(link, 0, SHORTEST, Nanos(first), size(taken, SHORTEST)));
+        self.flows.push(flow(link, 0, left, Nanos(second), size(frames, left)));
         self.limit = Cells(taken as u32 * u32::from(SHORTEST).div_ceil(link.cell.0 as u32));
         Some(())
     }
@@ -239,8 +239,9 @@ fn message(size: MessageSize) -> Load {
     Load::Messages { size, every: Nanos(1_000_000_000), poisson: false, count: Some(1) }
 }
 
-/// Returns a flow in the lossless class.
-fn flow(link: &Link, (from, to): (usize, usize), len: u16, start: Nanos, load: Load) -> FlowNode {
+/// Returns a flow in the lossless class from host `from`: the first one sends to the second, all others to the first.
+fn flow(link: &Link, from: usize, len: u16, start: Nanos, load: Load) -> FlowNode {
+    let to = usize::from(from == 0);
     FlowNode {
         name: format!("h{from}-h{to}"),
         from,

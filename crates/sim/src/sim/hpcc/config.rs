@@ -176,7 +176,7 @@ pub fn parse(source: &str, text: &str) -> Result<(Settings, Vec<Warning>), Confi
             warnings.push(Warning::of_text(source, Some(key.place), warning));
             continue;
         }
-        read_key((key.text, key.place), &mut words, &mut settings, &mut maps)?;
+        read_key(key.text, key.place, &mut words, &mut settings, &mut maps)?;
         words.end(key.text)?;
     }
     settings.ecn = maps.join();
@@ -294,7 +294,8 @@ fn unknown(key: &str) -> String {
 }
 
 fn read_key(
-    (key, place): (&str, Place),
+    key: &str,
+    place: Place,
     words: &mut Words<'_>,
     settings: &mut Settings,
     maps: &mut Maps,

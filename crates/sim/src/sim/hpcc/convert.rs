@@ -55,7 +55,7 @@ pub fn prepare(inputs: Inputs, seed: Option<u64>, mmu: (HpccRules, MmuSizes)) ->
     let mut scenarios = scenario::parse(&settings.source, &text, None, &Options::default()).map_err(without_places)?;
     let (_, mut scenario) = scenarios.remove(0);
     scenario.warnings.iter_mut().for_each(in_words_of_hpcc);
-    plan.give_rules(&mut scenario, mmu)?;
+    plan.give_rules(&mut scenario, mmu.0, mmu.1)?;
     scenario.most_events = u64::MAX;
     scenario.warnings.splice(0..0, warnings.into_iter().chain(plan.warnings.clone()).chain(too_long).chain(outside));
     add_flows(&mut scenario, &plan, epoch_ns);
@@ -292,7 +292,7 @@ impl<'a> Plan<'a> {
 
     /// Gives the switches the `rules` and sizes of HPCC's simulator, if there are any rules. Hosts then obey pauses at
     /// once, as there: its headroom has no room for the response of real ones.
-    fn give_rules(&self, scenario: &mut Scenario, (rules, sizes): (HpccRules, MmuSizes)) -> Result<(), ConfigErrors> {
+    fn give_rules(&self, scenario: &mut Scenario, rules: HpccRules, sizes: MmuSizes) -> Result<(), ConfigErrors> {
         if sizes == MmuSizes::Holdfast {
             scenario.switches.iter_mut().for_each(|switch| mmu::follow(&mut switch.config.switch, rules));
             return Ok(());

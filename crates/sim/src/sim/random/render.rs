@@ -90,20 +90,31 @@ fn write_switch(out: &mut String, draft: &Draft, switch: &SwitchDraft) {
         if is_one { ", tx_queues: 1" } else { "" }
     };
     for host in draft.hosts.iter().filter(|host| host.switch == *id) {
-        write_port(out, switch, &format!("p{}", host.id), (host.rate, host.length), (&host.port, tx_queues()));
+        let (name, tx_queues) = (format!("p{}", host.id), tx_queues());
+        let end = PortEnd { name, speed: host.rate, length: host.length, port: &host.port, tx_queues };
+        write_port(out, switch, &end);
     }
     for link in draft.links.iter().filter(|link| link.ends.contains(id)) {
-        write_port(out, switch, &format!("u{}", link.id), (link.rate, link.length), (&link.port, tx_queues()));
+        let (name, tx_queues) = (format!("u{}", link.id), tx_queues());
+        let end = PortEnd { name, speed: link.rate, length: link.length, port: &link.port, tx_queues };
+        write_port(out, switch, &end);
     }
 }
 
-fn write_port(
-    out: &mut String,
-    switch: &SwitchDraft,
-    name: &str,
-    (speed, length): (u64, u64),
-    (port, tx_queues): (&PortDraft, &str),
-) {
+/// A port with its end of a cable.
+struct PortEnd<'a> {
+    name: String,
+    /// Rate of the link.
+    speed: u64,
+    /// Metres of cable.
+    length: u64,
+    port: &'a PortDraft,
+    /// The key of its transmit queues, if it has one.
+    tx_queues: &'static str,
+}
+
+fn write_port(out: &mut String, switch: &SwitchDraft, end: &PortEnd<'_>) {
+    let &PortEnd { ref name, speed, length, port, tx_queues } = end;
     let _ = write!(
         out,
         "        - {{name: {name}, speed: {}, cable: {}m, mtu: {}",

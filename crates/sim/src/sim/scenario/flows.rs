@@ -99,12 +99,12 @@ impl Flows<'_, '_> {
         let to = fields.required("to", "to: h2").and_then(|item| read_hosts(&item, self.net));
         let (Some(from), Some(to)) = (from, to) else { return };
         let is_list = from.is_list || to.is_list;
-        let ends = (&from.hosts[..], &to.hosts[..]);
+        let between = signals::Between { from: &from.hosts, to: &to.hosts };
         let pairs = fields.get("queue_pairs").and_then(|item| item.number("a number of queue pairs", 1..=MOST_PAIRS));
         for &sender in &from.hosts {
             let Some(flow) = self.read_from(fields, sender) else { continue };
             if sender == from.hosts[0] {
-                signals::check(fields, (self.net, self.cables), ends, &flow);
+                signals::check(fields, self.net, self.cables, between, &flow);
             }
             for &receiver in &to.hosts {
                 if sender != receiver {

@@ -241,7 +241,8 @@ fn read(root: &Item<'_>, report: &Report, dir: Option<&Path>, options: &Options)
         let seed = options.seed.or(seed).unwrap_or(DEFAULT_SEED);
         let routed = routed::read(&top, seed);
         if let (Some(item), Some(_)) = (top.get("forwarding"), routed) {
-            routed::check(&item, &net, &cables, (&flows, &workloads), learning);
+            let traffic = routed::Traffic { flows: &flows, workloads: &workloads };
+            routed::check(&item, &net, &cables, traffic, learning);
         }
         Scenario {
             source: report.source().to_owned(),

@@ -27,14 +27,16 @@ pub fn read(top: &Fields<'_>, seed: u64) -> Option<RoutedSpec> {
     is_routed.then_some(RoutedSpec { hash_seed, reroute })
 }
 
+/// The flows and workloads of a scenario.
+#[derive(Clone, Copy)]
+pub struct Traffic<'a> {
+    pub flows: &'a [FlowNode],
+    pub workloads: &'a [WorkloadNode],
+}
+
 /// Reports the parts of the scenario with which its switches cannot route, at `item`: `forwarding: routed`.
-pub fn check(
-    item: &Item<'_>,
-    net: &Net<'_>,
-    cables: &Cables,
-    (flows, workloads): (&[FlowNode], &[WorkloadNode]),
-    learning: Learning,
-) {
+pub fn check(item: &Item<'_>, net: &Net<'_>, cables: &Cables, traffic: Traffic<'_>, learning: Learning) {
+    let Traffic { flows, workloads } = traffic;
     if learning == Learning::Frames {
         item.fail("routers do not learn routes from frames; remove `learning: frames`");
     }

@@ -33,14 +33,16 @@ const QCN: Signal = Signal {
     is_given: |switch, queue| switch.congestion_points[queue].is_some(),
 };
 
-/// Warns if `flow`, which stands for the flows from the first hosts to the second, passes switches without the signals
+/// The hosts from which flows go, and those to which.
+#[derive(Clone, Copy)]
+pub struct Between<'a> {
+    pub from: &'a [usize],
+    pub to: &'a [usize],
+}
+
+/// Warns if `flow`, which stands for the flows `between` hosts, passes switches without the signals
 /// of its congestion control. Each shortest path counts: a routed network uses them all.
-pub fn check(
-    fields: &Fields<'_>,
-    (net, cables): (&Net<'_>, &Cables),
-    (from, to): (&[usize], &[usize]),
-    flow: &FlowNode,
-) {
+pub fn check(fields: &Fields<'_>, net: &Net<'_>, cables: &Cables, between: Between<'_>, flow: &FlowNode) {
     let (Some(control), Some(item)) = (flow.control, fields.get("cc")) else { return };
     let signal = match control.needs() {
         needs if needs.telemetry => TELEMETRY,
@@ -55,8 +57,8 @@ pub fn check(
     if lacking.class.iter().flatten().all(Option::is_none) {
         return;
     }
-    let receivers: BTreeSet<usize> = homes(to).iter().map(|port| port.switch).collect();
-    for home in homes(from) {
+    let receivers: BTreeSet<usize> = homes(between.to).iter().map(|port| port.switch).collect();
+    for home in homes(between.from) {
         let there = graph.distances(home.switch);
         for &receiver in &receivers {
             let back = graph.distances(receiver);

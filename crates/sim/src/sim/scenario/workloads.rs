@@ -106,7 +106,8 @@ fn read_one(fields: &Fields<'_>, context: &Context<'_, '_>, number: usize, is_wh
     let first = senders.first()?;
     check_frames(fields, first)?;
     check_class(fields, &senders)?;
-    signals::check(fields, (context.net, context.cables), (&ends.from, &ends.to), first);
+    let between = signals::Between { from: &ends.from, to: &ends.to };
+    signals::check(fields, context.net, context.cables, between, first);
     if is_whole {
         check_paths(fields, context, &ends)?;
     }

@@ -7,7 +7,7 @@
 mod receiver;
 mod sender;
 
-pub use receiver::{Receipt, Receiver};
+pub use receiver::{Arrived, Receipt, Receiver};
 pub use sender::{Frame, Sender};
 
 use crate::units::{Bytes, Nanos};

@@ -27,6 +27,21 @@ pub struct Receiver {
     reported: Option<(u64, u64)>,
 }
 
+/// A frame that arrives.
+#[derive(Debug, Clone, Copy)]
+pub struct Arrived {
+    /// Number of the frame.
+    pub number: u64,
+    /// The part of a message that it carries.
+    pub part: Part,
+    /// Whether it is marked.
+    pub is_ce: bool,
+    /// Time at which it left the sender.
+    pub born_ps: u64,
+    /// Time of its arrival.
+    pub now_ps: u64,
+}
+
 /// The fate of a frame that arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Receipt {
@@ -45,15 +60,10 @@ impl Receiver {
         Self { spec: *spec, expected: 0, kept: VecDeque::new(), message: 0, frames: 0, marked: 0, reported: None }
     }
 
-    /// Handles frame `number`, a `part` of a message, that left the sender at `born_ps` and arrived at `now_ps`. Passes
-    /// the parts that are now complete and in order to `deliver`; `None` says that a message begins again. Returns what
-    /// becomes of the frame, and the reply that is due.
-    pub fn receive(
-        &mut self,
-        (number, part): (u64, Part),
-        (is_ce, born_ps, now_ps): (bool, u64, u64),
-        mut deliver: impl FnMut(Option<Part>),
-    ) -> (Receipt, Option<Reply>) {
+    /// Handles a frame. Passes the parts that are now complete and in order to `deliver`; `None` says that a message
+    /// begins again. Returns what becomes of the frame, and the reply that is due.
+    pub fn receive(&mut self, arrived: Arrived, mut deliver: impl FnMut(Option<Part>)) -> (Receipt, Option<Reply>) {
+        let Arrived { number, part, is_ce, born_ps, now_ps } = arrived;
         self.frames = self.frames.saturating_add(1);
         self.marked = self.marked.saturating_add(u16::from(is_ce));
         let (receipt, is_due, is_nak) = match number.cmp(&self.expected) {

@@ -69,7 +69,8 @@ impl Pair {
 
     fn receive(&mut self, frame: Frame, now_ps: u64) -> (Receipt, Option<Reply>) {
         let delivered = &mut self.delivered;
-        let result = self.receiver.receive((frame.number, frame.part), (false, now_ps, now_ps), |part| match part {
+        let arrived = Arrived { number: frame.number, part: frame.part, is_ce: false, born_ps: now_ps, now_ps };
+        let result = self.receiver.receive(arrived, |part| match part {
             Some(part) => delivered.push(part),
             None => {
                 let message = delivered.last().map(|part| part.number);

@@ -62,7 +62,7 @@ impl<'a> Generator<'a> {
     /// Returns the source of workload number `number` in a run with `seed`, which starts flows from `start_ps` until
     /// `end_ps`.
     #[must_use]
-    pub fn new(pattern: &'a Pattern, number: usize, seed: u64, (start_ps, end_ps): (u64, u64)) -> Self {
+    pub fn new(pattern: &'a Pattern, number: usize, seed: u64, start_ps: u64, end_ps: u64) -> Self {
         let rng = Rng::new(seed, STREAM + number as u64);
         let flows = match pattern {
             Pattern::Poisson(spec) => Flows::Poisson(PoissonFlows::new(spec, rng, start_ps)),

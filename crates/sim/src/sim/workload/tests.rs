@@ -11,7 +11,7 @@ fn collective(shape: AllReduceShape, hosts: Vec<usize>, times: u64) -> Pattern {
 
 /// Runs a collective in which each flow takes `ps`. Returns its flows in order of start.
 fn run(pattern: &Pattern, ps: u64) -> (Vec<Arrival>, u64) {
-    let mut generator = Generator::new(pattern, 0, 1, (1_000, END));
+    let mut generator = Generator::new(pattern, 0, 1, 1_000, END);
     let (mut started, mut done) = (Vec::new(), 0);
     loop {
         while let Some(arrival) = generator.next() {
@@ -43,7 +43,7 @@ fn ring_passes_a_part_on_in_each_step() {
 #[test]
 fn ring_waits_for_the_part_that_it_passes_on() {
     let pattern = collective(AllReduceShape::Ring, vec![0, 1, 2], 1);
-    let mut generator = Generator::new(&pattern, 0, 1, (0, END));
+    let mut generator = Generator::new(&pattern, 0, 1, 0, END);
     let first: Vec<Arrival> = std::iter::from_fn(|| generator.next()).collect();
     let mut out = Vec::new();
     generator.completed(first[1].tag, 50, &mut out);
@@ -68,9 +68,9 @@ fn collective_of_two_hosts_ends() {
 #[test]
 fn nothing_starts_at_the_end_or_later() {
     let pattern = collective(AllReduceShape::Ring, vec![0, 1], 1);
-    let mut generator = Generator::new(&pattern, 0, 1, (1_000, 1_000));
+    let mut generator = Generator::new(&pattern, 0, 1, 1_000, 1_000);
     assert_eq!(generator.next(), None);
-    let mut generator = Generator::new(&pattern, 0, 1, (0, 1_000));
+    let mut generator = Generator::new(&pattern, 0, 1, 0, 1_000);
     let (first, mut out) = (generator.next().unwrap(), Vec::new());
     generator.completed(first.tag, 1_000, &mut out);
     assert_eq!(out, []);
@@ -83,7 +83,7 @@ fn workloads_of_a_run_draw_from_streams_of_their_own() {
         senders: vec![(0, 1_000), (1, 1_000)],
         receivers: vec![0, 1],
     });
-    let first = |number, seed| Generator::new(&pattern, number, seed, (0, END)).next();
+    let first = |number, seed| Generator::new(&pattern, number, seed, 0, END).next();
     assert_eq!(first(0, 1), first(0, 1));
     assert_ne!(first(0, 1), first(1, 1));
     assert_ne!(first(0, 1), first(0, 2));

@@ -70,7 +70,8 @@ fn around(draft: &Draft) -> Vec<(usize, usize)> {
     (0..count).filter_map(|switch| Some((first(switch)?, first(switch + 2)?))).collect()
 }
 
-fn flow(rng: &mut DrawRng, mood: &Mood, draft: &Draft, (from, to): (usize, usize), class: u8) -> FlowDraft {
+fn flow(rng: &mut DrawRng, mood: &Mood, draft: &Draft, pair: (usize, usize), class: u8) -> FlowDraft {
+    let (from, to) = pair;
     let ecn = rng.percent(60);
     let link = draft.host(from).rate;
     FlowDraft {
