@@ -100,7 +100,7 @@ fn check(uses: &Uses) {
 }
 
 #[test]
-fn paths_of_all_forms_are_found() {
+fn circle_check_finds_paths_of_all_forms() {
     let module = ["dataplane", "egress", "queue"].map(str::to_owned);
     let text = "use super::links::{Links, X};\nuse super::Egress;\nuse crate::dataplane::frame::desc::Run;\n\
                 let x = super::super::port::f(crate::units::g);\nuse super::super::super::io::Burst;";

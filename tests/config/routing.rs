@@ -111,7 +111,7 @@ fn routes_and_neighbours_get_their_interfaces() {
 }
 
 #[test]
-fn order_of_the_file_does_not_matter() {
+fn order_of_interfaces_routes_and_next_hops_does_not_matter() {
     let file = |interfaces: [&str; 2], hops: &str, routes: [&str; 2]| {
         let [first, second] = interfaces;
         let [route, other] = routes.map(|to| format!("{{to: {to}, via: [{hops}]}}"));

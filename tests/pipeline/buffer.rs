@@ -38,7 +38,7 @@ fn xoff_at_reserve_and_shared_drop_beyond_headroom() {
 }
 
 #[test]
-fn xon_below_the_threshold_less_its_offset() {
+fn xon_is_sent_below_the_threshold_less_its_offset() {
     let mut bed = Bed::blocked(&spec(2));
     fill(&mut bed, 33);
     assert_eq!(bed.pfcs(0).len(), 1);

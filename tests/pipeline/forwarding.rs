@@ -27,7 +27,7 @@ fn frame_to_an_unknown_station_is_flooded_until_it_is_learned() {
 }
 
 #[test]
-fn a_forwarded_frame_is_the_same_frame() {
+fn forwarded_frame_keeps_its_bytes() {
     let mut bed = Bed::learned(&spec(2));
     let sent = frame(0, 1, LOSSLESS_DSCP, 1514);
     bed.io.inject(0, &sent);

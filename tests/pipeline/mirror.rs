@@ -297,7 +297,7 @@ fn lost_frames_of_the_switch_itself_are_not_copied() {
 }
 
 #[test]
-fn an_output_takes_and_forwards_no_frame() {
+fn output_port_of_a_mirror_takes_and_forwards_no_frame() {
     let (mut bed, mut links) = bed(&with_output());
     bed.io.inject(3, &frame(3, 1, 0, 100));
     bed.io.inject(0, &frame(0, 0xffff, 0, 100));

@@ -175,7 +175,7 @@ fn a_port_that_its_peer_pauses_is_not_stuck() {
 }
 
 #[test]
-fn without_a_limit_frames_wait_for_ever() {
+fn frames_wait_for_ever_at_a_port_without_stuck_after() {
     let mut bed = Bed::learned(&spec(3));
     bed.io.set_room(1, Some(0));
     send(&mut bed, 1, 8);

@@ -29,6 +29,6 @@ fn ring_passes_items_in_order() {
 }
 
 #[test]
-fn what_is_left_is_dropped_once() {
-    check::check(ALL, || model::what_is_left_is_dropped_once(AS_ASKED));
+fn items_left_in_a_ring_are_dropped_once() {
+    check::check(ALL, || model::items_left_in_a_ring_are_dropped_once(AS_ASKED));
 }

@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn phases_alternate_however_seldom_one_looks() {
+    fn on_off_phases_alternate_however_seldom_they_are_read() {
         let pattern = FlowPattern::OnOff { on: Nanos(300), off: Nanos(700) };
         for step in [1, 7, 1000, 123_457] {
             let mut phases = Phases::new(pattern, 1_000_000_000).unwrap();

@@ -261,7 +261,7 @@ fn flows_share_the_link_and_never_exceed_it() {
 }
 
 #[test]
-fn a_stalled_thread_does_not_burst() {
+fn host_thread_that_stalled_sends_no_burst() {
     let specs = pair(vec![flow(1, 3, "10G")]);
     let (mut hosts, mut hub) = (Hosts::new(&specs, HZ), Hub::new(&specs));
     run(&mut hosts, &mut hub, US, 2 * MS);

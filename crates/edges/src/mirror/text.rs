@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_states_event_ports_and_buffer() {
+    fn line_about_a_copy_states_event_ports_and_buffer() {
         let mut copy = full_copy();
         assert_eq!(
             line(&copy),
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_leaves_out_unknown_state() {
+    fn line_about_a_copy_leaves_out_unknown_state() {
         let mut copy = full_copy();
         (copy.egress, copy.vlan, copy.class, copy.group, copy.queue) = (None, None, None, None, None);
         copy.cause = CopyCause::Dropped(DropReason::Truncated);

@@ -149,7 +149,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn the_worst_frame_depends_on_the_cell() {
+    fn worst_frame_length_depends_on_the_cell_size() {
         assert_eq!(WorstFrame::of(Bytes(208), 1500), WorstFrame { frame: 60, cells: 1 });
         assert_eq!(WorstFrame::of(Bytes(64), 1500), WorstFrame { frame: 65, cells: 2 });
         assert_eq!(WorstFrame::of(Bytes(4096), 9216), WorstFrame { frame: 60, cells: 1 });

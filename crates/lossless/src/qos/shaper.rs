@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn years_of_uptime_do_not_overflow() {
+    fn shaper_sends_after_fifty_years_of_uptime() {
         let mut shaper = Shaper::new(BitRate(100_000_000_000), HZ, Nanos(10_000));
         let now = Ticks(HZ * 3600 * 24 * 365 * 50);
         shaper.charge(64, now);

@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_below_kmin_everything_from_kmax() {
+    fn wred_marks_nothing_below_kmin_and_everything_from_kmax() {
         let wred = profile(1000, 2000, "5%");
         for draw in [0, 1, u32::MAX] {
             assert_eq!(wred.judge(Bytes(1000), || draw), WredVerdict::Pass);

@@ -384,7 +384,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lcores_add_up_and_watermarks_do_not() {
+    fn snapshot_sums_counters_of_lcores_and_takes_the_highest_watermark() {
         let mut switch_view = quiet();
         switch_view.counters = Arc::new(Counters::new(2, 2));
         switch_view.spec.ports[1].lcore = 1;

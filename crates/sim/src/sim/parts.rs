@@ -229,7 +229,7 @@ flows: [{{from: h1, to: h2}}]
     }
 
     #[test]
-    fn losses_on_wires_leave_a_network_whole() {
+    fn network_with_losses_on_wires_is_one_part() {
         let fault = "faults: [{at: 1us, for: 1us, lose: a.p2, chance: 1%}]";
         assert_eq!(parts(&row(["5m", "100m", "100m"], fault)).count(), 1);
     }

@@ -102,7 +102,7 @@ fn tree_all_reduce_sums_upward_and_sends_the_result_downward() {
 }
 
 #[test]
-fn memory_is_of_flows_in_progress() {
+fn workload_keeps_memory_only_of_flows_in_progress() {
     let text = "[{sizes: 500B, load: 20%, transport: go-back-n}, {all_to_all: 2kB, every: 50us, times: 9, cc: dcqcn}]";
     let (_, outcome) = run(text);
     let started: u64 = outcome.workloads.iter().map(|workload| workload.started).sum();

@@ -93,7 +93,7 @@ fn with_one_flow() -> (Fdb, FlowCache, Station, Station) {
 }
 
 #[test]
-fn an_entry_belongs_to_its_ingress_port() {
+fn flow_cache_entry_matches_only_at_its_ingress_port() {
     let (fdb, mut cache, one, other) = with_one_flow();
     let lookup = cache.begin(2, 1, &fdb).unwrap();
     assert_eq!(get(&cache, lookup, other, one), None, "the source has moved");
@@ -102,7 +102,7 @@ fn an_entry_belongs_to_its_ingress_port() {
 }
 
 #[test]
-fn no_entry_survives_until_its_epoch_returns() {
+fn flow_cache_entry_does_not_survive_a_return_of_its_epoch() {
     let (mut fdb, mut cache, one, other) = with_one_flow();
     for _ in 0..3 * EPOCHS {
         fdb.forget_port(2);
@@ -112,7 +112,7 @@ fn no_entry_survives_until_its_epoch_returns() {
 }
 
 #[test]
-fn an_empty_place_matches_no_pair() {
+fn empty_place_of_the_flow_cache_matches_no_pair() {
     let (fdb, mut cache) = (fdb(), FlowCache::default());
     for port in 0..MAX_PORTS {
         let lookup = cache.begin(port, 1, &fdb).unwrap();
@@ -137,7 +137,7 @@ fn flow_cache_set_keeps_the_latest_two_pairs() {
 proptest! {
     /// A pair that differs in any bit is not found.
     #[test]
-    fn pair_that_differs_in_any_bit_misses(dst in 1_u64..1 << 48, src in 1_u64..1 << 48, other in (0_u64..1 << 48, 0_u64..1 << 48), port in 0..MAX_PORTS) {
+    fn flow_cache_misses_a_pair_that_differs_in_any_bit(dst in 1_u64..1 << 48, src in 1_u64..1 << 48, other in (0_u64..1 << 48, 0_u64..1 << 48), port in 0..MAX_PORTS) {
         let (fdb, mut cache) = (fdb(), FlowCache::default());
         let lookup = cache.begin(port, 1, &fdb).unwrap();
         let station = |number: u64| Station::new(1, number);

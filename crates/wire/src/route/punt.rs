@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn table_is_indexed_by_the_cause() {
+    fn punt_cause_table_is_indexed_by_the_cause() {
         for (index, (cause, label, rate)) in PuntCause::TABLE.iter().enumerate() {
             assert_eq!((*cause as usize, cause.label()), (index, *label));
             assert!(*rate > 0);

@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn layout_is_that_of_clause_33() {
+    fn cnm_has_the_layout_of_clause_33() {
         let mut frame = [0xff; MOST_FRAME];
         let len = cnm(&MSDU).write(&envelope(None, None), &mut frame);
         let expected = [
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn offsets_round_toward_zero_and_saturate() {
+    fn cnm_offsets_round_toward_zero_and_saturate() {
         assert_eq!([0, 63, 64, -63, -64, -129].map(in_units), [0, 0, 1, 0, -1, -2]);
         assert_eq!([i64::MAX, i64::MIN].map(in_units), [i16::MAX, i16::MIN]);
     }

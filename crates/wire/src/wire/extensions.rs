@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_are_skipped_or_stop_the_reader() {
+    fn extension_headers_are_skipped_or_stop_the_reader() {
         let pad = |next: u8| [next, 0, 1, 4, 0, 0, 0, 0];
         let routing = |left: u8| [17, 0, 0, left, 0, 0, 0, 0];
         let fragment = |third: u8, fourth: u8| [17, 0, third, fourth, 0, 0, 0, 9];

@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn layout_is_that_of_hpcc() {
+    fn telemetry_header_has_the_layout_of_hpcc() {
         let mut field = [0; LEN];
         // 100 Gbit/s is code 2: 2 | 5 << 3 | 7 << 27 | 9 << 47.
         push(&mut field, Hop::new(rate_code(BitRate(100_000_000_000)), 5, 7 * 128, 9 * 80));

@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn recent_rounds_end_with_the_newest() {
+    fn recent_probe_rounds_contain_the_newest_and_those_before_it() {
         for newest in [0, 2, 7, u32::MAX] {
             let rounds = RecentRounds { newest, count: 3 };
             assert_eq!(RecentRounds::from_bits(rounds.to_bits()), rounds);

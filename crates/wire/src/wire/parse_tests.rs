@@ -102,7 +102,7 @@ fn truncation_behind_extension_headers_is_detected() {
 }
 
 #[test]
-fn padding_behind_the_packet_is_fine() {
+fn padding_behind_an_ip_packet_is_accepted() {
     let mut frame = ipv4_udp(0, 0);
     frame.resize(60, 0);
     assert!(parse(&frame).unwrap().l4().is_some());

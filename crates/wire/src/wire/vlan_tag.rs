@@ -65,7 +65,7 @@ mod tests {
     use crate::io::memory::MemPacket;
 
     #[test]
-    fn a_tag_goes_on_and_comes_off() {
+    fn vlan_tag_is_inserted_and_removed() {
         let frame: Vec<u8> = (0..60).collect();
         let mut packet = MemPacket::new(&frame);
         assert!(insert(&mut packet, 3 << 13 | 100));

@@ -53,7 +53,7 @@ pub fn ring_passes_items_in_order(starts: [fn(); 2], farthest: &AtomicUsize) {
 }
 
 /// Drops either end first, with items popped, published, and only pushed. Each item is dropped once.
-pub fn what_is_left_is_dropped_once(starts: [fn(); 2]) {
+pub fn items_left_in_a_ring_are_dropped_once(starts: [fn(); 2]) {
     // std's `Arc`, not loom's: it only counts, and creates no memory ordering.
     let item = std::sync::Arc::new(());
     let (mut producer, mut consumer) = ring(4);

@@ -208,7 +208,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
 
     #[test]
-    fn meter_agrees_with_the_naive_one(
+    fn abm_drain_meter_agrees_with_the_naive_one(
         steps in prop::collection::vec((1_u64..9_000, prop::array::uniform3((0_u32..8, 0_u64..8))), 1..60),
     ) {
         let mut it = Part::fleet(1).remove(0);

@@ -151,7 +151,7 @@ fn queue_alone_sends_at_its_maximum_and_no_faster() {
 }
 
 #[test]
-fn maximum_that_never_binds_changes_nothing() {
+fn maximum_rate_that_never_binds_changes_nothing() {
     let maxima = [Some(PORT_RATE); CLASSES];
     let (busy, lens) = (ClassSet::ALL, [64, 1000, 1500, 9000, 300, 64, 777, 1500]);
     let disciplines: [_; CLASSES] = std::array::from_fn(|queue| dwrr(1 + queue as u8));

@@ -239,7 +239,7 @@ fn slots_drop_exactly_the_packets_that_they_hold() {
 
 #[test]
 #[should_panic(expected = "a run of packets")]
-fn a_slot_gives_its_packet_once() {
+fn slab_slot_panics_on_a_packet_taken_twice() {
     let (mut slots, mut out) = (Slots::with_capacity(1), Burst::new());
     slots.add_chunk();
     let mut descs = ArrayVec::new();
@@ -250,7 +250,7 @@ fn a_slot_gives_its_packet_once() {
 
 #[test]
 #[should_panic(expected = "packets that are there")]
-fn a_burst_gives_its_packet_once() {
+fn unpacked_burst_panics_on_a_packet_taken_twice() {
     let (mut slots, mut burst): (Slots<usize>, Burst<usize>) = (Slots::with_capacity(1), (0..4).collect());
     slots.add_chunk();
     let mut packets = Unpacked::new(&mut burst);

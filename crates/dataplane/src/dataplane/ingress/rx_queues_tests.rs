@@ -198,7 +198,7 @@ fn queue_forgets_a_class_after_two_periods_unless_it_is_xoff() {
 }
 
 #[test]
-fn burst_without_its_shed_frames_still_teaches() {
+fn receive_queues_learn_groups_of_a_burst_without_its_shed_frames() {
     let mut bed = Bed::new(2, true);
     bed.inject(0, 0, 0..3);
     bed.inject(1, 3, 0..1);

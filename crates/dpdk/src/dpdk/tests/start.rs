@@ -120,8 +120,8 @@ fn a_bad_argument_at_the_start_is_an_error() {
 }
 
 #[test]
-fn a_buffer_outlives_its_pool_and_dpdk() {
-    if !in_child("dpdk::tests::start::a_buffer_outlives_its_pool_and_dpdk", false) {
+fn mbuf_may_outlive_its_mempool_and_the_eal() {
+    if !in_child("dpdk::tests::start::mbuf_may_outlive_its_mempool_and_the_eal", false) {
         return;
     }
     let options =

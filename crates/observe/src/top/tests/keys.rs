@@ -40,7 +40,7 @@ fn the_selected_port_is_the_one_in_detail_whatever_the_order() {
 }
 
 #[test]
-fn a_paused_picture_stays_and_says_so() {
+fn paused_top_screen_stays_and_says_so() {
     let mut app = busy(PLAIN);
     app.key(Key::Char('p'));
     let before = text(&app, 80, 24);

@@ -31,7 +31,7 @@ fn sender_begins_at_line_rate_without_a_timer() {
 }
 
 #[test]
-fn a_cnp_cuts_by_half_of_alpha() {
+fn cnp_cuts_the_rate_by_half_of_alpha() {
     let mut sender = Sender::new(&spec(), LINE, 0);
     sender.notified(US);
     // alpha = 1 cuts the rate by half. alpha stays 1: 255/256 + 1/256.
@@ -128,7 +128,7 @@ fn receiver_sends_at_most_one_cnp_per_interval() {
 
 proptest! {
     #[test]
-    fn the_rate_stays_between_its_bounds(
+    fn dcqcn_rate_stays_between_its_bounds(
         line in 1_u64..500_000_000_000,
         least in 1_u64..200_000_000,
         g_shift in 0_u8..40,

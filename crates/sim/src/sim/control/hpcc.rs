@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn idle_path_adds_five_times_then_multiplies() {
+    fn hpcc_on_an_idle_path_adds_five_times_then_multiplies() {
         let mut hpcc = hpcc();
         (hpcc.window, hpcc.reference, hpcc.utilization) = (10_000.0, 10_000.0, 0.4);
         hpcc.acked(&noted(ack(0, 10_000_000, 1, 2), 0, 0, 0));

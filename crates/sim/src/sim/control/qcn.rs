@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn far_target_falls_in_the_first_cycle() {
+    fn qcn_target_far_above_the_rate_falls_in_the_first_cycle() {
         let mut point = point();
         (0..4).for_each(|_| point.congested(64, 0));
         assert_eq!(point.rate().0, 625 * MBPS);
@@ -330,7 +330,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn rate_stays_within_its_bounds(steps in prop::collection::vec((0_u8..64, 0_u64..1_000_000, any::<bool>()), 0..200)) {
+        fn qcn_rate_stays_within_its_bounds(steps in prop::collection::vec((0_u8..64, 0_u64..1_000_000, any::<bool>()), 0..200)) {
             let mut point = point();
             let mut now = 0;
             for (feedback, amount, is_message) in steps {

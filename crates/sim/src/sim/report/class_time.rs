@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn only_messages_of_the_class_count() {
+    fn class_column_counts_only_messages_of_its_class() {
         let (scenario, mut outcome) = fixture::run();
         outcome.flows[2].completion = outcome.flows[0].completion.clone();
         outcome.flows[2].completion.most_ps = 1_000_000_000_000;

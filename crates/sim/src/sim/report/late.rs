@@ -85,7 +85,7 @@ mod tests {
 
     /// The fixture samples each microsecond of two milliseconds. Its series have a period of 250 or 400 samples.
     #[test]
-    fn rates_are_those_of_the_second_half() {
+    fn late_rate_columns_count_the_second_half_of_the_run() {
         let (mut scenario, mut outcome) = fixture::run();
         scenario.flows[0].load = Load::Steady;
         for (flow, bytes) in [(0, 500), (1, 1000), (2, 0)] {
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn depths_are_those_of_the_deepest_queue_in_the_second_half() {
+    fn late_depth_columns_have_the_deepest_queue_of_the_second_half() {
         let (scenario, mut outcome) = fixture::run();
         let queue = &mut outcome.samples.ports[1].classes[0].queue_bytes;
         queue.iter_mut().enumerate().for_each(|(at, bytes)| *bytes = (at as u32).saturating_sub(1000));

@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quantiles_are_those_of_the_script() {
+    fn slowdown_quantiles_match_the_script_of_hpcc() {
         let flows: Vec<(u64, f64)> = (1..=100).map(|number| (number, 101.0 - number as f64)).collect();
         // Index int(n p) of the ordered values, as get_pctl has it.
         assert_eq!(bucket(&flows), Bucket { most_bytes: 100, flows: 100, quantiles: [51.0, 96.0, 100.0] });

@@ -127,7 +127,7 @@ fn search_ends_at_its_bounds_of_runs_tries_or_events() {
 }
 
 #[test]
-fn a_candidate_is_not_run_for_ever() {
+fn shrinking_bounds_the_events_of_a_candidate() {
     // The first run took one event.
     let violation = Violation { invariant: "few", at_ps: 0, event: 1, what: String::new() };
     let found = search(Hosts(12), &violation, Bounds { runs: 1, ..BOUNDS }, &mut |_| {}).unwrap();

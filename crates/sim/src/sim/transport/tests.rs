@@ -110,7 +110,7 @@ fn repeats_after_a_gap(recovery: Recovery) -> (Vec<u64>, Vec<Receipt>) {
 }
 
 #[test]
-fn each_recovery_repeats_what_it_must() {
+fn each_recovery_mode_repeats_the_frames_that_it_must() {
     use Receipt::{Accepted, Discarded};
     let (repeated, receipts) = repeats_after_a_gap(Recovery::GoBackN);
     assert_eq!((repeated, receipts), (vec![2, 3, 4, 5], [vec![Accepted; 2], vec![Discarded; 3]].concat()));

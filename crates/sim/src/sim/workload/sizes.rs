@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn draws_reach_both_ends_and_nothing_beyond() {
+    fn drawn_sizes_reach_both_ends_of_their_table_and_nothing_beyond() {
         let (cdf, mut rng) = (SizeCdf::parse("x", "10 0\n20 100\n").unwrap(), Rng::new(1, 1));
         let mut seen = [0_u32; 10];
         (0..10_000).for_each(|_| seen[cdf.draw(&mut rng) as usize - 10] += 1);

@@ -66,7 +66,7 @@ fn collective_of_two_hosts_ends() {
 }
 
 #[test]
-fn nothing_starts_at_the_end_or_later() {
+fn workload_starts_no_flow_at_its_end_or_later() {
     let pattern = collective(AllReduceShape::Ring, vec![0, 1], 1);
     let mut generator = Generator::new(&pattern, 0, 1, 1_000, 1_000);
     assert_eq!(generator.next(), None);

@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_sources_take_the_long_way() {
+    fn packet_of_a_bad_source_leaves_the_fast_path() {
         let table = table();
         for bad in [[10, 2, 0, 1], [10, 1, 255, 255], [10, 3, 0, 0], [127, 0, 0, 1], [169, 254, 0, 7], [224, 0, 0, 1]] {
             assert!(!is_usual(&table, &table.sources, &headers(bad), 0), "{bad:?}");
