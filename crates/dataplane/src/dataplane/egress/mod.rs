@@ -170,17 +170,18 @@ impl<P: Packet> Egress<P> {
         self.release(taken, &chosen, buffer, counters);
         port.takes_all = self.posted.is_empty();
         if !port.takes_all {
-            if self.stamper.is_on() {
-                self.stamper.take_back(number, &mut self.posted, &self.charges);
-            }
             self.put_back(number, port, &buffer.reserves);
         }
         Offered { taken, is_refused: taken == 0 }
     }
 
-    /// Puts the frames that the device did not take back to the heads of their queues, the last frame first.
+    /// Puts the frames that the device did not take back to the heads of their queues, the last frame first. Their notes
+    /// of telemetry go.
     #[cold]
     fn put_back(&mut self, number: usize, port: &mut Port, reserves: &QueueReserves) {
+        if self.stamper.is_on() {
+            self.stamper.take_back(number, &mut self.posted, &self.charges);
+        }
         port.give_back(self.charges.iter().map(|desc| Shaper::wire_bytes(desc.frame_len().into())).sum());
         for (packet, desc) in self.posted.drain(..).zip(self.charges.drain(..)).rev() {
             let queue = desc.queue();
