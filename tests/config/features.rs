@@ -62,7 +62,7 @@ pub fn is_unknown(path: &str) -> bool {
 
 #[test]
 fn feature_table_keys_exist_in_parser_and_documentation() {
-    let documented = text("docs/configuration.md");
+    let documented = ["docs/configuration.md", "docs/faults.md"].map(text).concat();
     let mut keys = 0;
     for (row, key) in named(1).iter().filter(|(_, key)| !key.starts_with("--")) {
         assert!(!is_unknown(key), "{row}: there is no key `{key}`");

@@ -9,6 +9,7 @@ mod fdb;
 mod features;
 mod garbage;
 mod idle;
+mod keys;
 mod lags;
 mod lcores;
 mod lldp;

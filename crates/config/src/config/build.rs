@@ -1,6 +1,7 @@
 //! From the tree of a file to the configuration: sections are read, checked together, and planned.
 
 use super::checks::{max_rates, paths, summary};
+use super::keys::Key;
 use super::model::{ApiConfig, BufferSummary, Config, EalConfig, FaultsConfig};
 use super::overrides::Overrides;
 use super::sections::buffer::{Buffer, Plan};
@@ -28,31 +29,41 @@ use crate::sets::{CLASSES, ClassSet};
 use crate::units::{Bytes, Cells};
 use std::net::SocketAddr;
 
-const KEYS: &[&str] = &[
-    "preset",
-    "ports",
-    "buffer",
-    "classes",
-    "maps",
-    "watchdog",
-    "stuck_after",
-    "storm_control",
-    "filter",
-    "fdb",
-    "lcores",
-    "eal",
-    "metrics",
-    "api",
-    "lldp",
-    "loop_guard",
-    "loop_probe",
-    "faults",
-    "lags",
-    "lag_hash",
-    "mirrors",
-    "sflow",
-    "hosts",
-    "routing",
+pub(super) const KEYS: &[Key] = &[
+    Key::new("preset", "none", "", "`roce`"),
+    Key::new("ports", "required", "", "1 to 64"),
+    Key::new("buffer", "12 MiB", "", "packet buffer and its division"),
+    Key::new("classes", "the preset's", "", "settings by class, 0 to 7"),
+    Key::new("maps", "class = DSCP / 8", "", "marks to classes, classes to groups and queues"),
+    Key::new("watchdog", "the preset's", "", "for peers that never resume"),
+    Key::new("stuck_after", "`500ms`", "", "for devices that take no frames"),
+    Key::new("storm_control", "`off`", "", "[limits](#storm_control) of flooded frames"),
+    Key::new("filter", "", "", "[checks](#filter) of bridged frames"),
+    Key::new("fdb", "", "", "forwarding database"),
+    Key::new("lcores", "", "", "polling threads: CPUs, poll gap, backlog, rests"),
+    Key::new("eal", "", "", "memory and arguments of DPDK"),
+    Key::new(
+        "metrics",
+        "`127.0.0.1:9464`",
+        "",
+        "address of `/metrics` (port 0: any free), or `off`; `--metrics` overrides it",
+    ),
+    Key::new("api", "on", "", "Unix socket of the [API](api.md)"),
+    Key::new("lldp", "on", "", "[neighbours](#lldp)"),
+    Key::new("loop_guard", "`block`", "", "answer to [loops](lldp.md#loops): `block`, `alert` or `off`"),
+    Key::new(
+        "loop_probe",
+        "`1s`; `off` with `lldp: off`",
+        "",
+        "time between two [probes](lldp.md#probes) of loops at a port: `100ms` to `60s`, or `off`",
+    ),
+    Key::new("faults", "`off`", "", "[fault injection](#faults): `allowed`, `off`, a list, or a mapping"),
+    Key::new("lags", "none", "", "[link aggregation groups](lag.md)"),
+    Key::new("lag_hash", "", "", "[choice of members](lag.md#flows)"),
+    Key::new("mirrors", "none", "", "[copies of frames](#mirrors) to ports and files"),
+    Key::new("sflow", "`off`", "", "[agent of sFlow](#sflow): a mapping, or `off`"),
+    Key::new("hosts", "none", "", "virtual hosts on `ring` ports"),
+    Key::new("routing", "none", "", "[router](#routing)"),
 ];
 
 /// The sections of a file, each with its values checked.

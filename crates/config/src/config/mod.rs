@@ -18,6 +18,7 @@
 mod build;
 pub mod checks;
 pub mod error;
+pub mod keys;
 pub mod mechanisms;
 pub mod mirror_words;
 pub mod model;

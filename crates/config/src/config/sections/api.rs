@@ -4,8 +4,25 @@ use std::convert::Infallible;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use crate::config::keys::Key;
 use crate::config::model::ApiConfig;
 use crate::config::yaml::read::Item;
+
+pub const KEYS: &[Key] = &[
+    Key::new(
+        "socket",
+        "`$XDG_RUNTIME_DIR/holdfast.sock`; for root without it `/run/holdfast/holdfast.sock`",
+        "absolute path up to 107 bytes, or `off`",
+        "overridden by `--socket`, else by `HOLDFAST_SOCKET`",
+    ),
+    Key::new("group", "none", "name in `/etc/group`, or number", "group that may also connect: mode 0660, not 0600"),
+    Key::new(
+        "writes",
+        "false",
+        "true, false",
+        "allows `holdfast clear watermarks`, `holdfast reload` and, with [`faults`](#faults), `holdfast fault`",
+    ),
+];
 
 /// Longest path that fits a socket's address (unix(7): 108 bytes with the terminating zero).
 pub const MAX_SOCKET_PATH: usize = 107;
@@ -40,7 +57,7 @@ pub fn read(item: Option<Item<'_>>) -> ApiConfig {
     if item.is("off") {
         return ApiConfig { socket: Socket::Off, ..ApiConfig::default() };
     }
-    let fields = item.fields(&["socket", "group", "writes"]);
+    let fields = item.fields(KEYS);
     let get = |key| fields.as_ref().and_then(|fields| fields.get(key));
     ApiConfig {
         socket: get("socket").and_then(|item| read_socket(&item)).unwrap_or_default(),

@@ -9,6 +9,7 @@ use super::ports::{self};
 use super::queue_policy;
 use crate::config::checks::bounds;
 use crate::config::checks::levers::Levers;
+use crate::config::keys::Key;
 use crate::config::overrides::Overrides;
 use crate::config::yaml::read::Item;
 use crate::headroom::{SmallPackets, headroom, largest_frame};
@@ -17,7 +18,32 @@ use crate::plan::spec::MAX_CELLS;
 use crate::sets::CLASSES;
 use crate::units::{Bytes, Cells};
 
-const KEYS: &[&str] = &["size", "cell", "headroom", "small_packets", "lossy", "shared", "port_reserve", "queue_policy"];
+pub const KEYS: &[Key] = &[
+    Key::new("size", "`12MiB`", "`64KiB` to `32GiB`", "whole buffer"),
+    Key::new("cell", "`208B`", "`64B` to `16KiB`", "frames take whole cells; fewer than 2^28 cells"),
+    Key::new(
+        "headroom",
+        "`independent`",
+        "`independent`, `shared-pool`, `dynamic`, or `{policy: ..., ratio: ..., size: ...}`",
+        "memory for frames after XOFF, by [policy](headroom.md#policies); `--headroom` overrides it",
+    ),
+    Key::new(
+        "small_packets",
+        "`100%`",
+        "`0%` to `100%`, whole",
+        "share of [small packets](headroom.md#what-the-seed-leaves-out) that headroom covers (SONiC's \
+         `small_packet_percentage`)",
+    ),
+    Key::new("lossy", "`1/4`", "size, or share of what reserves and headroom leave", "lossy pool"),
+    Key::new("shared", "`auto`", "size, `auto`", "lossless pool; `auto`: the rest"),
+    Key::new("port_reserve", "none", "`{lossless: 20kB, lossy: 10kB}`", "default `reserve` of ports, by key"),
+    Key::new(
+        "queue_policy",
+        "`dt`",
+        "`dt`, `abm`, or `{policy: abm, interval: 25us, congested: 20KiB}`",
+        "[limits](#queue_policy) of lossy queues",
+    ),
+];
 
 const DEFAULT_SIZE: Bytes = Bytes(12 << 20);
 /// Bounds of `buffer.size`.

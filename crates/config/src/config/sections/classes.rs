@@ -4,27 +4,76 @@ use super::draft::{Amount, Class, ClassSettings, Limit};
 use super::max_rate;
 use super::preset::Preset;
 use crate::config::checks::bounds;
+use crate::config::keys::Key;
 use crate::config::yaml::read::{Fields, Item};
 use crate::qos::{CongestionPointSpec, QueueDiscipline, WredProfile};
 use crate::sets::CLASSES;
 use crate::units::{Bytes, Probability};
 
-const KEYS: &[&str] = &[
-    "lossless",
-    "reserve",
-    "alpha",
-    "limit",
-    "xon_offset",
-    "xon_floor",
-    "headroom",
-    "scheduler",
-    "max_rate",
-    "ecn",
-    "telemetry",
-    "qcn",
-    "queue_alpha",
-    "queue_limit",
-    "queue_reserve",
+pub const KEYS: &[Key] = &[
+    Key::of_class("lossless", ["", ""], "`true` `false`", "selects the column of defaults"),
+    Key::of_class("reserve", ["0", "2 frames"], "size", "guaranteed on each port"),
+    Key::of_class("alpha", ["`8`", "`1/4`"], "alpha", "limit: alpha times the pool's free part"),
+    Key::of_class("limit", ["", ""], "size", "fixed limit instead of `alpha`"),
+    Key::of_class("xon_offset", ["not allowed", "10 frames"], "size", "distance of XON below the limit"),
+    Key::of_class(
+        "xon_floor",
+        ["not allowed", "1 frame"],
+        "size",
+        "XON needs no lower use ([rule](buffer.md#stop-and-go))",
+    ),
+    Key::of_class(
+        "headroom",
+        ["not allowed", "`auto`"],
+        "at least one frame, or `auto`",
+        "eta on every port; `auto`: [computed](headroom.md). `shared-pool`: cap on pool use; `dynamic`: distance of \
+         XOFF below the limit",
+    ),
+    Key::of_class(
+        "scheduler",
+        ["`{weight: 1}`", "`{weight: 1}`"],
+        "`strict` or `{weight: 1 to 100}`",
+        "strict queues go first, by falling number; others share by weight",
+    ),
+    Key::of_class(
+        "max_rate",
+        ["`off`", "`off`"],
+        "`1M` to `800G`, `{rate: 2G, burst: 20kB}` or `off`",
+        "[maximum rate](#max_rate) of each port's queue",
+    ),
+    Key::of_class(
+        "ecn",
+        ["`off`", "`off`"],
+        "`{kmin: 100kB, kmax: 400kB, pmax: 20%}` or `off`",
+        "marks ECN-capable frames by the [depth](decisions.md#pacing-by-the-clock-of-the-wire) at dequeue; lossy \
+         classes drop other IP frames instead. `kmax`: from `kmin`, below 4 GiB",
+    ),
+    Key::of_class(
+        "telemetry",
+        ["`off`", "`off`"],
+        "`hpcc` or `off`",
+        "[notes](congestion-control.md#in-band-telemetry) of queue and time in marked RoCE packets",
+    ),
+    Key::of_class(
+        "qcn",
+        ["`off`", "`off`"],
+        "`on`, `{set_point: 26kB, weight: 2, sample: 150kB}` or `off`",
+        "[congestion points](congestion-control.md#qcn) of QCN; not beside `routing`. These values are the defaults. \
+         `set_point` and `sample`: 1000 B to 64 MiB; `weight`: 0 to 16",
+    ),
+    Key::of_class(
+        "queue_alpha",
+        ["`1`", "not allowed"],
+        "alpha",
+        "queue limit: alpha times the lossy pool's free part",
+    ),
+    Key::of_class("queue_limit", ["", "not allowed"], "size", "fixed limit instead of `queue_alpha`"),
+    Key::of_class(
+        "queue_reserve",
+        ["0", "not allowed"],
+        "size",
+        "part of the lossy pool reserved for each port's queue",
+    ),
 ];
 
 /// Keys of a class that set the buffer use of its priority group.

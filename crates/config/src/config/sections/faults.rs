@@ -6,6 +6,7 @@ use std::ops::RangeInclusive;
 use ipnet::IpNet;
 
 use crate::config::error::ConfigErrors;
+use crate::config::keys::Key;
 use crate::config::model::FaultsConfig;
 use crate::config::yaml::read::{Fields, Item, Report, one_of};
 use crate::config::yaml::share::Chance;
@@ -15,29 +16,51 @@ use crate::plan::SwitchSpec;
 use crate::sets::ClassSet;
 use crate::units::Nanos;
 
-const KEYS: &[&str] = &[
-    "at",
-    "for",
-    "lose",
-    "delay",
-    "duplicate",
-    "reorder",
-    "corrupt",
-    "mark",
-    "storm",
-    "late",
-    "ignore",
-    "what",
-    "by",
-    "behind",
-    "priorities",
-    "response",
-    "toward",
-    "chance",
-    "one_in",
-    "burst",
-    "class",
-    "flow",
+pub const KEYS: &[Key] = &[
+    Key::new("seed", "1", "64 bits", "of the random numbers"),
+    Key::new("list", "none", "up to 64", "[faults](faults.md#keys) from the start on"),
+];
+
+/// Keys of a fault.
+pub const FAULT_KEYS: &[Key] = &[
+    Key::new("at", "at once", "up to `86400s`", "begin, counted from the start, the reload or the request"),
+    Key::new("for", "no end", "up to 30 days", "duration"),
+    Key::new("lose", "", "a port", "frames are lost"),
+    Key::new("delay", "", "a port", "frames arrive later"),
+    Key::new("duplicate", "", "a port", "frames arrive twice, the copy at once"),
+    Key::new("reorder", "", "a port", "frames arrive behind later ones of the same direction, or after 10 ms"),
+    Key::new(
+        "corrupt",
+        "",
+        "a port",
+        "one bit behind the headers is wrong; never one of the padding behind an IP packet",
+    ),
+    Key::new("mark", "", "a port", "packets with ECT(0) or ECT(1) get CE, with a right IPv4 checksum"),
+    Key::new("storm", "", "a port", "the host seems to repeat XOFF; at the end it sends XON"),
+    Key::new("late", "", "a port", "PFC frames take effect later"),
+    Key::new("ignore", "", "a port", "PFC frames have no effect"),
+    Key::new("what", "`any`", "`data` `pfc` `any`", "of `lose`: the frames"),
+    Key::new("by", "required", "up to `1s`", "of `delay`"),
+    Key::new("behind", "1", "1 to 64", "of `reorder`: frames"),
+    Key::new("priorities", "the lossless ones", "a number or list", "of `storm`"),
+    Key::new("response", "required", "up to `1s`", "of `late`"),
+    Key::new(
+        "toward",
+        "both; `late`, `ignore`: `host`",
+        "`host` `switch`",
+        "`host`: frames that the switch sends; `switch`: frames that it receives",
+    ),
+    Key::new("chance", "", "`0.0001%` to `100%`", "random share of the selected frames"),
+    Key::new("one_in", "", "1 to 1,000,000,000", "one of so many selected frames, by count: exactly every Nth"),
+    Key::new("burst", "1", "at most `one_in`", "so many selected frames in a row, each time"),
+    Key::new("class", "all frames", "0 to 7, one or a list", "traffic class"),
+    Key::new(
+        "flow",
+        "all frames",
+        "a mapping",
+        "of `source`, `destination` (address or prefix), `protocol` (`udp`, `tcp`, `icmp`, `icmpv6` or number), \
+         `source_port`, `destination_port`, `queue_pair`, `dscp`",
+    ),
 ];
 const FLOW_KEYS: &[&str] =
     &["source", "destination", "protocol", "source_port", "destination_port", "queue_pair", "dscp"];
@@ -96,7 +119,7 @@ pub fn read(item: Option<Item<'_>>, ports: &FaultPorts<'_>) -> Option<FaultsConf
     if !item.is_map() {
         return item.refuse(format!("`{}` is not faults; write `allowed`, `off` or a list", item.shown()));
     }
-    let fields = item.fields(&["seed", "list"])?;
+    let fields = item.fields(KEYS)?;
     let seed = fields.get("seed").and_then(|item| item.number("a seed", 0..=u64::MAX));
     let list = fields.get("list").map(|item| read_list(&item, ports));
     Some(FaultsConfig { seed: seed.unwrap_or(default.seed), list: list.unwrap_or_default() })
@@ -137,7 +160,7 @@ fn read_list(item: &Item<'_>, ports: &FaultPorts<'_>) -> Vec<Fault> {
 }
 
 fn read_fault(item: &Item<'_>, ports: &FaultPorts<'_>) -> Option<Fault> {
-    let fields = item.fields(KEYS)?;
+    let fields = item.fields(FAULT_KEYS)?;
     let (verb, named) = kind(&fields)?;
     let port = port(&named, ports);
     let kind = match verb {
@@ -186,8 +209,8 @@ fn kind<'a>(fields: &Fields<'a>) -> Option<(FaultVerb, Item<'a>)> {
     let (own, selecting) = keys(verb);
     let is_known = |key: &str| own.contains(&key) || selecting.contains(&key) || ["at", "for", word].contains(&key);
     let mut is_right = true;
-    for (key, item) in KEYS.iter().filter_map(|key| Some((*key, fields.get(key)?))) {
-        if !is_known(key) {
+    for key in FAULT_KEYS.iter().map(|key| key.name) {
+        if let Some(item) = fields.get(key).filter(|_| !is_known(key)) {
             item.fail(format!("`{word}` has no `{key}`; remove it"));
             is_right = false;
         }

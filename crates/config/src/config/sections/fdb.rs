@@ -3,10 +3,38 @@
 use super::draft::Port;
 use super::routing::{Routing, SHORTEST_AGEING};
 use super::system::forwarding_port;
+use crate::config::keys::Key;
 use crate::config::yaml::names;
 use crate::config::yaml::read::{Fields, Item};
 use crate::forward::{Fdb, FdbSpec, StaticEntry};
 use crate::units::Nanos;
+
+pub const KEYS: &[Key] = &[
+    Key::new(
+        "capacity",
+        "`16384`",
+        "16 to 1048576",
+        "entries, rounded up to a power of two of buckets of four; use twice the expected stations",
+    ),
+    Key::new(
+        "limit",
+        "half of `capacity`",
+        "1 to `capacity`",
+        "most learned stations of a port or [group](lag.md); at it, the oldest gives way",
+    ),
+    Key::new(
+        "ageing",
+        "`300s`",
+        "a time; `0s`: never",
+        "silence after which a station is forgotten; other lcores forget it up to a quarter later",
+    ),
+    Key::new(
+        "static",
+        "none",
+        "list of `{vlan: 1, mac: ..., port: p1}`; `vlan` defaults to 1",
+        "entries that neither age nor move; up to half of `capacity`",
+    ),
+];
 
 const DEFAULT_CAPACITY: u32 = 16_384;
 /// Most entries, and most stations of a port.
@@ -17,7 +45,7 @@ const STATIONS: &str = "a count of stations";
 
 /// Reads `fdb:`. The stations of the router take places in the database.
 pub fn read(item: Option<Item<'_>>, ports: &mut [Port<'_>], routing: Option<&Routing<'_>>) -> FdbSpec {
-    let fields = item.and_then(|item| item.fields(&["capacity", "limit", "ageing", "static"]));
+    let fields = item.and_then(|item| item.fields(KEYS));
     let get = |key| fields.as_ref().and_then(|fields| fields.get(key));
     let statics = get("static").and_then(|item| item.list("e.g. `- {vlan: 1, mac: 02:00:00:00:00:01, port: p1}`"));
     let own = routing.map(Routing::stations).unwrap_or_default();

@@ -4,6 +4,7 @@ use super::draft::Port;
 use std::net::Ipv4Addr;
 
 use super::system::port_by_name;
+use crate::config::keys::Key;
 use crate::config::model::DeviceKind;
 use crate::config::yaml::names::{self, Unique};
 use crate::config::yaml::read::{Fields, Item};
@@ -14,8 +15,30 @@ use crate::qos::ClassMap;
 use crate::units::{BitRate, Nanos};
 use crate::wire::MacAddr;
 
-const HOST_KEYS: &[&str] = &["name", "port", "mac", "ip", "pfc", "flows"];
-const FLOW_KEYS: &[&str] = &["to", "kind", "rate", "frame", "dscp", "pcp", "vlan", "ecn", "pattern"];
+pub const HOST_KEYS: &[Key] = &[
+    Key::new("name", "required", "", "as for ports"),
+    Key::new("port", "required", "", "a port with `device: ring`; each has exactly one host"),
+    Key::new("mac", "`02:48:46:01:00:NN`", "", ""),
+    Key::new("ip", "`10.0.0.N`, from 1", "", "IPv4"),
+    Key::new("pfc", "`obey`", "", "`obey` or `ignore`"),
+    Key::new("flows", "none", "", "traffic sent; 16384 flows in all"),
+];
+pub const FLOW_KEYS: &[Key] = &[
+    Key::new("to", "required", "a host, or `{mac: ..., ip: ...}` of a station outside", ""),
+    Key::new("kind", "`roce`", "`roce` `udp`", "`roce`: UDP to port 4791 with base transport header"),
+    Key::new("rate", "the port's speed", "`1k` to the port's speed", "on the wire, with preamble and gap"),
+    Key::new(
+        "frame",
+        "`1078`, or the most at a small MTU",
+        "64 (`udp`) or 76 (`roce`) to MTU + 14; 4 more with a tag",
+        "bytes without check sequence",
+    ),
+    Key::new("dscp", "26 for `roce`, 0 for `udp`", "0 to 63", ""),
+    Key::new("pcp", "`0`", "0 to 7", "of the tag"),
+    Key::new("vlan", "none", "1 to 4094", "sends tagged frames"),
+    Key::new("ecn", "`true` for `roce`", "`true` `false`", "ECT(0), or Not-ECT"),
+    Key::new("pattern", "`steady`", "`steady` or `{on: 1ms, off: 4ms}`, 1us to 1h each", ""),
+];
 
 /// Frame length for 1024 bytes of payload with the headers of IPv4 and RoCEv2.
 pub const DEFAULT_FRAME: u16 = 1078;

@@ -3,13 +3,25 @@
 use super::draft::{Lcores, Port};
 use crate::config::checks::bounds::LONGEST_POLL_GAP;
 use crate::config::checks::bounds::MOST_DESCRIPTORS;
+use crate::config::keys::Key;
 use crate::config::model::{DeviceKind, IdleConfig, IdleWait};
 use crate::config::yaml::read::Item;
 use crate::headroom::SHORTEST_FRAME;
 use crate::pfc::PfcMode;
 use crate::units::{Nanos, WIRE_OVERHEAD};
 
-const KEYS: &[&str] = &["wait", "after", "longest", "wake", "lossless"];
+pub const KEYS: &[Key] = &[
+    Key::new("wait", "required in a mapping", "one of these four", "`umwait` needs WAITPKG"),
+    Key::new("after", "`50us`", "up to `1s`", "idle time before the first rest"),
+    Key::new("longest", "`pause` `5us`, `umwait` `10us`, `sleep` `100us`", "`1us` to `10ms`", "longest rest"),
+    Key::new("wake", "`pause` `1us`, `umwait` `5us`, `sleep` `50us`", "up to `10ms`", "longest allowed wake-up time"),
+    Key::new(
+        "lossless",
+        "`false`",
+        "`true` `false`",
+        "lcores of lossless ports rest too; `longest` + `wake` must fit in `poll_gap`",
+    ),
+];
 
 const WAITS: &[(&str, Option<IdleWait>)] = &[
     ("poll", None),

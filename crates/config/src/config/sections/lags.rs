@@ -1,6 +1,7 @@
 //! `lags:` and `lag_hash:` of the configuration: link aggregation groups.
 
 use super::draft::Port;
+use crate::config::keys::Key;
 use crate::config::model::{DeviceKind, LacpConfig};
 use crate::config::overrides::Overrides;
 use crate::config::yaml::names::{self, Unique};
@@ -9,7 +10,17 @@ use crate::forward::lag::MAX_MEMBERS;
 use crate::forward::{LagSpec, LagsSpec};
 use crate::sets::PortSet;
 
-const KEYS: &[&str] = &["name", "ports", "lacp", "rate", "min_links"];
+pub const KEYS: &[Key] = &[
+    Key::new("name", "required", "as of ports", "stands for the group where a port is named"),
+    Key::new("ports", "required", "1 to 8", "members"),
+    Key::new("lacp", "`active`", "`active` `passive` `off`", ""),
+    Key::new("rate", "`fast`", "`fast` `slow`", "not with `lacp: off`"),
+    Key::new("min_links", "1", "1 to the ports", "fewest active members"),
+];
+pub const HASH_KEYS: &[Key] = &[
+    Key::new("seed", "from the first port's MAC address", "0 to 2^64 - 1", ""),
+    Key::new("symmetric", "`false`", "", "both directions of a flow have one member"),
+];
 const EXAMPLE: &str = "`- {name: bond0, ports: [p1, p2]}` for each group";
 
 /// The groups, with LACP of each.
@@ -48,7 +59,7 @@ fn read_hash(item: &Item<'_>, has_groups: bool, lags: &mut Lags) {
     if !has_groups {
         item.warn("there are no groups; remove it, or write `lags`");
     }
-    let Some(fields) = item.fields(&["seed", "symmetric"]) else { return };
+    let Some(fields) = item.fields(HASH_KEYS) else { return };
     let seed = fields.get("seed").and_then(|item| item.number("a seed", 0..=u64::MAX));
     lags.has_seed = seed.is_some();
     lags.spec.hash_seed = seed.unwrap_or_default();

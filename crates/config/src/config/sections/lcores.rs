@@ -5,6 +5,7 @@ use super::draft::{Backlog, Common, Lcores, Port};
 use super::idle;
 use crate::config::checks::bounds::MOST_DESCRIPTORS;
 use crate::config::checks::bounds::{self, LONGEST_POLL_GAP};
+use crate::config::keys::Key;
 use crate::config::model::{DeviceKind, HostsLcore, LcoreConfig};
 use crate::config::overrides::Overrides;
 use crate::config::yaml::read::Item;
@@ -12,7 +13,44 @@ use crate::headroom::{LEFT_ROW, SHORTEST_FRAME, headroom};
 use crate::sets::LEAST_BURST;
 use crate::units::{Nanos, WIRE_OVERHEAD};
 
-const KEYS: &[&str] = &["control", "dataplane", "count", "hosts", "poll_gap", "poll_delay", "backlog_xoff", "idle"];
+pub const KEYS: &[Key] = &[
+    Key::new("control", "first allowed CPU", "0 to 1023", "CPU of the control thread, which sleeps"),
+    Key::new("dataplane", "chosen", "0 to 1023, or a list of 1 to 16", "CPU of each dataplane lcore"),
+    Key::new(
+        "count",
+        "1",
+        "1 to 16",
+        "lcores on chosen CPUs, instead of `dataplane`. `--lcores N` overrides it and each port's `lcore`; it takes \
+         the first N CPUs of `dataplane` if there are enough",
+    ),
+    Key::new(
+        "hosts",
+        "`with-switch`",
+        "`with-switch`, `own`, 0 to 1023",
+        "virtual hosts: on their port's lcore, which they cannot overrun; or on a chosen or given CPU, where full \
+         links lose frames",
+    ),
+    Key::new(
+        "poll_gap",
+        "`20us`",
+        "`1ns` to `10ms`",
+        "longest time between polls that headroom covers; below `1us` it does not bound \
+         [bursts](decisions.md#large-bursts-on-quick-lcores)",
+    ),
+    Key::new("poll_delay", "`0us`", "up to `10ms`", "least duration of a poll, to [slow the switch](overload.md)"),
+    Key::new(
+        "backlog_xoff",
+        "`on`",
+        "`on` `off`",
+        "`backlog_mark` of ports without their own; `off` also ends [shedding](overload.md#shedding)",
+    ),
+    Key::new(
+        "idle",
+        "`poll`",
+        "`poll` `pause` `umwait` `sleep`, or a mapping",
+        "how idle lcores [rest](idle.md); not in `holdfast sim`",
+    ),
+];
 
 const DEFAULT_POLL_GAP: Nanos = Nanos(20_000);
 

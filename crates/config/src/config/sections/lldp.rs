@@ -1,10 +1,16 @@
 //! `lldp:` of the configuration: whether ports speak LLDP, and the name and interval of the switch. The loop guard.
 
 use super::draft::Port;
+use crate::config::keys::Key;
 use crate::config::model::{DeviceKind, LldpConfig, LoopGuard};
 use crate::config::yaml::read::Item;
 use crate::route::RoutingSpec;
 use crate::units::Nanos;
+
+pub const KEYS: &[Key] = &[
+    Key::new("name", "host name", "1 to 255 bytes", "name of the system"),
+    Key::new("interval", "`30s`", "`1s` to `3600s`", "time between two frames"),
+];
 
 /// Seconds between two frames (802.1AB clause 9.2.5.7), and their default.
 const INTERVALS: std::ops::RangeInclusive<u64> = 1..=3600;
@@ -50,7 +56,7 @@ pub fn read(item: Option<Item<'_>>, (guard, probe): (Option<Item<'_>>, Option<It
     if is_off {
         return Lldp { is_on: false, config: default };
     }
-    let fields = item.fields(&["name", "interval"]);
+    let fields = item.fields(KEYS);
     let get = |key| fields.as_ref().and_then(|fields| fields.get(key));
     let name = get("name").and_then(|item| read_name(&item));
     let interval_s = get("interval").and_then(|item| read_interval(&item)).unwrap_or(DEFAULT_INTERVAL);

@@ -2,12 +2,28 @@
 
 use super::classes::{GROUP_KEYS, QUEUE_KEYS};
 use super::draft::{Class, Port};
+use crate::config::keys::Key;
 use crate::config::yaml::range::IdRange;
 use crate::config::yaml::read::{Fields, Item};
 use crate::qos::{ClassMap, MarkMap, Rewrite, RoceMap, Trust};
 use crate::sets::{CLASSES, ClassSet};
 
-const KEYS: &[&str] = &["dscp", "pcp", "tc_to_group", "tc_to_queue", "pfc_to_queue", "tc_to_dscp", "tc_to_pcp", "roce"];
+pub const KEYS: &[Key] = &[
+    Key::new("dscp", "DSCP / 8", "", "DSCP to class: `{26: 3, 46-47: 5}`"),
+    Key::new("pcp", "same number", "", "PCP to class: `{4: 5}`"),
+    Key::new("tc_to_group", "same number", "", "class to priority group, its PFC priority: `{4: 3}`"),
+    Key::new("tc_to_queue", "same number", "", "class to queue: `{4: 3}`"),
+    Key::new("pfc_to_queue", "same number", "", "received PFC priority to stopped queue: `{4: 3}`"),
+    Key::new("tc_to_dscp", "none", "", "class to DSCP, for `rewrite: dscp`: `{3: 26}`"),
+    Key::new("tc_to_pcp", "none", "", "class to PCP of tagged frames, for `rewrite: pcp`: `{3: 3}`"),
+    Key::new(
+        "roce",
+        "none",
+        "",
+        "class of [RoCE packets without data](#rocev2-acknowledgements-and-cnps): `{ack: 6, cnp: 6}`; `off` for one \
+         of them, or for both (`roce: off`)",
+    ),
+];
 const PORT_KEYS: &[&str] = &["dscp", "pcp", "roce"];
 const ROCE_KEYS: &[&str] = &["ack", "cnp"];
 

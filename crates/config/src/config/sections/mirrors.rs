@@ -6,6 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 use super::faults::numbers;
+use crate::config::keys::Key;
 use crate::config::yaml::bounds;
 use crate::config::yaml::names::{self, Unique};
 use crate::config::yaml::read::{Fields, Item};
@@ -16,8 +17,29 @@ use crate::plan::mirror::{MirrorSession, MirrorSpec, ReasonSet};
 use crate::sets::{CLASSES, ClassSet, PortSet};
 use crate::units::Bytes;
 
-const KEYS: &[&str] = &["name", "copy", "sample", "reasons", "ports", "classes", "bytes", "rate", "to"];
-const TO_KEYS: &[&str] = &["port", "trailer", "file", "size", "files"];
+pub const KEYS: &[Key] = &[
+    Key::new("name", "required", "as of ports; not `sflow-drops`, `sflow-marks`, `sflow-samples`", "of the session"),
+    Key::new("copy", "none", "`dropped` `marked`, or a list", "events; this, `sample` or both are necessary"),
+    Key::new("sample", "none", "1 to 1,000,000,000", "one of so many received frames"),
+    Key::new("reasons", "all", "[labels](metrics.md#drops), one or a list", "of dropped frames; needs `copy: dropped`"),
+    Key::new("ports", "all but outputs", "one or a list", "ports or groups that received the frame"),
+    Key::new("classes", "all", "0 to 7, one or a list", "traffic classes"),
+    Key::new("bytes", "file: 128; port: the largest MTU + 18", "64 to 9216", "bytes of each frame"),
+    Key::new("rate", "1000", "1 to 100,000", "most copies in a second, by each lcore for each kind of event and class"),
+    Key::new("to", "required", "`port` or `file`", "destination"),
+];
+pub const TO_KEYS: &[Key] = &[
+    Key::new(
+        "port",
+        "",
+        "a port in no group, without `vlan` and interface",
+        "sends copies only; without `pfc`, its PFC is off",
+    ),
+    Key::new("trailer", "`true`", "`true` `false`", "a line with event and state follows the frame"),
+    Key::new("file", "", "absolute path without `.` and `..`, e.g. `/var/log/holdfast/drops.pcapng`", "pcapng file"),
+    Key::new("size", "`64MiB`", "`64KiB` to `1024GiB`", "size at which the next file begins"),
+    Key::new("files", "2", "1 to 100", "files kept"),
+];
 const EXAMPLE: &str = "`- {name: losses, copy: dropped, to: {file: /var/log/holdfast/drops.pcapng}}` for each mirror";
 const TO_EXAMPLE: &str = "{port: mon} or {file: /var/log/holdfast/drops.pcapng}";
 

@@ -4,11 +4,16 @@ use super::draft::Port;
 use std::fmt;
 use std::str::FromStr;
 
+use crate::config::keys::Key;
 use crate::config::yaml::read::Item;
 use crate::mmu::HeadroomPolicy;
 use crate::units::{Bytes, Cells};
 
-const KEYS: &[&str] = &["policy", "ratio", "size"];
+pub const KEYS: &[Key] = &[
+    Key::new("policy", "required in a mapping", "one of the three", ""),
+    Key::new("ratio", "`2`", "1 to 64, up to three decimals", "`shared-pool`: divisor of the sum of etas"),
+    Key::new("size", "", "size", "`shared-pool`: size instead of `ratio`"),
+];
 
 /// The ratio of the sum of all etas to the size of the shared pool: 1 to 64, in thousandths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,6 +10,7 @@ use super::{fdb, storm, stuck};
 use super::{vdev, vhost};
 use crate::config::checks::bounds::MOST_DESCRIPTORS;
 use crate::config::checks::bounds::{self, MTUS, SLOWEST};
+use crate::config::keys::Key;
 use crate::config::model::{DeviceKind, PortDevice};
 use crate::config::overrides::Overrides;
 use crate::config::yaml::names::{self, Unique};
@@ -24,37 +25,139 @@ use crate::sets::{CLASSES, MAX_PORTS};
 use crate::units::{Bytes, Length, Nanos};
 use crate::wire::MacAddr;
 
-const KEYS: &[&str] = &[
-    "name",
-    "description",
-    "device",
-    "socket",
-    "speed",
-    "cable",
-    "peer_response",
-    "mtu",
-    "trust",
-    "class",
-    "maps",
-    "rewrite",
-    "vlan",
-    "queues",
-    "tx_queues",
-    "pfc",
-    "pfc_proven",
-    "trust_peer",
-    "watchdog",
-    "stuck_after",
-    "reserve",
-    "max_rate",
-    "lcore",
-    "backlog_mark",
-    "mac",
-    "rx_descriptors",
-    "tx_descriptors",
-    "lldp",
-    "storm_control",
-    "fdb_limit",
+pub const KEYS: &[Key] = &[
+    Key::new("name", "required", "up to 32 letters, digits, `_ - . /`; unique", ""),
+    Key::new("description", "none", "1 to 255 bytes on one line", "for `show ports`, LLDP, `holdfast_port_info`"),
+    Key::new("device", "required", "`ring`, PCI address, `vhost:PATH`, virtual device; unique", ""),
+    Key::new(
+        "socket",
+        "the switch's user, mode `0600`",
+        "`{owner: libvirt-qemu, group: kvm, mode: \"0660\"}`",
+        "access to the socket of a `vhost:` device; names or numbers. With `group` the mode is `0660`",
+    ),
+    Key::new("speed", "required", "`10M` to `800G`", "pacing rate; sets the time of a pause quantum"),
+    Key::new("cable", "`3m`", "up to `100km`", "length to the peer, for headroom"),
+    Key::new(
+        "peer_response",
+        "by speed",
+        "`0ns` to `1ms`",
+        "peer's time to obey PFC, for headroom, at least that of 3840 B. [Holdfast \
+         peer](headroom.md#a-switch-as-the-peer): `poll_gap` + 10 us, by default `30us`; with one lcore, twice a \
+         `poll_gap` of 1 to 10 us",
+    ),
+    Key::new("mtu", "`1500`", "256 to 9600, device's limit", "largest IP packet, without Ethernet header or tags"),
+    Key::new(
+        "trust",
+        "`dscp`",
+        "`dscp` `pcp` `port`",
+        "mark that decides the class; `pcp`: of the outermost tag; `port`: none",
+    ),
+    Key::new("class", "`0`", "0 to 7", "class of frames without the trusted mark"),
+    Key::new(
+        "maps",
+        "the switch's",
+        "`{dscp: {26: 3}, pcp: {4: 5}, roce: {ack: off}}`",
+        "overrides the switch's `maps` by entry, for received frames",
+    ),
+    Key::new(
+        "rewrite",
+        "`off`",
+        "`dscp` `pcp` `[dscp, pcp]` `off`",
+        "marks set at egress, by `maps.tc_to_dscp` and `maps.tc_to_pcp`",
+    ),
+    Key::new(
+        "vlan",
+        "`1`",
+        "a VLAN, or `{tagged: [10, 20-30], native: 1}`",
+        "access port or trunk; without `native` a trunk drops untagged frames",
+    ),
+    Key::new(
+        "queues",
+        "1; 8 with `pfc: queue` on `ring` and vhost",
+        "1 to 8",
+        "receive queues: of a NIC, for [steering](nics.md#receive-queues); of `ring` and vhost, for [PFC by \
+         queue](pfc.md#pfc-by-queue)",
+    ),
+    Key::new(
+        "tx_queues",
+        "`lcores.count` on `ring` and NICs, else 1",
+        "1, or `lcores.count` to 16",
+        "with one for each lcore, [every lcore sends by the port](performance.md#two-cores); `ring`, NIC or vhost. A \
+         NIC with fewer has one, with a warning, and so has a virtio one with fewer `queues`",
+    ),
+    Key::new(
+        "pfc",
+        "`software`; `queue` for `vhost:`",
+        "`software` `asymmetric` `queue` `off`",
+        "[mode](pfc.md#modes). `--pfc` overrides it, but not `queue` unless by `off`; `--pfc software` keeps \
+         `asymmetric`",
+    ),
+    Key::new(
+        "pfc_proven",
+        "`false`",
+        "`true` `false`",
+        "you have [verified](nics.md) PFC: the port is `trusted`, thus lossless. Not for `ring`",
+    ),
+    Key::new(
+        "trust_peer",
+        "`false`",
+        "`true` `false`",
+        "required as `true` for `net_memif` and `virtio_user`: their drivers follow the peer's descriptors [without a \
+         check](nics.md#peers-that-share-memory)",
+    ),
+    Key::new(
+        "watchdog",
+        "the switch's",
+        "`{detection: ..., restoration: ..., action: ...}` or `off`",
+        "overrides the switch's by key",
+    ),
+    Key::new("stuck_after", "the switch's", "`100ms` to `60s`, or `off`", ""),
+    Key::new(
+        "reserve",
+        "`buffer.port_reserve`",
+        "`{lossless: 20kB, lossy: 10kB}`",
+        "guaranteed to the port's groups, beyond their own reserves",
+    ),
+    Key::new(
+        "max_rate",
+        "those of `classes`",
+        "by class: `{3: 5G, 5: {rate: 1G, burst: 20kB}, 6: off}`",
+        "[maximum rates](#max_rate) of this port's queues, at most `speed`",
+    ),
+    Key::new("lcore", "in turn", "0 to `lcores.count` - 1", "lcore that polls the port"),
+    Key::new(
+        "backlog_mark",
+        "32, or `off` by `lcores.backlog_xoff`",
+        "1 to 16383, below `rx_descriptors`; or `off`",
+        "XOFF if a poll leaves so many frames in the receive ring, or any for [lack of time](overload.md); needs PFC \
+         and a lossless group",
+    ),
+    Key::new(
+        "mac",
+        "`02:48:46:00:00:NN`",
+        "unicast; unique",
+        "source of PFC frames. A NIC's default is its own address",
+    ),
+    Key::new(
+        "rx_descriptors",
+        "`1024`",
+        "power of two, 64 to 16384",
+        "length of the receive ring; `ring`: frames on the link, each way",
+    ),
+    Key::new("tx_descriptors", "`1024`", "power of two, 64 to 16384", "transmit ring; no effect on `ring`"),
+    Key::new("lldp", "`on`, with [exceptions](lldp.md)", "`on` `off`", "whether the port speaks LLDP; not for `ring`"),
+    Key::new(
+        "storm_control",
+        "the switch's",
+        "`{broadcast: 1kpps, multicast: off, unknown: 10kpps}` or `off`",
+        "overrides the switch's [limits](#storm_control) by key",
+    ),
+    Key::new(
+        "fdb_limit",
+        "[`fdb.limit`](#fdb)",
+        "1 to `fdb.capacity`",
+        "most learned stations of this port; equal at the members of a group",
+    ),
 ];
 
 const DEFAULT_DESCRIPTORS: u16 = 1024;

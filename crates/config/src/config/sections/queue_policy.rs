@@ -2,13 +2,23 @@
 
 use super::draft::{Class, Limit, Port};
 use crate::config::checks::bounds;
+use crate::config::keys::Key;
 use crate::config::yaml::read::Item;
 use crate::headroom::largest_frame;
 use crate::mmu::AbmSpec;
 use crate::sets::CLASSES;
 use crate::units::{Bytes, Nanos};
 
-const KEYS: &[&str] = &["policy", "interval", "congested"];
+pub const KEYS: &[Key] = &[
+    Key::new("policy", "required", "`dt` `abm`", "limits of lossy queues"),
+    Key::new(
+        "interval",
+        "`25us`",
+        "`1us` to `100ms`",
+        "time between two measurements. Less than eight frames at the slowest port cause a warning",
+    ),
+    Key::new("congested", "`20KiB`", "`64B` to `64MiB`", "depth from which a queue counts as congested"),
+];
 const POLICIES: [(&str, bool); 2] = [("dt", false), ("abm", true)];
 const CONGESTED: (Bytes, Bytes) = (Bytes(64), Bytes(64 << 20));
 
@@ -28,7 +38,7 @@ pub fn read(item: Option<Item<'_>>) -> Option<(Item<'_>, AbmSpec)> {
     let congested = fields.get("congested").and_then(|item| item.read(|text| bounds::size(text, CONGESTED)));
     if !is_abm {
         for key in &KEYS[1..] {
-            if let Some(item) = fields.get(key) {
+            if let Some(item) = fields.get(key.name) {
                 item.fail("has no effect with `policy: dt`; remove it or write `policy: abm`");
             }
         }

@@ -4,6 +4,7 @@ use super::draft::{Port, Sflow};
 use std::net::{IpAddr, SocketAddr};
 
 use super::mirrors::{MOST_COPIES, MOST_FRAMES, SFLOW_NAMES};
+use crate::config::keys::Key;
 use crate::config::yaml::bounds;
 use crate::config::yaml::read::{Fields, Item};
 use crate::mirror::{Destination, SflowConfig, Target};
@@ -11,7 +12,20 @@ use crate::plan::mirror::MirrorSession;
 use crate::sets::PortSet;
 use crate::units::Nanos;
 
-const KEYS: &[&str] = &["collectors", "agent", "sample", "poll", "drops", "marks", "bytes"];
+pub const KEYS: &[Key] = &[
+    Key::new("collectors", "required", "1 to 4 addresses, one or a list", "default port 6343"),
+    Key::new("agent", "required", "IPv4 or IPv6", "address by which collectors know the switch"),
+    Key::new(
+        "sample",
+        "speed of the fastest port in Mb/s, at least 256",
+        "up to 1,000,000,000; 0 or `off`: none",
+        "one of so many received frames",
+    ),
+    Key::new("poll", "`20s`", "`1s` to `3600s`, or `off`", "interval of counters"),
+    Key::new("drops", "100", "up to 100,000; 0 or `off`: none", "dropped frames of each class and lcore in a second"),
+    Key::new("marks", "`off`", "up to 100,000; 0 or `off`: none", "marked frames of each class and lcore in a second"),
+    Key::new("bytes", "128", "64 to 512", "bytes of each header"),
+];
 const MOST_COLLECTORS: usize = 4;
 /// Port of collectors (IANA).
 const PORT: u16 = 6343;

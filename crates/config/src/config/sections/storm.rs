@@ -1,9 +1,14 @@
 //! `storm_control:` of the switch and of a port.
 
+use crate::config::keys::Key;
 use crate::config::yaml::read::Item;
 use crate::qos::{FloodKind, StormLimits};
 
-const KEYS: &[&str] = &["broadcast", "multicast", "unknown"];
+pub const KEYS: &[Key] = &[
+    Key::new("broadcast", "`off`", "`1pps` to `4294Mpps`, or `off`", "frames to ff-ff-ff-ff-ff-ff, ARP included"),
+    Key::new("multicast", "`off`", "as above", "frames to other group addresses"),
+    Key::new("unknown", "`off`", "as above", "frames to stations that the forwarding database does not know"),
+];
 
 /// Reads the most frames that a port may receive to be flooded. `over` are the defaults, which keys override one by
 /// one.

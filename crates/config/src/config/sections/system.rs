@@ -3,9 +3,15 @@
 use super::draft::Port;
 use std::net::{Ipv4Addr, SocketAddr};
 
+use crate::config::keys::Key;
 use crate::config::model::{EalConfig, MemoryMode};
 use crate::config::yaml::names;
 use crate::config::yaml::read::Item;
+
+pub const EAL_KEYS: &[Key] = &[
+    Key::new("memory", "`auto`", "", "`auto`: hugepages if a port is a PCI device; `huge`; `nohuge`"),
+    Key::new("args", "none", "", "more DPDK arguments, one per item: `[\"--log-level=pmd.net:notice\"]`"),
+];
 
 /// Port 9464 is the default of OpenTelemetry for Prometheus exporters without a port of their own.
 const DEFAULT_METRICS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 9464);
@@ -43,7 +49,7 @@ pub fn port_by_name(item: &Item<'_>, ports: &[Port<'_>]) -> Option<usize> {
 
 /// Reads `eal:`.
 pub fn read_eal(item: Option<Item<'_>>) -> EalConfig {
-    let fields = item.and_then(|item| item.fields(&["memory", "args"]));
+    let fields = item.and_then(|item| item.fields(EAL_KEYS));
     let get = |key| fields.as_ref().and_then(|fields| fields.get(key));
     let modes = [("auto", MemoryMode::Auto), ("huge", MemoryMode::Huge), ("nohuge", MemoryMode::NoHuge)];
     let memory = get("memory").and_then(|item| item.choice(&modes)).unwrap_or(MemoryMode::Auto);

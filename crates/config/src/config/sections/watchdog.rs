@@ -2,11 +2,21 @@
 
 use super::draft::{Port, Watchdog};
 use super::preset::Preset;
+use crate::config::keys::Key;
 use crate::config::yaml::read::Item;
 use crate::pfc::{WatchdogAction, WatchdogSpec};
 use crate::units::{BitRate, Nanos};
 
-const KEYS: &[&str] = &["detection", "restoration", "action"];
+pub const KEYS: &[Key] = &[
+    Key::new(
+        "detection",
+        "`200ms`",
+        "`10ms` to `60s`",
+        "paused this long, with frames waiting and none sent, a queue is in a [storm](pfc.md#watchdog)",
+    ),
+    Key::new("restoration", "`200ms`", "`10ms` to `60s`", "the storm ends after this time without pause"),
+    Key::new("action", "`drop`", "`drop` `forward` `alert`", "[action](pfc.md#actions) during a storm"),
+];
 
 const MS: u64 = 1_000_000;
 /// The defaults of SONiC.

@@ -247,13 +247,14 @@ impl<'a> Item<'a> {
     }
 
     /// The fields of a mapping; any key that is not in `keys` is an error.
-    pub fn fields(&self, keys: &'static [&'static str]) -> Option<Fields<'a>> {
-        self.fields_beside(keys, "", &[])
+    pub fn fields(&self, keys: &[impl AsRef<str>]) -> Option<Fields<'a>> {
+        let names: Vec<&str> = keys.iter().map(AsRef::as_ref).collect();
+        self.fields_beside(&names, "", &[])
     }
 
     /// Reads fields like [`Item::fields`]. The error about a key of the mapping `inner`, one of `inner_keys`, names the
     /// place where it belongs.
-    pub fn fields_beside(&self, keys: &'static [&'static str], inner: &str, inner_keys: &[&str]) -> Option<Fields<'a>> {
+    pub fn fields_beside(&self, keys: &[&str], inner: &str, inner_keys: &[&str]) -> Option<Fields<'a>> {
         let entries = self.entries(&format!("keys such as `{}:`", keys.first().copied().unwrap_or_default()))?;
         for (key, value) in &entries {
             let name = key.shown();

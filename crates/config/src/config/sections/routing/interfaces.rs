@@ -8,6 +8,7 @@ use ipnet::IpNet;
 
 use super::addresses::{self, is_link_local};
 use super::networks::{Network, Networks};
+use crate::config::keys::Key;
 use crate::config::sections::system::forwarding_port;
 use crate::config::yaml::names::{self, Unique};
 use crate::config::yaml::read::{Fields, Item};
@@ -17,7 +18,22 @@ use crate::route::{Attachment, InterfaceSpec};
 use crate::sets::PortSet;
 use crate::wire::MacAddr;
 
-const KEYS: &[&str] = &["port", "vlan", "mac", "addresses"];
+pub const KEYS: &[Key] = &[
+    Key::new("port", "", "a port without `vlan`", "routed port"),
+    Key::new("vlan", "", "1 to 4094, with a member port", "VLAN interface"),
+    Key::new(
+        "mac",
+        "the port's; of a VLAN, the first port's",
+        "unicast",
+        "source of its frames; frames to it are routed",
+    ),
+    Key::new(
+        "addresses",
+        "required without `linux`",
+        "1 to 16; /8 to /32, /16 to /128",
+        "own addresses with the prefix lengths of their networks",
+    ),
+];
 
 /// RFC 8200 section 5: "IPv6 requires that every link in the Internet have an MTU of 1280 octets or greater."
 const LEAST_IPV6_MTU: u16 = 1280;

@@ -1,16 +1,24 @@
 //! `routing.linux`: the network namespace that has the router's addresses and routing daemons.
 
 use super::interfaces::Interfaces;
+use crate::config::keys::Key;
 use crate::config::yaml::read::Item;
 use crate::linux::{LONGEST_NAME, Tap};
 use crate::route::LinuxSpec;
+
+pub const KEYS: &[Key] = &[Key::new(
+    "namespace",
+    "none",
+    "letters, digits, `-`, `_`, `.`",
+    "[network namespace](linux.md) that has the router's addresses and routing daemons",
+)];
 
 /// Longest name of a namespace: that of a file.
 const LONGEST_NAMESPACE: usize = 255;
 
 /// Reads the namespace, and checks that each interface can have a tap of its name.
 pub fn read(item: &Item<'_>, interfaces: &Interfaces) -> Option<LinuxSpec> {
-    let fields = item.fields(&["namespace"])?;
+    let fields = item.fields(KEYS)?;
     let name = fields.required("namespace", "namespace: tor")?;
     let namespace = name.shown();
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);

@@ -1,12 +1,13 @@
 //! `routing:` of the configuration: interfaces, static routes and neighbours of the router.
 
 mod addresses;
-mod interfaces;
-mod linux;
+pub(in crate::config) mod interfaces;
+pub(in crate::config) mod linux;
 mod networks;
-mod routes;
+pub(in crate::config) mod routes;
 
 use super::draft::Port;
+use crate::config::keys::Key;
 use crate::config::model::RouterDefaults;
 use crate::config::yaml::names::Unique;
 use crate::config::yaml::read::{Fields, Item};
@@ -14,7 +15,22 @@ use crate::forward::StaticEntry;
 use crate::route::{Attachment, FibSize, ROUTER_PORT, RoutingSpec};
 use crate::units::Nanos;
 
-const KEYS: &[&str] = &["interfaces", "routes", "neighbours", "hash", "fib", "linux"];
+pub const KEYS: &[Key] = &[
+    Key::new("interfaces", "required", "", ""),
+    Key::new("routes", "none", "", ""),
+    Key::new("neighbours", "none", "", ""),
+    Key::new("hash", "", "", ""),
+    Key::new("fib", "", "", ""),
+    Key::new("linux", "none", "", ""),
+];
+pub const HASH_KEYS: &[Key] = &[
+    Key::new("seed", "from the first port's MAC address", "0 to 2^64 - 1", "seed of the flow hash"),
+    Key::new("symmetric", "`false`", "`true` `false`", "both directions of a flow hash alike"),
+];
+pub const FIB_KEYS: &[Key] = &[
+    Key::new("ipv4", "65536", "1024 to 4194304", "room for IPv4 prefixes, in DPDK's memory"),
+    Key::new("ipv6", "16384", "1024 to 1048576", "room for IPv6 prefixes"),
+];
 
 /// Fewest prefixes of a forwarding table.
 const SMALLEST_FIB: u64 = 1 << 10;
@@ -80,13 +96,13 @@ pub fn read<'a>(item: Option<Item<'a>>, ports: &mut [Port<'a>], macs: &mut Uniqu
 }
 
 fn read_hash(item: Option<Item<'_>>) -> (Option<u64>, bool) {
-    let Some(fields) = item.and_then(|item| item.fields(&["seed", "symmetric"])) else { return (None, false) };
+    let Some(fields) = item.and_then(|item| item.fields(HASH_KEYS)) else { return (None, false) };
     let seed = fields.get("seed").and_then(|item| item.number("a seed", 0..=u64::MAX));
     (seed, fields.get("symmetric").and_then(|item| item.flag()).unwrap_or(false))
 }
 
 fn read_fib(item: Option<Item<'_>>) -> FibSize {
-    let fields = item.and_then(|item| item.fields(&["ipv4", "ipv6"]));
+    let fields = item.and_then(|item| item.fields(FIB_KEYS));
     let room = |key, most| {
         let item = fields.as_ref().and_then(|fields| fields.get(key));
         item.and_then(|item| item.number::<u32>("a count of prefixes", SMALLEST_FIB..=most))

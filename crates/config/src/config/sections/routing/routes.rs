@@ -8,13 +8,28 @@ use ipnet::IpNet;
 
 use super::addresses;
 use super::interfaces::Interfaces;
+use crate::config::keys::Key;
 use crate::config::yaml::names::{self, Unique};
 use crate::config::yaml::read::{Fields, Item};
 use crate::route::{NextHopSpec, RouteSpec, StaticNeighbour};
 
-const ROUTE_KEYS: &[&str] = &["to", "via", "drop"];
-const HOP_KEYS: &[&str] = &["gateway", "port", "vlan", "weight"];
-const NEIGHBOUR_KEYS: &[&str] = &["port", "vlan", "address", "mac"];
+pub const ROUTE_KEYS: &[Key] = &[
+    Key::new("to", "", "a prefix without host bits", "destinations"),
+    Key::new("via", "", "1 to 64", "next hops: an address, or `gateway` with `port` or `vlan` and `weight`"),
+    Key::new("drop", "`false`", "`true` `false`", "the route drops; instead of `via`"),
+];
+pub const HOP_KEYS: &[Key] = &[
+    Key::new("gateway", "required in a mapping", "a host on a network of an interface, or link-local", "next router"),
+    Key::new("port", "by `gateway`", "an interface", "place of the gateway"),
+    Key::new("vlan", "by `gateway`", "an interface", "place of the gateway"),
+    Key::new("weight", "1", "1 to 256", "share of the flows"),
+];
+pub const NEIGHBOUR_KEYS: &[Key] = &[
+    Key::new("port", "by `address`", "an interface", "place of a neighbour"),
+    Key::new("vlan", "by `address`", "an interface", "place of a neighbour"),
+    Key::new("address", "required", "a host on a network of the interface, or link-local", "its IP address"),
+    Key::new("mac", "required", "unicast, not the interface's", "its MAC address"),
+];
 
 /// Most next hops of one route.
 const MOST_NEXT_HOPS: usize = 64;
