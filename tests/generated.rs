@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use assert_cmd::Command;
+use holdfast::config::keys::sections;
 
 fn holdfast(args: &[&str]) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_holdfast")).args(args).output().expect("it starts");
@@ -75,6 +76,24 @@ fn every_command_has_a_manual_page_with_all_its_options() {
             assert!(text.contains(&option), "{command}: no {option}");
         }
     }
+}
+
+#[test]
+fn manual_page_of_the_configuration_has_every_key_as_plain_text() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    holdfast(&["man", directory.path().to_str().expect("a plain path")]);
+    let page = |name: &str| fs::read_to_string(directory.path().join(name)).expect("a page");
+    let text = page("holdfast.yaml.5").replace('\\', "");
+    for section in sections() {
+        let heading = if section.path.is_empty() { "\"Top level\"" } else { section.path };
+        let (_, keys) = text.split_once(&format!("\n.SS {heading}\n")).unwrap_or_else(|| panic!("no {heading}"));
+        let keys = keys.split("\n.S").next().unwrap_or_default();
+        for key in section.keys {
+            assert!(keys.contains(&format!(".TP\nfB{}fR\n", key.name)), "{heading}: {}", key.name);
+        }
+    }
+    assert!(!text.contains('`') && !text.contains("]("), "Markdown is left: {text}");
+    assert!(page("holdfast-run.1").ends_with(".SH \"SEE ALSO\"\n.BR holdfast.yaml (5)\n"));
 }
 
 #[test]

@@ -97,6 +97,7 @@ fn debian_package_has_its_dependencies_and_files() {
         "etc/default/holdfast",
         "usr/share/man/man1/holdfast.1.gz",
         "usr/share/man/man1/holdfast-doctor.1.gz",
+        "usr/share/man/man5/holdfast.yaml.5.gz",
         "usr/share/bash-completion/completions/holdfast",
         "usr/share/zsh/vendor-completions/_holdfast",
         "usr/share/fish/vendor_completions.d/holdfast.fish",
