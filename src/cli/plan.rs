@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 
 use holdfast::config::settings::value::{Value, ranges, threshold};
-use holdfast::config::settings::{self, Settings};
+use holdfast::config::settings::{self, Setting};
 use holdfast::config::{Config, LacpConfig, PortDevice, mechanisms, mirror_words};
 use holdfast::forward::LagSpec;
 use holdfast::headroom::SmallPackets;
@@ -40,7 +40,7 @@ fn write_plan(config: &Config, out: &mut impl Write) -> fmt::Result {
     writeln!(out, "{}", classes(switch))?;
     own_maps(switch)
         .iter()
-        .chain(&optional(&settings::all(config)))
+        .chain(&optional(config))
         .chain(&lags(config))
         .chain(&faults(config))
         .chain(&mirror_words::lines(config))
@@ -149,28 +149,27 @@ fn own_maps(switch: &SwitchSpec) -> Vec<String> {
     switch.ports.iter().filter_map(line).collect()
 }
 
-/// Settings of ports that are off unless written, as the plan calls them: the part of the key that says what is set.
-const OPTIONAL: [(&str, fn(&str) -> Option<&str>); 3] = [
-    ("RoCE", |key| key.strip_prefix("maps.roce.")),
-    ("maximum rates", |key| key.strip_suffix(".max_rate")),
-    ("storm control", |key| key.strip_prefix("storm_control.")),
-];
+/// Settings of ports that are off unless written, as the plan calls them, and what comes before and after the part of
+/// the key that says what is set.
+const OPTIONAL: [[&str; 3]; 3] =
+    [["RoCE", "maps.roce.", ""], ["maximum rates", "", ".max_rate"], ["storm control", "storm_control.", ""]];
 
 /// One line per optional setting and set of ports with equal values, e.g. `storm control of p1, p2: broadcast 1kpps`.
-fn optional(settings: &Settings) -> Vec<String> {
-    let mut lines = Vec::new();
-    for (title, part) in OPTIONAL {
-        let mut by_port: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-        for (port, key, setting) in settings.iter().filter(|(_, _, setting)| setting.text != "off") {
-            if let (Some(port), Some(part)) = (port, part(key)) {
-                by_port.entry(port).or_default().push(format!("{part} {}", setting.text));
-            }
-        }
+fn optional(config: &Config) -> Vec<String> {
+    let (settings, mut lines) = (settings::all(config), Vec::new());
+    for [title, before, after] in OPTIONAL {
         let mut ports: BTreeMap<String, Vec<&str>> = BTreeMap::new();
-        for (port, values) in by_port {
+        for port in config.switch.ports.iter().map(|port| port.name.as_str()) {
+            let own = settings.iter().filter(|(of, _, setting)| *of == Some(port) && setting.text != "off");
+            let value = |(_, key, setting): (_, &str, &Setting)| {
+                let part = key.strip_prefix(before)?.strip_suffix(after)?;
+                Some(format!("{part} {}", setting.text))
+            };
+            let values: Vec<String> = own.filter_map(value).collect();
             let separator = if values.iter().any(|value| value.contains(',')) { "; " } else { ", " };
             ports.entry(values.join(separator)).or_default().push(port);
         }
+        ports.remove("");
         lines.extend(ports.iter().map(|(values, ports)| format!("{title} of {}: {values}", ports.join(", "))));
     }
     lines

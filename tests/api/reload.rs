@@ -59,7 +59,7 @@ fn reload_under_full_load_applies_new_alpha_without_loss() {
     switch.end();
 }
 
-/// `show ports`, the settings, the metrics and the configuration agree on it.
+/// Ports and settings agree on it.
 #[test]
 fn description_of_a_port_changes_without_a_restart() {
     let switch = Switch::configured(&incast());

@@ -1,4 +1,4 @@
-//! Files of the dataplane, and of the configuration, use each other in one direction.
+//! Files of the dataplane, and those of the configuration's sections, use each other in one direction.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -28,9 +28,11 @@ fn paths(text: &str, module: &[String]) -> Vec<Vec<String>> {
             let depth = line[at..].split("::").take_while(|word| *word == "super").count();
             let start = if depth == 0 { &module[..1] } else { &module[..module.len().saturating_sub(depth)] };
             let remaining = &line[at + root.len() * depth.max(1)..];
-            let words = remaining.split(|letter| !inside(letter)).next().unwrap_or_default();
-            let words = words.split("::").filter(|word| !word.is_empty()).map(str::to_owned);
-            if start.first() == module.first() {
+            let list = remaining.strip_prefix('{').and_then(|list| list.split('}').next());
+            let names = list.map_or_else(|| vec![remaining], |list| list.split(", ").collect());
+            for name in names.into_iter().filter(|_| start.first() == module.first()) {
+                let words = name.split(|letter| !inside(letter)).next().unwrap_or_default();
+                let words = words.split("::").filter(|word| !word.is_empty()).map(str::to_owned);
                 found.push(start.iter().cloned().chain(words).collect());
             }
         }
@@ -103,9 +105,9 @@ fn check(uses: &Uses) {
 fn circle_check_finds_paths_of_all_forms() {
     let module = ["dataplane", "egress", "queue"].map(str::to_owned);
     let text = "use super::links::{Links, X};\nuse super::Egress;\nuse crate::dataplane::frame::desc::Run;\n\
-                let x = super::super::port::f(crate::units::g);\nuse super::super::super::io::Burst;";
+                let x = super::super::port::f(crate::units::g);\nuse super::super::super::io::Burst;\nuse super::{a, b::C};";
     let found: Vec<String> = paths(text, &module).iter().map(|path| path[1..].join("::")).collect();
-    assert_eq!(found, ["egress::links", "egress::Egress", "frame::desc::Run", "port::f"]);
+    assert_eq!(found, ["egress::links", "egress::Egress", "frame::desc::Run", "port::f", "egress::a", "egress::b::C"]);
 }
 
 #[test]

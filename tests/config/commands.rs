@@ -65,7 +65,7 @@ fn check_shows_settings_of_each_port() {
 preset: roce
 ports:
   - {name: p1, device: net_tap0, speed: 10G, reserve: {lossless: 20kB}, vlan: {tagged: [7]}, rewrite: [dscp, pcp], storm_control: {unknown: off}}
-  - {name: p2, device: net_tap1, speed: 10G, maps: {dscp: {46-47: 1}}, pfc: asymmetric, backlog_mark: off}
+  - {name: p2, device: net_tap1, speed: 10G, maps: {dscp: {46-47: 1}, roce: {ack: 6}}, max_rate: {5: 2G, 3: {rate: 1G, burst: 20kB}}, pfc: asymmetric, backlog_mark: off}
 buffer: {headroom: dynamic, queue_policy: abm}
 classes: {3: {qcn: on, telemetry: hpcc}}
 storm_control: {broadcast: 20pps, unknown: 1kpps}
@@ -87,6 +87,8 @@ lcores: {dataplane: [1, 2]}
         "\nqueue policy {policy: abm, interval: 25us, congested: 20KiB} for queues 0-2,4-7\n",
         "\ntelemetry hpcc: notes in marked RoCE packets of queue 3\n",
         "\nQCN in queue 3: set point ",
+        "\nRoCE of p2: ack 6\n",
+        "\nmaximum rates of p2: classes.3 1G, burst 20kB; classes.5 2G, burst ",
         "\nstorm control of p1: broadcast 20pps\nstorm control of p2: broadcast 20pps, unknown 1kpps\n",
         "\nfault injection is allowed: 1 from the start, others by the API\n",
     ];

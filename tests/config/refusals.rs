@@ -28,7 +28,10 @@ fn description_is_one_line_that_lldp_can_carry() {
     };
     refuse_text("\"\"", "the description has 0 bytes; write 1 to 255");
     refuse_text(&"\u{e9}".repeat(128), "the description has 256 bytes; write 1 to 255");
-    refuse_text("\"a\\nb\"", "the description has control characters; write one line of text");
+    for text in ["a\\nb", "a\u{202e}b", "a\u{2028}b", "a\u{feff}b"] {
+        let error = "the description has control or invisible characters; write one line of plain text";
+        refuse_text(&format!("\"{text}\""), error);
+    }
     refuse_text("{a: b}", "`{...}` is not a description; write e.g. \"rack 7, server 3\"");
 }
 

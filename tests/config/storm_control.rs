@@ -17,7 +17,7 @@ fn port_overrides_the_flood_limits_of_the_switch_key_by_key() {
             .switch
             .ports
             .iter()
-            .map(|port| port.live.storm_limits.map(|rate| rate.map(|rate| rate.0)))
+            .map(|port| port.live.flood_limits.map(|rate| rate.map(|rate| rate.0)))
             .collect::<Vec<_>>()
     };
     assert_eq!(limits(""), [[None; 3], [None, None, Some(2_000)], [None; 3]]);

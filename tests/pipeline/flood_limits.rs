@@ -17,7 +17,7 @@ const FLOODED: usize = 500;
 /// A switch of three ports, whose first one has limits of these kinds.
 fn limited(kinds: &[FloodKind]) -> SwitchSpec {
     let mut spec = spec(3);
-    kinds.iter().for_each(|&kind| spec.ports[0].live.storm_limits[kind as usize] = Some(PacketRate(RATE)));
+    kinds.iter().for_each(|&kind| spec.ports[0].live.flood_limits[kind as usize] = Some(PacketRate(RATE)));
     spec
 }
 

@@ -151,7 +151,7 @@ pub fn make_eventful(spec: &mut SwitchSpec, policy: HeadroomPolicy) {
         port.live.stuck_after = Some(Nanos(50_000));
     }
     spec.ports[..3].iter_mut().for_each(|port| port.checks_l4 = true);
-    spec.ports[0].live.storm_limits = [Some(PacketRate(100)); FloodKind::COUNT];
+    spec.ports[0].live.flood_limits = [Some(PacketRate(100)); FloodKind::COUNT];
     for queue in &mut spec.queues {
         queue.wred = WredProfile::new(Bytes(2000), Bytes(20_000), "50%".parse().unwrap());
         // Without a reserve frames are queued in runs, with one they are queued one by one.

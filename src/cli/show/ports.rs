@@ -12,8 +12,10 @@ use Align::{Left, Right};
 const SELDOM: [&str; 3] = ["missed", "no buffer", "errors"];
 /// Column of the flow control that devices do themselves, shown only where a device could do it.
 const FLOW_CONTROL: &str = "flow control";
-/// Column of the operator's words, shown only where a port has some.
+/// Column of the operator's words, shown only where a port has some. They are cut, so that a row fits a screen;
+/// `show settings` has them whole.
 const DESCRIPTION: &str = "description";
+const MOST_CHARACTERS: usize = 32;
 
 pub fn ports(looks: &Looks<'_>) -> String {
     let state = looks.state();
@@ -24,7 +26,7 @@ pub fn ports(looks: &Looks<'_>) -> String {
     format!("{}{about}\n", table.without_idle(&SELDOM, NONE).without_idle(&[FLOW_CONTROL, DESCRIPTION], NONE))
 }
 
-fn head(port: &Port) -> [String; 7] {
+fn head(port: &Port) -> [String; 6] {
     let vlan = match (port.vlan_untagged, port.vlan_tagged.len()) {
         (Some(vlan), 0) => vlan.to_string(),
         (Some(vlan), tagged) => format!("{vlan}+{tagged}"),
@@ -41,23 +43,21 @@ fn head(port: &Port) -> [String; 7] {
         state => state,
     };
     let rate = BitRate(port.rate_bps).to_string();
-    let description = if port.description.is_empty() { NONE } else { &port.description };
-    let [link, description, flow_control] = [link, description, flow_control].map(str::to_owned);
-    [port.port.clone(), link, description, rate, vlan, port.pfc_standing.clone(), flow_control]
+    [port.port.clone(), link.to_owned(), rate, vlan, port.pfc_standing.clone(), flow_control.to_owned()]
 }
 
 fn table(columns: [&'static str; 5]) -> Table {
-    let head = [
-        ("port", Left),
-        ("link", Left),
-        (DESCRIPTION, Left),
-        ("speed", Right),
-        ("vlan", Left),
-        ("pfc", Left),
-        (FLOW_CONTROL, Left),
-    ];
+    let head = [("port", Left), ("link", Left), ("speed", Right), ("vlan", Left), ("pfc", Left), (FLOW_CONTROL, Left)];
     let seldom = SELDOM.map(|title| (title, Right));
-    Table::new(&[&head[..], &columns.map(|title| (title, Right)), &seldom].concat())
+    Table::new(&[&head[..], &columns.map(|title| (title, Right)), &seldom, &[(DESCRIPTION, Left)]].concat())
+}
+
+fn description(port: &Port) -> String {
+    match port.description.char_indices().nth(MOST_CHARACTERS) {
+        _ if port.description.is_empty() => NONE.to_owned(),
+        Some((end, _)) => format!("{}...", &port.description[..end]),
+        None => port.description.clone(),
+    }
 }
 
 fn seldom(port: &Port) -> [u64; 3] {
@@ -73,11 +73,13 @@ fn totals(state: &State) -> Table {
         [count(rx), bytes(rx_bytes), count(tx), bytes(tx_bytes), count(dropped)]
     };
     for port in &state.ports {
-        table.row(head(port).into_iter().chain(cells(counts(port))).chain(seldom(port).map(count)));
+        table.row(
+            head(port).into_iter().chain(cells(counts(port))).chain(seldom(port).map(count)).chain([description(port)]),
+        );
     }
     if state.ports.len() > 1 {
         let all = sum(state.ports.iter().map(counts));
-        let row = ["all", "", "", "", "", "", ""].map(str::to_owned).into_iter().chain(cells(all));
+        let row = ["all", "", "", "", "", ""].map(str::to_owned).into_iter().chain(cells(all));
         table.row(row.chain(sum(state.ports.iter().map(seldom)).map(count)));
     }
     table
@@ -108,13 +110,12 @@ fn rates(state: &State, before: &State, seconds: f64) -> Table {
     };
     let rows: Vec<_> = state.ports.iter().map(grown).collect();
     for (port, (rates, seldom)) in state.ports.iter().zip(&rows) {
-        table.row(head(port).into_iter().chain(cells(*rates)).chain(seldom.map(count)));
+        table.row(head(port).into_iter().chain(cells(*rates)).chain(seldom.map(count)).chain([description(port)]));
     }
     if rows.len() > 1 {
         let (all, seldom) = (sum(rows.iter().map(|row| row.0)), sum(rows.iter().map(|row| row.1)));
-        table.row(
-            ["all", "", "", "", "", "", ""].map(str::to_owned).into_iter().chain(cells(all)).chain(seldom.map(count)),
-        );
+        table
+            .row(["all", "", "", "", "", ""].map(str::to_owned).into_iter().chain(cells(all)).chain(seldom.map(count)));
     }
     table
 }
@@ -189,6 +190,8 @@ mod tests {
             show("rack 7")
         );
         assert!(!show("").contains("description"));
+        let long = show(&"\u{e9}".repeat(40));
+        assert!(long.lines().any(|line| line.ends_with(&format!("{}...", "\u{e9}".repeat(32)))), "{long}");
     }
 
     #[test]

@@ -15,7 +15,7 @@ use super::sections::preset::Preset;
 use super::sections::routing::Routing;
 use super::sections::{
     api, buffer, classes, faults, fdb, filter, hosts, lags, lcores, lldp, maps, mirrors, ports, queue_policy, routing,
-    sflow, storm, stuck, system, watchdog,
+    sflow, storm_control, stuck, system, watchdog,
 };
 use super::yaml::names::Unique;
 use super::yaml::read::{Fields, Item};
@@ -24,7 +24,7 @@ use crate::hosts::HostSpec;
 use crate::mmu::{AbmSpec, HpccRules, PortProfile, QueueLimit};
 use crate::pfc::PfcMode;
 use crate::plan::{PortLive, PortSpec, QueueSpec, SwitchSpec};
-use crate::qos::StormLimits;
+use crate::qos::FloodLimits;
 use crate::sets::{CLASSES, ClassSet};
 use crate::units::{Bytes, Cells};
 use std::net::SocketAddr;
@@ -119,10 +119,10 @@ impl<'a> Sections<'a> {
         let watchdog = watchdog::read(top.get("watchdog"), preset);
         let lcores = lcores::read(top.get("lcores"), overrides);
         let stuck_after = stuck::of_switch(top.get("stuck_after"));
-        let storm_limits = storm::read(top.get("storm_control"), StormLimits::default());
+        let flood_limits = storm_control::read(top.get("storm_control"), FloodLimits::default());
         let checks_l4 = filter::read(top.get("filter"));
         let context =
-            Context { maps: &maps, watchdog, stuck_after, storm_limits, checks_l4, lcores: &lcores, overrides };
+            Context { maps: &maps, watchdog, stuck_after, flood_limits, checks_l4, lcores: &lcores, overrides };
         let mut macs = Unique::new("MAC address");
         let ports = top.required("ports", "ports: [{name: p1, device: ring, speed: 10G}]");
         let mut ports = ports::read(ports, &mut macs, &context);

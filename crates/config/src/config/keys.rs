@@ -5,7 +5,7 @@ use super::build;
 use super::sections::routing::{interfaces, linux, routes};
 use super::sections::{
     api, buffer, classes, faults, fdb, filter, hosts, idle, lags, lcores, lldp, maps, mirrors, policy, ports,
-    queue_policy, routing, sflow, storm, system, watchdog,
+    queue_policy, routing, sflow, storm_control, system, watchdog,
 };
 
 /// A key of a mapping. Its texts are lines of Markdown, with links relative to docs; each may be empty.
@@ -72,7 +72,7 @@ pub fn sections() -> Vec<Section> {
         ("classes", classes::KEYS),
         ("maps", maps::KEYS),
         ("watchdog", watchdog::KEYS),
-        ("storm_control", storm::KEYS),
+        ("storm_control", storm_control::KEYS),
         ("filter", filter::KEYS),
         ("lags[]", lags::KEYS),
         ("lag_hash", lags::HASH_KEYS),

@@ -9,7 +9,8 @@ use tokio::time::Instant;
 use super::mirror::MirrorHandle;
 use super::plane;
 use crate::api::model::{Difference, Reload, ReloadOutcome};
-use crate::config::{Config, ConfigErrors, settings};
+use crate::config::settings::{self, Settings};
+use crate::config::{Config, ConfigErrors};
 use crate::dataplane::LiveConfig;
 use crate::faults::board::Refused;
 use crate::faults::{Fault, FaultBoard};
@@ -82,7 +83,8 @@ impl Reloader {
             }
         };
         self.take_choices(&mut wanted);
-        let found = settings::differences(&self.running, &wanted);
+        let wanted_settings = Arc::new(settings::all(&wanted));
+        let found = settings::differences(&self.current.get().settings, &wanted_settings);
         let mut answer = Reload {
             source: source.clone(),
             warnings: wanted.warnings.clone(),
@@ -108,7 +110,7 @@ impl Reloader {
         };
         answer.outcome = ReloadOutcome::Applicable;
         if apply {
-            self.apply(live_config, wanted, &mut answer).await;
+            self.apply(live_config, wanted, wanted_settings, &mut answer).await;
         }
         answer
     }
@@ -145,7 +147,7 @@ impl Reloader {
     }
 
     /// Sends the settings to every lcore, and waits until all have applied them.
-    async fn apply(&mut self, live_config: LiveConfig, wanted: Config, answer: &mut Reload) {
+    async fn apply(&mut self, live_config: LiveConfig, wanted: Config, settings: Arc<Settings>, answer: &mut Reload) {
         // Checked first, so that either all lcores receive the settings or none.
         if !self.senders.iter_mut().all(Sender::is_idle) {
             answer.outcome = ReloadOutcome::Busy;
@@ -189,7 +191,7 @@ impl Reloader {
         if let Some(board) = &self.current.get().lldp {
             board.configure(plane::lldp_settings(&wanted, self.current.get().build.program));
         }
-        self.current.tuned_mirroring(wanted.switch.clone(), wanted.mirror.clone(), Arc::new(settings::all(&wanted)));
+        self.current.tuned_mirroring(wanted.switch.clone(), wanted.mirror.clone(), settings);
         self.running = wanted;
         answer.outcome = ReloadOutcome::Applied;
     }

@@ -22,4 +22,4 @@ impl FloodKind {
 }
 
 /// The most frames a second that a port may receive to be flooded, by [`FloodKind`]; `None`: any number.
-pub type StormLimits = [Option<PacketRate>; FloodKind::COUNT];
+pub type FloodLimits = [Option<PacketRate>; FloodKind::COUNT];

@@ -96,12 +96,14 @@ impl QueueShapers {
     }
 
     /// Queues that have a maximum rate.
+    #[inline]
     #[must_use]
     pub fn limited(&self) -> ClassSet {
         self.limited
     }
 
     /// Those of `queues` that may not begin a frame at `now`.
+    #[inline]
     #[must_use]
     pub fn exhausted(&self, queues: ClassSet, now: Ticks) -> ClassSet {
         (queues & self.limited).iter().filter(|&queue| !self.shapers[queue].is_free(now)).collect()
@@ -109,17 +111,20 @@ impl QueueShapers {
 
     /// The pace of `queue` at `now`, if it has a maximum rate and may begin a frame. [`QueueShapers::keep`] must
     /// follow.
+    #[inline]
     #[must_use]
     pub fn pace(&self, queue: usize, now: Ticks) -> Option<Pace> {
         if self.limited.contains(queue) { self.shapers[queue & 7].pace(now) } else { None }
     }
 
     /// Stores `pace`, to which the frames of `queue` sent at `now` were charged.
+    #[inline]
     pub fn keep(&mut self, queue: usize, pace: Pace, now: Ticks) {
         self.shapers[queue & 7].keep(pace, now);
     }
 
     /// Gives back `bytes` on the wire, of frames of `queue` that the device did not take.
+    #[inline]
     pub fn give_back(&mut self, queue: usize, bytes: u64) {
         if self.limited.contains(queue) {
             self.shapers[queue & 7].give_back(bytes);
@@ -127,6 +132,7 @@ impl QueueShapers {
     }
 
     /// Adds the time up to `now` to that of the queues that were held before. Returns these queues.
+    #[inline]
     pub fn count_held(&mut self, now: Ticks) -> ClassSet {
         for queue in self.held.iter() {
             // A queue may have got its credit back between two polls.
@@ -138,6 +144,7 @@ impl QueueShapers {
     }
 
     /// Notes that `queues` have frames and are held from `now` on.
+    #[inline]
     pub fn note_held(&mut self, queues: ClassSet, now: Ticks) {
         (self.held, self.since) = (queues, now);
     }

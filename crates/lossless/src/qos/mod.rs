@@ -25,7 +25,7 @@ pub mod shaper;
 pub mod wred;
 
 pub use classify::{ClassMap, MarkMap, Rewrite, RoceMap, Trust, only_class};
-pub use flood::{FloodKind, StormLimits};
+pub use flood::{FloodKind, FloodLimits};
 pub use max_rate::{MaxRate, QueueShapers};
 pub use qcn::CongestionPointSpec;
 pub use scheduler::{QueueDiscipline, Scheduler};

@@ -5,7 +5,7 @@ use crate::mmu::{AbmSpec, BufferPlan, GroupProfile, HpccRules, PortProfile, Queu
 use crate::pfc::{PfcMode, WatchdogSpec};
 use crate::plan::mirror::MirrorSpec;
 use crate::qos::{
-    ClassMap, CongestionPointSpec, FloodKind, MarkMap, MaxRate, QueueDiscipline, Rewrite, StormLimits, Trust,
+    ClassMap, CongestionPointSpec, FloodKind, FloodLimits, MarkMap, MaxRate, QueueDiscipline, Rewrite, Trust,
     WredProfile,
 };
 use crate::route::{ROUTER_PORT, RoutingSpec};
@@ -53,7 +53,8 @@ pub struct PortSpec {
     pub live: PortLive,
 }
 
-/// Settings of a port that may change while the switch runs: none determines memory, headroom, or how a device starts.
+/// Settings of a port that may change while the switch runs: none determines memory or headroom. The classes of a
+/// device with several queues, and whether a joint port is limited, need a restart all the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PortLive {
     /// The operator's words about the port; empty: none.
@@ -69,7 +70,7 @@ pub struct PortLive {
     /// Maximum rates of the egress queues; `None`: only the rate of the port bounds the queue.
     pub max_rates: [Option<MaxRate>; CLASSES],
     /// The most frames received here that are flooded.
-    pub storm_limits: StormLimits,
+    pub flood_limits: FloodLimits,
     /// Settings of the watchdog against peers that pause a class without end; `None`: no watchdog.
     pub watchdog: Option<WatchdogSpec>,
     /// Time without a frame taken by the device, while frames are offered, after which the port counts as stuck;
@@ -86,7 +87,7 @@ impl Default for PortLive {
             marks: MarkMap::identity(),
             rewrite: Rewrite::default(),
             max_rates: [None; CLASSES],
-            storm_limits: [None; FloodKind::COUNT],
+            flood_limits: [None; FloodKind::COUNT],
             watchdog: None,
             stuck_after: None,
         }
@@ -200,7 +201,7 @@ pub struct SwitchSpec {
 
 impl SwitchSpec {
     /// This plan with all settings of `wanted` that may change while a switch runs by this one. It is `wanted` itself
-    /// if no other setting differs.
+    /// if no other setting differs. Devices, which a plan does not know, may keep more of them.
     #[must_use]
     pub fn with_live_of(&self, wanted: &Self) -> Self {
         let mut spec = self.clone();
@@ -214,7 +215,8 @@ impl SwitchSpec {
             }
         }
         for (queue, new) in spec.queues.iter_mut().zip(&wanted.queues) {
-            *queue = QueueSpec { reserve: queue.reserve, ..*new };
+            let QueueSpec { discipline, wred, limit, reserve: _ } = *new;
+            *queue = QueueSpec { discipline, wred, limit, ..*queue };
         }
         spec.mirror = MirrorSpec { outputs: self.mirror.outputs, ..wanted.mirror.clone() };
         if let (Some(routing), Some(new)) = (&mut spec.routing, &wanted.routing) {

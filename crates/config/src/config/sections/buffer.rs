@@ -1,11 +1,11 @@
 //! `buffer:` of the configuration, and the check that all guarantees to classes and ports fit the buffer.
 
-use super::draft::{Class, ClassSettings, Common, Port};
 use std::str::FromStr;
 
+use super::draft::{Class, ClassSettings, Common, Port};
 use super::maps::Maps;
 use super::policy::{self, Policy};
-use super::ports::{self};
+use super::ports;
 use super::queue_policy;
 use crate::config::checks::bounds;
 use crate::config::checks::levers::Levers;

@@ -1,5 +1,5 @@
-//! Sections as they were read, before they are checked together and planned. Readers and checks use these; these use
-//! none of them.
+//! Sections as they were read, before they are checked together and planned. Readers and checks use these; these read
+//! nothing.
 
 use crate::config::model::{LcoreConfig, PortDevice};
 use crate::config::yaml::read::Item;

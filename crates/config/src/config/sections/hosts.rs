@@ -1,8 +1,8 @@
 //! `hosts:`, the virtual hosts on in-process ports.
 
-use super::draft::Port;
 use std::net::Ipv4Addr;
 
+use super::draft::Port;
 use super::system::port_by_name;
 use crate::config::keys::Key;
 use crate::config::model::DeviceKind;

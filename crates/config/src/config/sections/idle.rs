@@ -1,8 +1,7 @@
 //! `lcores.idle:`: how an lcore rests without traffic, and its demands on headroom and receive rings.
 
 use super::draft::{Lcores, Port};
-use crate::config::checks::bounds::LONGEST_POLL_GAP;
-use crate::config::checks::bounds::MOST_DESCRIPTORS;
+use crate::config::checks::bounds::{LONGEST_POLL_GAP, MOST_DESCRIPTORS};
 use crate::config::keys::Key;
 use crate::config::model::{DeviceKind, IdleConfig, IdleWait};
 use crate::config::yaml::read::Item;

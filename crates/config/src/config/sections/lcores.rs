@@ -3,8 +3,7 @@
 
 use super::draft::{Backlog, Common, Lcores, Port};
 use super::idle;
-use crate::config::checks::bounds::MOST_DESCRIPTORS;
-use crate::config::checks::bounds::{self, LONGEST_POLL_GAP};
+use crate::config::checks::bounds::{self, LONGEST_POLL_GAP, MOST_DESCRIPTORS};
 use crate::config::keys::Key;
 use crate::config::model::{DeviceKind, HostsLcore, LcoreConfig};
 use crate::config::overrides::Overrides;

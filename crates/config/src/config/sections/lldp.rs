@@ -6,6 +6,7 @@ use crate::config::model::{DeviceKind, LldpConfig, LoopGuard};
 use crate::config::yaml::read::Item;
 use crate::route::RoutingSpec;
 use crate::units::Nanos;
+use crate::wire::lldp::Text;
 
 pub const KEYS: &[Key] = &[
     Key::new("name", "host name", "1 to 255 bytes", "name of the system"),
@@ -80,6 +81,9 @@ fn read_name(item: &Item<'_>) -> Option<String> {
     let name = item.text("a name; write e.g. tor1")?;
     if name.is_empty() || name.len() > MOST_NAME {
         return item.refuse(format!("the name has {} bytes; write 1 to {MOST_NAME}", name.len()));
+    }
+    if Text::new(name).as_str() != name {
+        return item.refuse("the name has control or invisible characters; write one line of plain text");
     }
     Some(name.to_owned())
 }

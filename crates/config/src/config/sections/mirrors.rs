@@ -1,10 +1,10 @@
 //! `mirrors:` of the configuration: copies of dropped, marked and sampled frames to ports and files.
 
-use super::draft::{Class, Port, Sflow};
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
+use super::draft::{Class, Port, Sflow};
 use super::faults::numbers;
 use crate::config::keys::Key;
 use crate::config::yaml::bounds;

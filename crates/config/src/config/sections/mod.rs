@@ -22,7 +22,7 @@ pub(super) mod preset;
 pub(super) mod queue_policy;
 pub(super) mod routing;
 pub(super) mod sflow;
-pub(super) mod storm;
+pub(super) mod storm_control;
 pub(super) mod stuck;
 pub(super) mod system;
 pub mod vdev;

@@ -1,9 +1,9 @@
 //! `buffer.headroom`: the headroom of all lossless groups together.
 
-use super::draft::Port;
 use std::fmt;
 use std::str::FromStr;
 
+use super::draft::Port;
 use crate::config::keys::Key;
 use crate::config::yaml::read::Item;
 use crate::mmu::HeadroomPolicy;

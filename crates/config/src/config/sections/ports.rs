@@ -5,11 +5,10 @@ use super::draft::{Backlog, Class, Common, Lcores, Port, Watchdog};
 use super::lldp;
 use super::maps::{self, Maps};
 use super::max_rate;
-use super::watchdog::{self};
-use super::{fdb, storm, stuck};
+use super::watchdog;
+use super::{fdb, storm_control, stuck};
 use super::{vdev, vhost};
-use crate::config::checks::bounds::MOST_DESCRIPTORS;
-use crate::config::checks::bounds::{self, MTUS, SLOWEST};
+use crate::config::checks::bounds::{self, MOST_DESCRIPTORS, MTUS, SLOWEST};
 use crate::config::keys::Key;
 use crate::config::model::{DeviceKind, PortDevice};
 use crate::config::overrides::Overrides;
@@ -20,10 +19,11 @@ use crate::forward::VlanMode;
 use crate::headroom::Lapse;
 use crate::pfc::PfcMode;
 use crate::plan::PortLive;
-use crate::qos::{StormLimits, Trust};
+use crate::qos::{FloodLimits, Trust};
 use crate::sets::{CLASSES, MAX_PORTS};
 use crate::units::{Bytes, Length, Nanos};
 use crate::wire::MacAddr;
+use crate::wire::lldp::Text;
 
 pub const KEYS: &[Key] = &[
     Key::new("name", "required", "up to 32 letters, digits, `_ - . /`; unique", ""),
@@ -169,7 +169,7 @@ pub struct Context<'a, 'b> {
     pub maps: &'b Maps<'a>,
     pub watchdog: Option<Watchdog<'a>>,
     pub stuck_after: Option<Nanos>,
-    pub storm_limits: StormLimits,
+    pub flood_limits: FloodLimits,
     pub checks_l4: bool,
     pub lcores: &'b Lcores<'a>,
     pub overrides: &'b Overrides,
@@ -279,7 +279,7 @@ fn read_live(fields: &Fields<'_>, context: &Context<'_, '_>) -> PortLive {
         marks: maps::read_of_port(fields.get("maps"), context.maps),
         rewrite: maps::read_rewrite(fields.get("rewrite"), context.maps),
         stuck_after: stuck::read(fields.get("stuck_after"), context.stuck_after),
-        storm_limits: storm::read(fields.get("storm_control"), context.storm_limits),
+        flood_limits: storm_control::read(fields.get("storm_control"), context.flood_limits),
         ..PortLive::default()
     }
 }
@@ -361,8 +361,8 @@ fn read_description(item: &Item<'_>) -> Option<String> {
     if text.is_empty() || text.len() > MOST_DESCRIPTION {
         return item.refuse(format!("the description has {} bytes; write 1 to {MOST_DESCRIPTION}", text.len()));
     }
-    if text.chars().any(char::is_control) {
-        return item.refuse("the description has control characters; write one line of text");
+    if Text::new(text).as_str() != text {
+        return item.refuse("the description has control or invisible characters; write one line of plain text");
     }
     Some(text.to_owned())
 }

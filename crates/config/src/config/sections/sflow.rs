@@ -1,8 +1,8 @@
 //! `sflow:` of the configuration: the agent of sFlow version 5.
 
-use super::draft::{Port, Sflow};
 use std::net::{IpAddr, SocketAddr};
 
+use super::draft::{Port, Sflow};
 use super::mirrors::{MOST_COPIES, MOST_FRAMES, SFLOW_NAMES};
 use crate::config::keys::Key;
 use crate::config::yaml::bounds;

@@ -1,8 +1,8 @@
 //! `eal:` and `metrics:` of the configuration, and names of ports.
 
-use super::draft::Port;
 use std::net::{Ipv4Addr, SocketAddr};
 
+use super::draft::Port;
 use crate::config::keys::Key;
 use crate::config::model::{EalConfig, MemoryMode};
 use crate::config::yaml::names;

@@ -1,6 +1,6 @@
 //! The table of settings: the key of each one, the place that has it, whether it can change while the switch runs, how
-//! it is shown, and its metrics. Reloads, the hash of a configuration, `check`, the API and the metrics of the
-//! configuration read it.
+//! it is shown, and the metrics of groups and queues. Reloads, the hash of a configuration, `check`, the API and the
+//! metrics of the configuration read it. Lists and maps, whose keys the file chooses, are added entry by entry.
 //!
 //! Settings are compared after parsing, not as written: `preset: roce` and the same keys written out are equal.
 
@@ -45,11 +45,10 @@ impl fmt::Display for Difference {
     }
 }
 
-/// The differences between the running configuration and another one. A difference that is equal on several ports is
+/// The differences between the running settings and others. A difference that is equal on several ports is
 /// listed once.
 #[must_use]
-pub fn differences(running: &Config, wanted: &Config) -> Vec<Difference> {
-    let (before, after) = (all(running), all(wanted));
+pub fn differences(before: &Settings, after: &Settings) -> Vec<Difference> {
     let places = before.iter().chain(after.iter()).map(|(port, key, _)| (port, key));
     let mut found: Vec<Difference> = Vec::new();
     for (port, key) in places.collect::<BTreeSet<_>>() {

@@ -2,11 +2,11 @@
 
 use super::row::{Gauges, Labels, Place, Row, Settings, live, measure, restart};
 use super::value::{Part, Value};
-use super::{class_or, on_or_off, or_none, or_off};
+use super::{class_or, on_or_off, or_off};
 use crate::config::model::{Config, DeviceKind, PortDevice};
 use crate::config::sections::device::chooses_queues;
 use crate::mmu::{GroupProfile, Threshold};
-use crate::plan::{PortSpec, SwitchSpec};
+use crate::plan::{PortLive, PortSpec, SwitchSpec};
 use crate::qos::{FloodKind, MaxRate};
 use crate::sets::{CLASSES, NUMBERS};
 use crate::units::{Alpha, Cells, PacketRate};
@@ -38,7 +38,7 @@ impl PortAt<'_> {
 
 fn port_rows<'a>() -> Vec<Row<PortAt<'a>>> {
     vec![
-        live("description", |at, _| Some(or_none(Some(&at.spec().live.description).filter(|text| !text.is_empty())))),
+        live("description", |at, _| Some(at.spec().live.description.clone()).filter(|text| !text.is_empty())),
         restart("device", |at, _| Some(at.device().kind.to_string())),
         restart("queues", |at, _| Some(at.device().queues.to_string())),
         restart("tx_queues", |at, _| Some(at.device().tx_queues.to_string())),
@@ -208,7 +208,7 @@ struct FloodAt<'a> {
 
 impl FloodAt<'_> {
     fn limit(&self) -> Option<PacketRate> {
-        self.port.live.storm_limits[self.kind as usize]
+        self.port.live.flood_limits[self.kind as usize]
     }
 }
 
@@ -268,6 +268,18 @@ pub(super) fn add(config: &Config, settings: &mut Settings) {
 
 /// Adds each entry of the maps of a port.
 fn add_maps(at: &PortAt<'_>, settings: &mut Settings) {
+    // Each has a row or is added here: the compiler names a new one.
+    let PortLive {
+        description: _,
+        trust: _,
+        port_class: _,
+        marks: _,
+        rewrite: _,
+        max_rates: _,
+        flood_limits: _,
+        watchdog: _,
+        stuck_after: _,
+    } = &at.spec().live;
     let (name, live, is_live) = (Some(at.spec().name.as_str()), &at.spec().live, at.has_live_classes());
     for (key, table) in [("dscp", &live.marks.dscp_to_tc[..]), ("pcp", &live.marks.pcp_to_tc[..])] {
         for (mark, class) in table.iter().enumerate() {

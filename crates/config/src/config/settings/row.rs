@@ -9,12 +9,10 @@ use super::value::Precision;
 /// Labels of a series: names and values.
 pub(super) type Labels<'a> = ArrayVec<(&'static str, &'a str), 2>;
 
-/// A place that has settings: the switch, a port, a queue.
+/// A place whose settings have metrics: a priority group, a queue.
 pub(super) trait Place {
     /// Labels of its metrics.
-    fn labels(&self) -> Labels<'_> {
-        Labels::new()
-    }
+    fn labels(&self) -> Labels<'_>;
 }
 
 /// Whether a setting can change while the switch runs.
@@ -27,7 +25,7 @@ enum Change<S> {
 /// A metric of a setting, by name and help; `None`: the place has no series.
 type Gauge<S> = (&'static str, &'static str, fn(&S) -> Option<f64>);
 
-/// One setting of a place `S`: the only source of its comparisons, its texts and its metrics.
+/// One setting of a place `S`: the only source of its comparisons, its texts and, at a [`Place`], its metrics.
 pub(super) struct Row<S> {
     /// Its key below the place.
     key: &'static str,
@@ -53,18 +51,20 @@ impl<S> Row<S> {
         Self { change: Change::LiveIf(is_live), ..self }
     }
 
-    /// This setting with a metric.
-    pub fn gauge(mut self, name: &'static str, help: &'static str, value: fn(&S) -> Option<f64>) -> Self {
-        self.gauges.push((name, help, value));
-        self
-    }
-
     fn is_live(&self, place: &S) -> bool {
         match self.change {
             Change::Live => true,
             Change::Restart => false,
             Change::LiveIf(is_live) => is_live(place),
         }
+    }
+}
+
+impl<S: Place> Row<S> {
+    /// This setting with a metric.
+    pub fn gauge(mut self, name: &'static str, help: &'static str, value: fn(&S) -> Option<f64>) -> Self {
+        self.gauges.push((name, help, value));
+        self
     }
 }
 
@@ -118,9 +118,11 @@ impl Settings {
 
     /// Adds the settings of `rows` that `place` has. Their keys get `prefix`.
     pub(super) fn add<S>(&mut self, port: Option<&str>, prefix: &str, rows: &[Row<S>], place: &S) {
-        for row in rows.iter().filter(|row| (row.show)(place, Precision::Exact).is_some()) {
-            let show = |precision| (row.show)(place, precision).unwrap_or_default();
-            self.put(port, format!("{prefix}{}", row.key), row.is_live(place), show);
+        for row in rows {
+            let Some(exact) = (row.show)(place, Precision::Exact) else { continue };
+            let text = (row.show)(place, Precision::Rounded).unwrap_or_default();
+            let setting = Setting { text, exact, is_live: row.is_live(place) };
+            self.rows.insert((port.map(str::to_owned), format!("{prefix}{}", row.key)), setting);
         }
     }
 }

@@ -10,6 +10,10 @@ ports:
   - {name: b, device: net_null1, speed: 10G}
 ";
 
+fn found_between(running: &Config, wanted: &Config) -> Vec<Difference> {
+    differences(&all(running), &all(wanted))
+}
+
 fn hash(config: &Config) -> u64 {
     all(config).fingerprint()
 }
@@ -20,7 +24,7 @@ fn config(more: &str) -> Config {
 
 fn lines(running: &Config, wanted: &Config) -> Vec<String> {
     let mark = |difference: &Difference| if difference.is_live { "live" } else { "restart" };
-    differences(running, wanted).iter().map(|difference| format!("{} {difference}", mark(difference))).collect()
+    found_between(running, wanted).iter().map(|difference| format!("{} {difference}", mark(difference))).collect()
 }
 
 #[test]
@@ -103,7 +107,7 @@ maps: {dscp: {26: 0}}
 ",
     );
     let hosts = parse("hosts: [{name: ha, port: a, flows: [{to: hb}]}, {name: hb, port: b}]");
-    let lines = differences(&hosts, &mapped);
+    let lines = found_between(&hosts, &mapped);
     let flow = lines.iter().find(|found| !found.is_live).expect("a restart").to_string();
     assert!(flow.starts_with("hosts.ha.flows[0]: {to: hb") && flow.contains("(class 3, priority 3, "), "{flow}");
 }
@@ -151,7 +155,7 @@ fn each_change_is_named_and_only_live_ones_can_be_made() {
     ];
     for (change, key, is_live) in cases {
         let wanted = config(change);
-        let found = differences(&base, &wanted);
+        let found = found_between(&base, &wanted);
         assert!(found.iter().any(|found| found.key == key && found.is_live == is_live), "{change}: {found:?}");
         assert_eq!(found.iter().all(|found| found.is_live), is_live, "{change}: {found:?}");
         let in_switch = base.switch != wanted.switch;
@@ -171,7 +175,7 @@ fn maximum_rates_of_joint_ports_need_a_restart() {
             parse("x.yaml", &text).expect("a configuration")
         };
         let (base, wanted) = (at(""), at("classes: {1: {max_rate: 1G}}\n"));
-        let found = differences(&base, &wanted);
+        let found = found_between(&base, &wanted);
         assert_eq!((found.len(), found[0].is_live), (1, is_live));
         assert_eq!(found[0].to_string(), "a, b: classes.1.max_rate: off -> 1G, burst 5.19KiB");
         assert_eq!(LiveConfig::between(&base.switch, &wanted.switch, 1_000_000_000).is_some(), is_live);
@@ -188,7 +192,7 @@ fn scheduler_of_a_limited_queue_is_live_at_a_port_that_stays_owned() {
         parse("x.yaml", &text).expect("a configuration")
     };
     let is_live = |base: &Config, wanted: &Config| {
-        let found = differences(base, wanted);
+        let found = found_between(base, wanted);
         assert!(!found.is_empty());
         let is_live = found.iter().all(|found| found.is_live);
         assert_eq!(LiveConfig::between(&base.switch, &wanted.switch, 1_000_000_000).is_some(), is_live, "{found:?}");
@@ -226,7 +230,7 @@ fn marks_of_a_nic_with_flow_rules_need_a_restart() {
     for (keys, key) in [(", trust: pcp", "trust"), (", class: 1", "class"), (", maps: {dscp: {46: 3}}", "maps.dscp.46")]
     {
         for queues in [1, 2] {
-            let found = differences(&at(queues, ""), &at(queues, keys));
+            let found = found_between(&at(queues, ""), &at(queues, keys));
             let found = found.iter().find(|found| found.key.ends_with(key)).expect("a difference");
             assert_eq!(found.is_live, queues == 1, "{keys}");
         }
@@ -257,7 +261,7 @@ fn every_change_of_the_plan_has_a_named_difference() {
     for (index, change) in changes.iter().enumerate() {
         let mut wanted = base.clone();
         change(&mut wanted);
-        assert_eq!(differences(&base, &wanted).len(), 1, "change {index}: {:?}", differences(&base, &wanted));
+        assert_eq!(found_between(&base, &wanted).len(), 1, "change {index}: {:?}", found_between(&base, &wanted));
     }
     let mut fewer = base.clone();
     fewer.switch.ports.pop();
@@ -311,7 +315,7 @@ fn the_least_change_is_a_difference() {
     for (index, change) in changes.iter().enumerate() {
         let mut wanted = base.clone();
         change(&mut wanted);
-        let found = differences(&base, &wanted);
+        let found = found_between(&base, &wanted);
         assert_eq!(found.len(), 1, "change {index}: {found:?}");
         assert_ne!(found[0].before, found[0].after, "change {index}");
         // The values are exact and have units.

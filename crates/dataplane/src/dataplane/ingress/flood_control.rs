@@ -3,7 +3,7 @@
 use crate::plan::drops::DropReason;
 use crate::plan::spec::SwitchSpec;
 use crate::qos::policer::Policer;
-use crate::qos::{FloodKind, StormLimits};
+use crate::qos::{FloodKind, FloodLimits};
 use crate::sets::MAX_PORTS;
 use crate::units::Ticks;
 
@@ -13,7 +13,7 @@ const BURST_FRAMES: u32 = 64;
 /// The policers of one lcore, by ingress port and kind.
 #[derive(Debug)]
 pub(crate) struct FloodControl {
-    limits: Box<[StormLimits; MAX_PORTS]>,
+    limits: Box<[FloodLimits; MAX_PORTS]>,
     policers: Box<[[Option<Policer>; FloodKind::COUNT]; MAX_PORTS]>,
     hz: u64,
 }
@@ -21,16 +21,16 @@ pub(crate) struct FloodControl {
 impl FloodControl {
     /// Creates the policers of `spec` on a clock of `hz` ticks a second.
     pub fn new(spec: &SwitchSpec, hz: u64) -> Self {
-        let limits = Box::new([StormLimits::default(); MAX_PORTS]);
+        let limits = Box::new([FloodLimits::default(); MAX_PORTS]);
         let mut control = Self { limits, policers: Box::new([[None; FloodKind::COUNT]; MAX_PORTS]), hz };
         for (port, spec) in spec.ports.iter().enumerate() {
-            control.set(port, &spec.live.storm_limits);
+            control.set(port, &spec.live.flood_limits);
         }
         control
     }
 
     /// Replaces the limits of `port`. A limit that stays keeps its policer, so that a reload passes no further frames.
-    pub fn set(&mut self, port: usize, limits: &StormLimits) {
+    pub fn set(&mut self, port: usize, limits: &FloodLimits) {
         let (old, policers) = (&mut self.limits[port % MAX_PORTS], &mut self.policers[port % MAX_PORTS]);
         for ((old, new), policer) in old.iter_mut().zip(limits).zip(policers) {
             if old != new {

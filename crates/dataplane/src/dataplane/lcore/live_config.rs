@@ -60,6 +60,18 @@ impl LiveConfig {
 impl PortLiveConfig {
     fn new(number: usize, switch: &SwitchSpec, hz: u64) -> Self {
         let spec = &switch.ports[number];
+        // Each is part of the classifier or applied below, or none of an lcore's business: the compiler names a new one.
+        let PortLive {
+            description: _,
+            trust: _,
+            port_class: _,
+            marks: _,
+            rewrite: _,
+            max_rates: _,
+            flood_limits: _,
+            watchdog: _,
+            stuck_after: _,
+        } = &spec.live;
         Self {
             live: spec.live.clone(),
             classifier: PortClassifier::new(number, spec, &switch.classes),
@@ -110,7 +122,7 @@ impl<P: Packet> Pipeline<P> {
     fn apply_to_own(&mut self, port: usize, live_config: &PortLiveConfig) {
         let (state, counters) = (&mut self.ports[port], &self.telemetry.counters.ports[port]);
         let before = state.pfc.dropping();
-        self.forwarder.flood_control.set(port, &live_config.live.storm_limits);
+        self.forwarder.flood_control.set(port, &live_config.live.flood_limits);
         state.classifier = live_config.classifier.clone();
         state.ledger.set_groups(&live_config.groups);
         for queue in state.pfc.set_watchdog(live_config.live.watchdog, live_config.hz).iter() {

@@ -319,6 +319,7 @@ impl PortLedger {
     }
 
     /// Whether `group` holds less than its own reserve, or its port has a free reserve for it.
+    #[inline]
     #[must_use]
     pub fn has_free_reserve(&self, group: usize) -> bool {
         let Group { profile, state } = &self.groups[group];
@@ -331,6 +332,7 @@ impl PortLedger {
     ///
     /// # Panics
     /// If there is no such group.
+    #[inline]
     #[must_use]
     pub fn admit_guaranteed(&mut self, group: usize, cells: Cells, pools: &mut Pools) -> Admission {
         let lossless = self.groups[group].profile.lossless;

@@ -45,7 +45,7 @@ pub struct RunningConfig {
 pub struct Setting {
     /// The port that has it; null: the switch.
     pub port: Option<String>,
-    /// Its key in the configuration.
+    /// Its name in differences of a reload: its key, below the class of its group or queue.
     pub key: String,
     /// Its value for people; numbers may be rounded.
     pub value: String,
@@ -55,7 +55,10 @@ pub struct Setting {
 
 impl Setting {
     pub(in crate::api) fn all(look: &Look<'_>) -> Vec<Self> {
-        let settings = look.switch_view.settings.iter().map(|(port, key, setting)| Self {
+        // A router may have any number of these. Pages of routes and neighbours, and the configuration, have them.
+        let is_listed = |key: &str| !key.starts_with("routing.routes.") && !key.starts_with("routing.neighbours.");
+        let settings = look.switch_view.settings.iter().filter(|(_, key, _)| is_listed(key));
+        let settings = settings.map(|(port, key, setting)| Self {
             port: port.map(str::to_owned),
             key: key.to_owned(),
             value: setting.text.clone(),

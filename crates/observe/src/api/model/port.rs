@@ -152,7 +152,7 @@ impl Port {
         let device = &counters.device;
         let [roce_ack_frames, roce_cnp_frames] = counters.roce_frames;
         let [storm_broadcast_pps, storm_multicast_pps, storm_unknown_pps] =
-            spec.live.storm_limits.map(|limit| limit.map(|rate| rate.0));
+            spec.live.flood_limits.map(|limit| limit.map(|rate| rate.0));
         Self {
             port: spec.name.clone(),
             description: spec.live.description.clone(),

@@ -2,7 +2,7 @@
 
 use crate::config::keys::Key;
 use crate::config::yaml::read::Item;
-use crate::qos::{FloodKind, StormLimits};
+use crate::qos::{FloodKind, FloodLimits};
 
 pub const KEYS: &[Key] = &[
     Key::new("broadcast", "`off`", "`1pps` to `4294Mpps`, or `off`", "frames to ff-ff-ff-ff-ff-ff, ARP included"),
@@ -12,10 +12,10 @@ pub const KEYS: &[Key] = &[
 
 /// Reads the most frames that a port may receive to be flooded. `over` are the defaults, which keys override one by
 /// one.
-pub fn read(item: Option<Item<'_>>, over: StormLimits) -> StormLimits {
+pub fn read(item: Option<Item<'_>>, over: FloodLimits) -> FloodLimits {
     let Some(item) = item else { return over };
     if item.is("off") {
-        return StormLimits::default();
+        return FloodLimits::default();
     }
     let fields = item.fields(KEYS);
     let mut limits = over;
