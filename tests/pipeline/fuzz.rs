@@ -16,8 +16,8 @@ use holdfast::sets::PortSet;
 use holdfast::units::{Bytes, Cells, Nanos, PacketRate, Ticks};
 use holdfast::wire::MacAddr;
 
-use crate::LCORES;
 use crate::harness::*;
+use crate::layout::Layout;
 
 const PORTS: usize = 6;
 /// Number of frames from which on a run reaches each drop reason: see tests/fuzz/README.md.
@@ -162,7 +162,7 @@ pub fn make_eventful(spec: &mut SwitchSpec, policy: HeadroomPolicy) {
 
 #[test]
 fn random_and_mutated_frames_neither_panic_nor_leak() {
-    let frames = setting("HOLDFAST_FUZZ_FRAMES", 10_000_000 / u64::from(LCORES));
+    let frames = setting("HOLDFAST_FUZZ_FRAMES", 10_000_000 / u64::from(Layout::current().lcores));
     let seed = setting("HOLDFAST_FUZZ_SEED", 0x0a11_fade) as u32;
     let policies = [HeadroomPolicy::Independent, HeadroomPolicy::SharedPool, HeadroomPolicy::Dynamic];
     let mut seen = [0; DropReason::COUNT];
@@ -249,7 +249,7 @@ fn take_copies(mirrors: &mut [ExceptionLink<CopyFrame>]) {
 
 /// Sends copies by the output, as the thread of mirrors does.
 fn send_copies(mirrors: &mut [ExceptionLink<CopyFrame>], rng: &mut XorShift) {
-    let link = &mut mirrors[OUTPUT % usize::from(LCORES)];
+    let link = &mut mirrors[OUTPUT % usize::from(Layout::current().lcores)];
     for _ in 0..rng.roll() % 20 {
         let _ = link.inject(&any_frame(rng), InjectTo::Link(OUTPUT as u8), 0);
     }

@@ -3,7 +3,7 @@
 use holdfast::dataplane::Scratch;
 use std::sync::Arc;
 
-use crate::{LCORES, TX_QUEUES};
+use crate::layout::Layout;
 use holdfast::dataplane::{LiveConfig, Pipeline};
 use holdfast::forward::{FdbSpec, LagState, LagsSpec};
 use holdfast::io::memory::{MemPacket, MemPorts};
@@ -49,15 +49,21 @@ pub const fn lossless_group() -> GroupProfile {
     }
 }
 
-/// Returns a switch with `ports` 10G ports in VLAN 1, on [`LCORES`] lcores in turn. Class 3 is lossless with 10 cells
-/// of reserve, 20 shared and 5 of headroom.
+/// Returns a switch with `ports` 10G ports in VLAN 1, on the lcores of this run in turn. Class 3 is lossless with 10
+/// cells of reserve, 20 shared and 5 of headroom.
 pub fn spec(ports: usize) -> SwitchSpec {
+    spec_on(Layout::current(), ports)
+}
+
+/// Returns a switch like [`spec`] in this layout.
+pub fn spec_on(layout: Layout, ports: usize) -> SwitchSpec {
+    let Layout { lcores, tx_queues } = layout;
     let mut groups = [lossy_group(); 8];
     groups[LOSSLESS] = lossless_group();
     let port = |index: usize| {
         let mac = MacAddr::local(0, index as u16);
         let port = PortSpec::new(format!("p{index}"), mac, BitRate(10_000_000_000), groups);
-        PortSpec { lcore: [0, LCORES - 1][index % 2], tx_queues: TX_QUEUES, ..port }
+        PortSpec { lcore: [0, lcores - 1][index % 2], tx_queues, ..port }
     };
     let lossy_limit = QueueLimit::from(Threshold::Dynamic(Alpha::from_exponent(3).unwrap()));
     let mut queues = [QueueSpec {
@@ -83,7 +89,7 @@ pub fn spec(ports: usize) -> SwitchSpec {
         fdb: FdbSpec { capacity: 4096, ageing: Nanos(300 * HZ), entries: vec![], seed: 0 },
         lags: LagsSpec::default(),
         poll_gap: Nanos(1000),
-        lcores: LCORES,
+        lcores,
         floods_lossless: false,
         hpcc: holdfast::mmu::HpccRules::NONE,
         abm: None,
@@ -124,7 +130,6 @@ impl Fleet {
     }
 
     /// Returns the only lcore.
-    #[allow(dead_code, reason = "only where there is one")]
     pub fn into_one(mut self) -> Pipeline<MemPacket> {
         assert_eq!(self.parts.len(), 1);
         self.parts.remove(0)
@@ -173,13 +178,11 @@ impl Fleet {
     }
 
     /// Shuts down `lcore` alone.
-    #[allow(dead_code, reason = "only where there are several")]
     pub fn shutdown_one(&mut self, lcore: usize, io: &mut MemPorts, now: Ticks) -> bool {
         self.parts[lcore].shutdown(io, now)
     }
 
     /// Polls `lcore` alone.
-    #[allow(dead_code, reason = "only where there are several")]
     pub fn poll_one(&mut self, lcore: usize, io: &mut MemPorts, now: u64) {
         self.parts[lcore].poll(io, &mut self.scratch, Ticks(now));
     }

@@ -13,8 +13,8 @@ use holdfast::sets::{ClassSet, PortSet};
 use holdfast::wire::MacAddr;
 use proptest::prelude::*;
 
-use crate::LCORES;
 use crate::harness::*;
+use crate::layout::Layout;
 
 /// Members of the group. Ports 3 and 4 are alone.
 const MEMBERS: [usize; 3] = [0, 1, 2];
@@ -168,7 +168,7 @@ fn idle_member_takes_frames_of_its_link_and_pfc_alone() {
     assert_eq!(punted, [1], "a port that is in no group takes no slow protocols");
     assert_eq!(bed.drops(3, DropReason::LinkLocal), 1);
     assert_eq!(bed.counters.of_port(1).map(|port| port.pfc_rx_frames.get()).sum::<u64>(), 1);
-    assert!(links[usize::from(LCORES - 1)].inject(&lacp, InjectTo::Link(1), 0));
+    assert!(links[usize::from(Layout::current().lcores - 1)].inject(&lacp, InjectTo::Link(1), 0));
     bed.run(100_000);
     assert_eq!(bed.data(1), [lacp]);
 

@@ -8,7 +8,10 @@ mod forwarding;
 mod fuzz;
 mod harness;
 mod interrupted;
+mod joint;
 mod lag;
+mod layout;
+mod lcores;
 mod link;
 mod live_config;
 mod max_load;
@@ -31,8 +34,3 @@ mod telemetry;
 mod why;
 mod wire_clock;
 mod wred;
-
-/// Number of lcores of the switches in these tests. `tests/pipeline_two` runs the same tests with two.
-const LCORES: u8 = 1;
-/// Transmit queues of their ports. `tests/pipeline_joint` runs the tests with one for each of two lcores.
-const TX_QUEUES: u8 = 1;

@@ -10,8 +10,8 @@ use holdfast::route::InjectTo;
 use holdfast::sets::{ClassSet, MAX_PORTS, PortSet};
 use holdfast::units::{Bytes, Cells, Probability};
 
-use crate::LCORES;
 use crate::harness::*;
+use crate::layout::Layout;
 
 const DROPS: MirrorSession = MirrorSession {
     dropped: true,
@@ -158,7 +158,7 @@ fn marked_frames_are_copied_with_their_mark_and_depth() {
     assert_eq!(copies.len(), marked);
     let depths: Vec<u32> = copies.iter().map(|copy| copy.queue.unwrap().depth.unwrap().0).collect();
     // Six frames leave in the first poll. In the second 14 are queued, and the device has less than a cell.
-    let expected = if crate::TX_QUEUES > 1 { vec![20; 20] } else { [vec![20; 6], vec![15; 5]].concat() };
+    let expected = if Layout::current().is_joint() { vec![20; 20] } else { [vec![20; 6], vec![15; 5]].concat() };
     assert_eq!(depths, expected, "a joint port posts all at once");
     assert!(copies.iter().all(|copy| copy.cause == CopyCause::Marked && ecn_of(&copy.bytes) == 3));
     assert_eq!((copies[0].ingress, copies[0].egress), (0, Some(2)));
@@ -258,7 +258,7 @@ fn a_poll_copies_and_sends_few_bytes() {
     for _ in 0..32 {
         bed.io.inject(1, &frame(1, 1, 0, 1500));
     }
-    let owner = 3 % usize::from(LCORES);
+    let owner = 3 % usize::from(Layout::current().lcores);
     for _ in 0..40 {
         assert!(links[owner].inject(&frame(0, 1, 0, 400), InjectTo::Link(3), 0));
     }
@@ -313,7 +313,7 @@ fn output_port_of_a_mirror_takes_and_forwards_no_frame() {
 #[test]
 fn copies_leave_by_their_output_and_their_loss_is_not_copied() {
     let (mut bed, mut links) = bed(&with_output());
-    let owner = 3 % usize::from(LCORES);
+    let owner = 3 % usize::from(Layout::current().lcores);
     let copy = frame(0, 1, LOSSLESS_DSCP, 300);
     bed.io.set_room(3, Some(0));
     for _ in 0..8 {
@@ -332,7 +332,7 @@ fn copies_leave_by_their_output_and_their_loss_is_not_copied() {
 #[test]
 fn a_flood_of_copies_costs_lossless_traffic_nothing() {
     let (mut bed, mut links) = bed(&with_output());
-    let owner = 3 % usize::from(LCORES);
+    let owner = 3 % usize::from(Layout::current().lcores);
     for round in 0..200 {
         while links[owner].inject(&frame(0, 1, 0, 1500), InjectTo::Link(3), 0) {}
         if round % 4 == 0 {

@@ -47,7 +47,7 @@ fn frames_of_a_burst_are_noted_in_the_order_in_which_they_leave() {
     let hops: Vec<_> = sent.iter().map(|frame| notes(frame).as_slice().to_vec()).collect();
     assert!(hops.iter().all(|hops| hops.len() == 1 && hops[0].rate() == BitRate(10_000_000_000)));
     let len = sent[0].len() as u64;
-    if crate::LCORES > 1 {
+    if crate::layout::Layout::current().lcores > 1 {
         // They poll twice at each instant, learn a gap of zero, and leave the wire idle between polls.
         return;
     }

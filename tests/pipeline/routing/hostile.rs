@@ -168,7 +168,7 @@ fn group_that_floods_by_all_members_counts_as_one_port() {
     }
     assert_eq!(served[1..4], [SECONDS * share; 3]);
     let of_group: u64 = GROUP.iter().map(|&port| served[port]).sum();
-    let most = u64::from(crate::LCORES) * (SECONDS * (500 + 1_000 / 4) + 64);
+    let most = u64::from(crate::layout::Layout::current().lcores) * (SECONDS * (500 + 1_000 / 4) + 64);
     assert!(of_group <= most, "{of_group} of a group, like one port");
 }
 
@@ -183,7 +183,7 @@ fn port_that_floods_is_served_its_share_and_most_of_the_common_remainder() {
         bed.punted();
     }
     let passed = bed.sum(|lcore| lcore.punted[PuntCause::Arp as usize].get());
-    let share = 1_000 / 4 / (PORTS as u64 / u64::from(crate::LCORES));
+    let share = 1_000 / 4 / (PORTS as u64 / u64::from(crate::layout::Layout::current().lcores));
     assert!((500 + share..=550 + share).contains(&passed), "{passed} in a second");
 }
 

@@ -11,7 +11,13 @@ use holdfast::plan::{Companion, Counters, DropReason, LcoreControl, SwitchSpec};
 use holdfast::sets::PortSet;
 use holdfast::units::{Cells, Nanos, Ticks};
 
-use crate::harness::*;
+use crate::harness::{CELL, HZ, LOSSLESS, LOSSLESS_DSCP, frame, mac, spec_on};
+use crate::layout::Layout;
+
+/// A switch of two lcores.
+fn spec(ports: usize) -> SwitchSpec {
+    spec_on(Layout::TWO, ports)
+}
 
 /// Two lcores that are polled one by one.
 struct Pair {

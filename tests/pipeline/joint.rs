@@ -12,7 +12,13 @@ use holdfast::qos::{QueueDiscipline, WredProfile};
 use holdfast::sets::ClassSet;
 use holdfast::units::{BitRate, Bytes, Cells, Nanos, Probability, Ticks};
 
-use crate::harness::*;
+use crate::harness::{Bed, CELL, HZ, LOSSLESS, LOSSLESS_DSCP, frame, mac, spec_on};
+use crate::layout::Layout;
+
+/// A switch of two lcores whose ports are joint.
+fn spec(ports: usize) -> SwitchSpec {
+    spec_on(Layout::JOINT, ports)
+}
 
 /// Ports of the first and of the second lcore that send to port 1, which belongs to the second.
 const SENDERS: [usize; 2] = [0, 3];
