@@ -88,7 +88,7 @@ lcores: {dataplane: [1, 2]}
         "\ntelemetry hpcc: notes in marked RoCE packets of queue 3\n",
         "\nQCN in queue 3: set point ",
         "\nRoCE of p2: ack 6\n",
-        "\nmaximum rates of p2: classes.3 1G, burst 20kB; classes.5 2G, burst ",
+        "\nmaximum rates of p2: classes.3 1G, burst 19.53KiB; classes.5 2G, burst ",
         "\nstorm control of p1: broadcast 20pps\nstorm control of p2: broadcast 20pps, unknown 1kpps\n",
         "\nfault injection is allowed: 1 from the start, others by the API\n",
     ];

@@ -175,8 +175,8 @@ impl<P: Packet> Egress<P> {
         Offered { taken, is_refused: taken == 0 }
     }
 
-    /// Puts the frames that the device did not take back to the heads of their queues, the last frame first. Their notes
-    /// of telemetry go.
+    /// Puts the frames that the device did not take back to the heads of their queues, the last frame first, without
+    /// their notes of telemetry.
     #[cold]
     fn put_back(&mut self, number: usize, port: &mut Port, reserves: &QueueReserves) {
         if self.stamper.is_on() {

@@ -60,7 +60,7 @@ impl LiveConfig {
 impl PortLiveConfig {
     fn new(number: usize, switch: &SwitchSpec, hz: u64) -> Self {
         let spec = &switch.ports[number];
-        // Each is part of the classifier or applied below, or none of an lcore's business: the compiler names a new one.
+        // Each is part of the classifier, or applied below, or nothing to an lcore: the compiler names a new one.
         let PortLive {
             description: _,
             trust: _,

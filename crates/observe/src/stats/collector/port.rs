@@ -320,9 +320,11 @@ fn paused_times(families: &mut Families, switch_view: &SwitchView, snapshot: &Sn
 
 /// PFC mode and PFC standing of each port, and its description.
 fn standing(families: &mut Families, switch_view: &SwitchView) {
-    let family = families.gauge("holdfast_port_info", "1 for the description of the port, empty if it has none.");
+    let family = families.gauge("holdfast_port_info", "1 for the port, with its description if it has one.");
     for port in &switch_view.spec.ports {
-        family.add(&[("port", &port.name), ("description", &port.live.description)], 1);
+        // An empty label is no label to Prometheus.
+        let labels = [("port", port.name.as_str()), ("description", &port.live.description)];
+        family.add(if port.live.description.is_empty() { &labels[..1] } else { &labels }, 1);
     }
     let help = "1 for the PFC mode of the port: off, software (generated and obeyed for lossless priorities), or \
                 asymmetric (generated for them, obeyed for all).";

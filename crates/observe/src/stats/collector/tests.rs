@@ -476,6 +476,6 @@ fn description_of_a_port_is_a_label_with_escapes() {
     let mut spec = quiet().spec;
     spec.ports[1].live.description = "rack \"7\" \\ left".to_owned();
     let text = scrape(quiet().tuned(spec, std::sync::Arc::default()));
-    assert!(text.contains("holdfast_port_info{description=\"\",port=\"p1\"} 1\n"), "{text}");
+    assert!(text.contains("holdfast_port_info{port=\"p1\"} 1\n"), "{text}");
     assert!(text.contains("holdfast_port_info{description=\"rack \\\"7\\\" \\\\ left\",port=\"p2\"} 1\n"), "{text}");
 }
