@@ -14,6 +14,24 @@ pub enum Threshold {
 }
 
 impl Threshold {
+    /// The factor of a Dynamic Threshold; `None`: the limit is static.
+    #[must_use]
+    pub fn alpha(self) -> Option<Alpha> {
+        match self {
+            Self::Dynamic(alpha) => Some(alpha),
+            Self::Static(_) => None,
+        }
+    }
+
+    /// The static limit; `None`: it follows the free part of the pool.
+    #[must_use]
+    pub fn cells(self) -> Option<Cells> {
+        match self {
+            Self::Dynamic(_) => None,
+            Self::Static(cells) => Some(cells),
+        }
+    }
+
     /// The limit while the pool has `free` cells. It takes one shift, so constant time.
     #[inline]
     #[must_use]

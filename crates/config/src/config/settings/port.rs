@@ -5,7 +5,7 @@ use super::value::{Part, Value};
 use super::{class_or, on_or_off, or_off};
 use crate::config::model::{Config, DeviceKind, PortDevice};
 use crate::config::sections::device::chooses_queues;
-use crate::mmu::{GroupProfile, Threshold};
+use crate::mmu::GroupProfile;
 use crate::plan::{PortLive, PortSpec, SwitchSpec};
 use crate::qos::{FloodKind, MaxRate};
 use crate::sets::{CLASSES, NUMBERS};
@@ -102,17 +102,11 @@ impl GroupAt<'_> {
     }
 
     fn limit(&self) -> Option<Cells> {
-        match self.profile().threshold {
-            Threshold::Dynamic(_) => None,
-            Threshold::Static(cells) => Some(cells),
-        }
+        self.profile().threshold.cells()
     }
 
     fn alpha(&self) -> Option<Alpha> {
-        match self.profile().threshold {
-            Threshold::Dynamic(alpha) => Some(alpha),
-            Threshold::Static(_) => None,
-        }
+        self.profile().threshold.alpha()
     }
 }
 

@@ -3,7 +3,6 @@
 use super::class_or;
 use super::row::{Gauges, Labels, Place, Row, Settings, live, measure, restart};
 use super::value::{Part, Precision, Value, queue_policy};
-use crate::mmu::Threshold;
 use crate::plan::{QueueSpec, SwitchSpec};
 use crate::qos::QueueDiscipline;
 use crate::sets::{CLASSES, NUMBERS};
@@ -48,17 +47,11 @@ impl QueueAt<'_> {
     }
 
     fn limit(&self) -> Option<Cells> {
-        match self.spec().limit?.threshold {
-            Threshold::Dynamic(_) => None,
-            Threshold::Static(cells) => Some(cells),
-        }
+        self.spec().limit?.threshold.cells()
     }
 
     fn alpha(&self) -> Option<Alpha> {
-        match self.spec().limit?.threshold {
-            Threshold::Dynamic(alpha) => Some(alpha),
-            Threshold::Static(_) => None,
-        }
+        self.spec().limit?.threshold.alpha()
     }
 }
 

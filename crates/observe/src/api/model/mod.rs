@@ -149,10 +149,7 @@ impl Look<'_> {
 
 /// The factor of a Dynamic Threshold, or the limit in cells of a static one.
 fn threshold(threshold: Threshold) -> (Option<f64>, Option<Cells>) {
-    match threshold {
-        Threshold::Dynamic(alpha) => (Some(f64::from(alpha.exponent()).exp2()), None),
-        Threshold::Static(cells) => (None, Some(cells)),
-    }
+    (threshold.alpha().map(|alpha| f64::from(alpha.exponent()).exp2()), threshold.cells())
 }
 
 /// Classes that `map` assigns to `target`.
