@@ -4,6 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::panic::catch_unwind;
 use std::path::PathBuf;
+use std::process::Command;
+
+use serde_json::Value;
 
 mod targets;
 
@@ -43,17 +46,37 @@ fn each_directory_of_inputs_has_a_target() {
     }
 }
 
-/// Returns the versions of each crate of a lock file, whose path begins at the root of the repository.
-fn locked(path: &str) -> BTreeMap<String, BTreeSet<String>> {
+/// A package of a lock file.
+struct Locked {
+    name: String,
+    version: String,
+    /// Names of the packages that it needs.
+    needs: BTreeSet<String>,
+}
+
+/// Returns the packages of a lock file, whose path begins at the root of the repository.
+fn packages(path: &str) -> Vec<Locked> {
     let text = fs::read_to_string(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(path)).expect("a lock file");
+    let package = |text: &str| {
+        let value = |key: &str| text.lines().find_map(|line| line.strip_prefix(key)?.strip_suffix('"')).map(str::to_owned);
+        // A name that has several versions is followed by one.
+        let needed = |line: &str| Some(line.strip_prefix(" \"")?.split(['"', ' ']).next()?.to_owned());
+        let needs = text.lines().filter_map(needed).collect();
+        Locked { name: value("name = \"").expect("a name"), version: value("version = \"").expect("a version"), needs }
+    };
+    text.split("[[package]]\n").skip(1).map(package).collect()
+}
+
+/// Returns the versions of each crate of a lock file.
+fn locked(path: &str) -> BTreeMap<String, BTreeSet<String>> {
     let mut crates: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
-    for package in text.split("[[package]]\n").skip(1) {
-        let value = |key: &str| package.lines().find_map(|line| line.strip_prefix(key)?.strip_suffix('"'));
-        let name = value("name = \"").expect("a name");
-        crates.entry(name.to_owned()).or_default().insert(value("version = \"").expect("a version").to_owned());
+    for package in packages(path) {
+        crates.entry(package.name).or_default().insert(package.version);
     }
     crates
 }
+
+const UPDATE: &str = "cp Cargo.lock tests/fuzz/afl/; cargo update --workspace --manifest-path tests/fuzz/afl/Cargo.toml";
 
 #[test]
 fn fuzzed_targets_are_built_from_the_versions_of_the_workspace() {
@@ -64,13 +87,38 @@ fn fuzzed_targets_are_built_from_the_versions_of_the_workspace() {
     let built = |name: &&String| !["holdfast-loom", "holdfast-dpdk", "holdfast-control"].contains(&name.as_str());
     let own = workspace.keys().filter(|name| name.starts_with("holdfast")).filter(built);
     let missing: Vec<_> = own.filter(|name| !fuzzed.contains_key(*name)).collect();
-    assert!(missing.is_empty(), "no {missing:?} for AFL++: cp Cargo.lock tests/fuzz/afl/, and cargo update as below");
+    assert!(missing.is_empty(), "no {missing:?} for AFL++: {UPDATE}");
     for (name, versions) in &fuzzed {
         let expected = workspace.get(name).unwrap_or(versions);
         assert!(
             versions.is_subset(expected),
-            "{name}: {versions:?} for AFL++, {expected:?} in the workspace. To take the workspace's versions: \
-             cp Cargo.lock tests/fuzz/afl/; cargo update --workspace --manifest-path tests/fuzz/afl/Cargo.toml"
+            "{name}: {versions:?} for AFL++, {expected:?} in the workspace. To take the workspace's versions: {UPDATE}"
         );
     }
+}
+
+/// `cargo --locked` refuses a lock file that does not agree with the manifests, which `make fuzz` would be the first to tell.
+#[test]
+fn lock_file_for_afl_agrees_with_the_manifests() {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let arguments = ["metadata", "--no-deps", "--offline", "--format-version", "1"];
+    let output = Command::new(cargo).args(arguments).current_dir(env!("CARGO_MANIFEST_DIR")).output().expect("cargo runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: Value = serde_json::from_slice(&output.stdout).expect("JSON of cargo");
+    let members = metadata["packages"].as_array().expect("packages");
+    let mut compared = 0;
+    for package in packages("tests/fuzz/afl/Cargo.lock") {
+        let Some(member) = members.iter().find(|member| member["name"] == *package.name) else { continue };
+        let built = member["dependencies"].as_array().expect("dependencies").iter().filter(|needed| needed["kind"] != "dev");
+        let names = |optional| {
+            let wanted = built.clone().filter(move |needed| optional || needed["optional"] == false);
+            wanted.map(|needed| needed["name"].as_str().expect("a name").to_owned()).collect::<BTreeSet<_>>()
+        };
+        let name = &package.name;
+        let (required, possible) = (names(false), names(true));
+        assert!(required.is_subset(&package.needs), "{name} needs {required:?}, locked are {:?}: {UPDATE}", package.needs);
+        assert!(package.needs.is_subset(&possible), "{name} needs {possible:?}, locked are {:?}: {UPDATE}", package.needs);
+        compared += 1;
+    }
+    assert!(compared >= 10, "{compared} crates of the workspace are fuzzed");
 }
