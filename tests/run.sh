@@ -12,7 +12,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cargo=${CARGO:-cargo}
-log=$(mktemp)
+log=
 build=
 names=()
 times=()
@@ -38,9 +38,6 @@ table() {
     [ "$code" = 0 ] || printf 'FAILED: %s\n' "${names[-1]}"
     exit "$code"
 }
-trap table EXIT
-trap 'exit 130' INT TERM
-
 # Features of dependencies are those of all selected packages together, so that each of these selects the whole workspace:
 # otherwise dependencies, and all that stands on them, would be built once more.
 tests() { $cargo test --workspace --no-fail-fast "$@"; }
@@ -53,6 +50,40 @@ shipped() { $cargo bench --no-default-features --bench instructions --no-run; }
 of_switches() { names_of "$(grep -l '^#!\[cfg(feature = "dpdk")\]' tests/*/main.rs tests/*.rs)"; }
 pure() { names_of "$(grep -L '^#!\[cfg(feature = "dpdk")\]' tests/*/main.rs tests/*.rs tests/loom/tests/*.rs crates/*/tests/*/main.rs)"; }
 names_of() { sed -E 's,^(crates/[a-z]+/)?tests/(loom/tests/)?,--test ,; s,/main,,; s,\.rs$,,' <<<"$1"; }
+
+has_nextest=
+if $cargo nextest --version >/dev/null 2>&1; then has_nextest=1; fi
+
+# Tests that run a switch, which .config/nextest.toml takes one at a time.
+of_group=$(sed -n "s/^filter = '\(.*\)'$/\1/p" .config/nextest.toml)
+switches() {
+    if [ "$has_nextest" ]; then
+        nextest --no-fail-fast -E "$of_group"
+    else
+        # shellcheck disable=SC2046
+        tests --lib -- --test-threads=1 dpdk:: && tests $(of_switches) -- --test-threads=1
+    fi
+}
+
+# All others, and the counts of instructions.
+beside() {
+    if [ "$has_nextest" ]; then
+        nextest --no-fail-fast -E "not ($of_group)"
+    else
+        # shellcheck disable=SC2046
+        tests --lib --bins $(pure) -- --quiet --skip dpdk::
+    fi
+    tests --doc -- --quiet
+    $cargo bench --no-default-features --bench instructions
+}
+
+if [ "${1:-}" = beside ]; then
+    beside
+    exit
+fi
+log=$(mktemp)
+trap table EXIT
+trap 'exit 130' INT TERM
 
 stage "format"
 $cargo fmt --all --check
@@ -68,8 +99,6 @@ $cargo clippy --workspace --exclude dpdk-sys --exclude holdfast-dpdk --exclude h
 RUSTDOCFLAGS="-D warnings" $cargo doc --workspace --no-deps --quiet
 
 stage "build of the tests"
-has_nextest=
-if $cargo nextest --version >/dev/null 2>&1; then has_nextest=1; fi
 if [ "$has_nextest" ]; then nextest --no-run; else tests --no-run; fi
 
 # Nothing is built while tests look at the clock.
@@ -77,28 +106,32 @@ stage "rest of the build as shipped"
 wait "$build" || { build=; cat "$log"; exit 1; }
 build=
 
+# Tests in real time wait more than they compute. What needs no clock runs beside them, and only where nothing else wants
+# to run, as an idle task of the kernel's scheduler.
 stage "all tests"
-if [ "$has_nextest" ]; then
-    nextest --no-fail-fast
-else
-    # shellcheck disable=SC2046
-    tests --lib --bins $(pure) -- --quiet --skip dpdk::
-    tests --lib -- --test-threads=1 dpdk::
-    # shellcheck disable=SC2046
-    tests $(of_switches) -- --test-threads=1
-fi
-
-stage "examples in the documentation"
-tests --doc -- --quiet
+set -m
+chrt --idle 0 tests/run.sh beside >"$log" 2>&1 &
+build=$!
+set +m
+failed=
+switches || failed=1
+wait "$build" || failed=1
+build=
+cat "$log"
+[ -z "$failed" ] || exit 1
 
 # The black-box tests once more with two dataplane lcores, as far as frames, cells or orders cross between lcores in them.
 # Left out is what ends before any lcore starts, or goes the same way whichever lcore does it:
-#   switch: refusals, outputs, notify, scraping, unprivileged, quiet
+#   switch: refusals, outputs, notify, scraping, unprivileged, unread, threads, quiet
 #   switch: simulated   a comparison with a scenario of one lcore: two that are late at different times fill groups otherwise
 #   tap:    script, pause_received, upgrade   a script of one's own, a port's own timers, and starts and ends
+#   tap:    claims, nic_check, senders of one port, killed daemons, BFD   what the control plane and daemons do
 #   behave: maps, mapped, speeds, flooding   the class of a frame, and a port's own timers
 # Two lcores that never sleep need two CPUs.
-once='refusals outputs notify scraping unprivileged quiet_tests simulated script pause_received upgrade maps mapped speeds flooding'
+once='refusals:: outputs:: notify:: scraping:: unprivileged:: unread:: threads:: quiet_tests:: simulated:: script:: pause_received::
+upgrade:: claims:: nic_check:: linux::senders_of_one_port leaf_spine::killed leaf_spine::bfd maps:: mapped:: speeds:: flooding::'
+once=$(tr '\n' ' ' <<<"$once")
+once=${once% }
 if [ "$(nproc)" -lt 2 ]; then
     echo "one CPU: nothing is run with two lcores"
 else
@@ -106,16 +139,13 @@ else
     export HOLDFAST_TEST_ARGS="--lcores 2"
     boxes=(--test switch --test tap --test behave --test pair)
     if [ "$has_nextest" ]; then
-        nextest --no-fail-fast "${boxes[@]}" -E "not test(/^(${once// /|})::/)"
+        nextest --no-fail-fast "${boxes[@]}" -E "not test(/^(${once// /|})/)"
     else
         # shellcheck disable=SC2086
-        tests "${boxes[@]}" -- --test-threads=1 $(printf -- '--skip %s:: ' $once)
+        tests "${boxes[@]}" -- --test-threads=1 $(printf -- '--skip %s ' $once)
     fi
     unset HOLDFAST_TEST_ARGS
 fi
-
-stage "instructions of the packet path and the simulator"
-$cargo bench --no-default-features --bench instructions
 
 # Ten minutes, most of them a release build, are not for every run.
 if [ "${HOLDFAST_DOCKER_TEST:-}" ]; then
