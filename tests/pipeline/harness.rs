@@ -188,7 +188,12 @@ impl Fleet {
     }
 
     pub fn apply(&mut self, live_config: &LiveConfig) {
-        self.parts.iter_mut().for_each(|part| part.apply(live_config));
+        self.parts.iter_mut().for_each(|part| part.apply(&mut live_config.clone()));
+    }
+
+    /// Applies settings to `lcore` alone.
+    pub fn apply_one(&mut self, lcore: usize, live_config: &LiveConfig) {
+        self.parts[lcore].apply(&mut live_config.clone());
     }
 
     /// Learns a station, as if it had sent a frame to the lcore that owns `port`.

@@ -28,7 +28,7 @@ const ONCE: &[&str] = &[
 ];
 
 /// Lcores of a switch, and transmit queues of its ports.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 pub struct Layout {
     pub lcores: u8,
     pub tx_queues: u8,

@@ -31,6 +31,7 @@ mod stopping;
 mod stuck;
 mod tags;
 mod telemetry;
+mod vlan_change;
 mod why;
 mod wire_clock;
 mod wred;

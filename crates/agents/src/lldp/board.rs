@@ -5,7 +5,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::agent::{Event, Timing};
 use super::local::Stated;
+use super::probe::ProbedPort;
 use super::view::AgentView;
+use crate::forward::VlanMode;
 use crate::units::Nanos;
 
 /// The settings of the agent.
@@ -19,6 +21,10 @@ pub struct Settings {
     pub blocks_loops: bool,
     /// Time between two rounds of loop probes; `None`: no port sends any.
     pub probe_interval: Option<Nanos>,
+    /// VLANs of all ports, by which loops are found.
+    pub vlans: Vec<VlanMode>,
+    /// Ports that send probes.
+    pub probed: Vec<Option<ProbedPort>>,
 }
 
 /// The latest state of the agent and its events, and new settings for it.
@@ -65,6 +71,8 @@ mod tests {
             timing: Timing::default(),
             blocks_loops: false,
             probe_interval: Some(Nanos(1)),
+            vlans: Vec::new(),
+            probed: Vec::new(),
         };
         board.configure(old.clone());
         board.configure(Settings { timing, ..old });

@@ -41,6 +41,11 @@ impl Guard {
         }
     }
 
+    /// Sets the VLANs of the ports, by which the next look decides.
+    pub fn set_vlans(&mut self, vlans: Vec<VlanMode>) {
+        self.vlans = vlans;
+    }
+
     /// Takes the present loops: by LLDP, and by probes. Returns events about those that begin or end, or that block
     /// another port than before.
     pub fn look(

@@ -108,6 +108,13 @@ impl Prober {
         }
     }
 
+    /// Replaces the VLANs of the ports. Loops of a port with other ones are forgotten until they show again.
+    pub fn set_probed(&mut self, ports: Vec<Option<ProbedPort>>) {
+        let before = std::mem::replace(&mut self.ports, ports);
+        let stays = |port: usize| before.get(port) == self.ports.get(port);
+        self.seen.retain(|&(port, from, _), _| stays(port) && stays(from));
+    }
+
     /// Ports that have probes.
     #[must_use]
     pub fn ports(&self) -> PortSet {

@@ -10,6 +10,7 @@ use super::interface::{Attached, Interface};
 use super::rib::Source;
 use super::view::LinuxView;
 use crate::route::GroupId;
+use crate::sets::PortSet;
 use crate::units::Nanos;
 
 impl Router {
@@ -25,6 +26,12 @@ impl Router {
     #[must_use]
     pub fn configured_addresses(&self, index: u16) -> &[IpNet] {
         self.spec.interfaces.get(usize::from(index)).map_or(&[], |interface| &interface.addresses)
+    }
+
+    /// Ports that can carry the frames of an interface.
+    #[must_use]
+    pub fn ports_of(&self, index: u16) -> PortSet {
+        self.interfaces.get(usize::from(index)).map_or(PortSet::EMPTY, |interface| interface.ports)
     }
 
     /// Configured addresses and networks of an interface, and those that Linux has beside them.

@@ -180,7 +180,11 @@ impl Router {
         for (index, interface) in wanted.interfaces.iter().enumerate().take(self.interfaces.len()) {
             let wanted = self.with_learned(index as u16, &interface.addresses);
             self.attach(index as u16, wanted, now);
+            if std::mem::replace(&mut self.interfaces[index].ports, interface.ports) != interface.ports {
+                self.tables.touch();
+            }
         }
+        self.set_links(self.up, now);
         let old = std::mem::replace(&mut self.spec, wanted.clone());
         for route in &old.routes {
             if !wanted.routes.iter().any(|new| new.prefix == route.prefix) {

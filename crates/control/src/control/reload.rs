@@ -103,7 +103,10 @@ impl Reloader {
         answer.errors = fixed.map(|difference| format!("{difference}: needs a restart")).collect();
         let Some(live_config) = live_config.filter(|_| answer.errors.is_empty()) else {
             if answer.errors.is_empty() {
-                answer.errors.push("settings that are not listed here differ: needs a restart".to_owned());
+                answer.errors.push(
+                    "settings that follow from these differ, such as the MTU of a router's interface: needs a restart"
+                        .to_owned(),
+                );
             }
             answer.outcome = ReloadOutcome::NeedsRestart;
             return answer;

@@ -516,7 +516,7 @@ impl<P: Packet> Pipeline<P> {
         self.telemetry.clock.poll(&self.telemetry.counters.lcores[self.lcore], now, moved);
         if self.telemetry.clock.is_gauge_time() || moved == 0 {
             self.publish_gauges(now);
-            self.forwarder.fdb.sweep();
+            self.forwarder.sweep();
         }
     }
 

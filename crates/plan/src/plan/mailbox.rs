@@ -54,17 +54,17 @@ impl<T> Sender<T> {
 impl<T> Receiver<T> {
     /// Applies the value that was sent, if there is one, and returns its memory.
     #[inline]
-    pub fn receive(&mut self, apply: impl FnOnce(&T)) {
+    pub fn receive(&mut self, apply: impl FnOnce(&mut T)) {
         if self.given.refresh() > 0 {
             self.take(apply);
         }
     }
 
     #[cold]
-    fn take(&mut self, apply: impl FnOnce(&T)) {
-        let Some(value) = self.given.pop() else { return };
+    fn take(&mut self, apply: impl FnOnce(&mut T)) {
+        let Some(mut value) = self.given.pop() else { return };
         self.given.release();
-        apply(&value);
+        apply(&mut value);
         // There is room: the sender sends one value at a time.
         let _ = self.back.push(value);
         self.back.publish();

@@ -30,7 +30,7 @@ pub struct PortSpec {
     /// Whether frames received here are dropped if their transport header has a defect. Packets to the router always
     /// are.
     pub checks_l4: bool,
-    /// VLANs of the port.
+    /// VLANs of the port. Those of a port that bridges may change while the switch runs.
     pub vlan: VlanMode,
     /// Most stations that are learned at the port. Those of a group count at its head.
     pub fdb_limit: u32,
@@ -124,6 +124,12 @@ impl PortSpec {
         self.rx_queues > 1 || self.pfc == PfcMode::Queue
     }
 
+    /// Whether the port bridges: its VLANs are those of the configuration.
+    #[must_use]
+    pub fn bridges(&self) -> bool {
+        !matches!(self.vlan, VlanMode::Routed(_))
+    }
+
     /// Whether an egress queue of the port has a maximum rate.
     #[must_use]
     pub fn is_limited(&self) -> bool {
@@ -210,6 +216,9 @@ impl SwitchSpec {
             let keeps_owner = !self.may_be_joint(index) || port.is_limited() == new.is_limited();
             let max_rates = if keeps_owner { new.live.max_rates } else { port.live.max_rates };
             port.live = PortLive { max_rates, ..new.live.clone() };
+            if port.bridges() && new.bridges() && !self.mirror.outputs.contains(index) {
+                port.vlan = new.vlan.clone();
+            }
             for (group, new) in port.buffer.groups.iter_mut().zip(&new.buffer.groups) {
                 (group.threshold, group.xon_offset, group.xon_floor) = (new.threshold, new.xon_offset, new.xon_floor);
             }
@@ -222,7 +231,7 @@ impl SwitchSpec {
         if let (Some(routing), Some(new)) = (&mut spec.routing, &wanted.routing) {
             (routing.routes, routing.neighbours) = (new.routes.clone(), new.neighbours.clone());
             for (interface, new) in routing.interfaces.iter_mut().zip(&new.interfaces) {
-                interface.addresses = new.addresses.clone();
+                (interface.addresses, interface.ports) = (new.addresses.clone(), new.ports);
             }
         }
         spec

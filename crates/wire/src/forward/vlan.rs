@@ -63,11 +63,13 @@ struct Vlan {
 }
 
 /// VLAN membership of all ports, for constant-time checks on the packet path.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct VlanTable {
     vlans: Box<[Vlan; 4096]>,
     /// Per port, the VLAN of untagged frames in both directions; zero if there is none.
     untagged: [u16; MAX_PORTS],
+    /// The modes of the ports, from which blocked ones come back.
+    modes: Box<[VlanMode]>,
 }
 
 impl VlanTable {
@@ -77,8 +79,10 @@ impl VlanTable {
     /// On more than [`MAX_PORTS`] ports or a VLAN id beyond [`MAX_VLAN`]: the configuration refuses both.
     #[must_use]
     pub fn new<'a>(modes: impl IntoIterator<Item = &'a VlanMode>) -> Self {
-        let mut table = Self { vlans: Box::new([Vlan::default(); 4096]), untagged: [0; MAX_PORTS] };
-        for (port, mode) in modes.into_iter().enumerate() {
+        let modes: Box<[VlanMode]> = modes.into_iter().cloned().collect();
+        let (vlans, untagged) = (Box::new([Vlan::default(); 4096]), [0; MAX_PORTS]);
+        let mut table = Self { vlans, untagged, modes: Box::default() };
+        for (port, mode) in modes.iter().enumerate() {
             assert!(port < MAX_PORTS, "more ports than a port mask holds");
             let untagged = mode.untagged();
             for &vlan in mode.tagged().iter().chain(untagged.as_ref()) {
@@ -91,17 +95,25 @@ impl VlanTable {
                 table.vlans[usize::from(vlan)].untagged |= PortSet::only(port);
             }
         }
-        table
+        Self { modes, ..table }
     }
 
-    /// Sets whether `port`, which has `mode`, is a member of its VLANs. A port in no VLAN forwards nothing.
-    pub fn set_member(&mut self, port: usize, mode: &VlanMode, is_member: bool) {
+    /// Sets whether `port` is a member of its VLANs. A port in no VLAN forwards nothing.
+    pub fn set_member(&mut self, port: usize, is_member: bool) {
+        let Some(mode) = self.modes.get(port) else { return };
         let untagged = mode.untagged();
         for &vlan in mode.tagged().iter().chain(untagged.as_ref()) {
             let is_bridge = !matches!(mode, VlanMode::Routed(_));
             self.vlans[usize::from(vlan & 0xfff)].members.set(port, is_member && is_bridge);
         }
         self.untagged[port] = untagged.filter(|_| is_member).unwrap_or(0);
+    }
+
+    /// Whether a station in `vlan` can be behind `port`.
+    #[must_use]
+    pub fn reaches(&self, port: usize, vlan: u16) -> bool {
+        let Vlan { members, untagged } = self.vlans[usize::from(vlan & 0xfff)];
+        (members | untagged).contains(port)
     }
 
     /// Makes `port` a member of `vlan` without a place on a wire: the router, which is the host of the switch itself.
@@ -195,6 +207,8 @@ mod tests {
     #[test]
     fn egress_tags_all_but_the_untagged_vlan() {
         let table = table();
+        let reached = |vlan| (0..4).filter(|&port| table.reaches(port, vlan)).collect::<Vec<usize>>();
+        assert_eq!([10, 20, 30, 4094].map(reached), [vec![0, 1], vec![1, 2], vec![1], vec![3]]);
         assert_eq!(table.members(10).bits(), 0b011);
         assert_eq!(table.members(20).bits(), 0b110);
         assert!(!table.leaves_tagged(0, 10));

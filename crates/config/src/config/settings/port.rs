@@ -57,7 +57,8 @@ fn port_rows<'a>() -> Vec<Row<PortAt<'a>>> {
             Some(format!("{} rx, {} tx", at.device().rx_descriptors, at.device().tx_descriptors))
         }),
         restart("filter.l4_length", |at, _| Some(at.spec().checks_l4.to_string())),
-        restart("vlan", |at, precision| Some(at.spec().vlan.text(precision))),
+        live("vlan", |at: &PortAt<'_>, precision| Some(at.spec().vlan.text(precision)))
+            .where_live(|at| at.spec().bridges() && at.has_live_classes()),
         restart("pfc", |at, _| Some(at.spec().pfc.label().to_owned())),
         restart("pfc_proven", |at, _| Some(at.device().pfc_proven.to_string())),
         restart("lcore", |at, _| Some(at.spec().lcore.to_string())),

@@ -113,6 +113,22 @@ maps: {dscp: {26: 0}}
 }
 
 #[test]
+fn vlans_of_a_port_that_bridges_are_live_and_those_of_a_routed_one_are_not() {
+    let with = |vlan: &str, more: &str| {
+        let ports = SWITCH.replace("net_null1, speed: 10G", &format!("net_null1, speed: 10G{vlan}"));
+        parse("test", &format!("{ports}{more}")).unwrap_or_else(|errors| panic!("{errors}"))
+    };
+    let (plain, trunk) = (with("", ""), with(", vlan: {tagged: [7, 8], native: 3}", ""));
+    let found = lines(&plain, &trunk);
+    assert!(found.len() == 1 && found[0].starts_with("live b: vlan: 1 -> "), "{found:?}");
+    let change = LiveConfig::between(&plain.switch, &trunk.switch, 1_000_000_000);
+    assert!(change.is_some(), "a trunk instead of an access port");
+    let routed = with("", "routing: {interfaces: [{port: b, addresses: [10.0.1.1/31]}]}");
+    let found = lines(&plain, &routed);
+    assert!(found.iter().any(|line| line.starts_with("restart b: vlan: ")), "{found:?}");
+}
+
+#[test]
 fn static_entries_have_no_order() {
     let entries = ["{mac: '02:00:00:00:00:01', port: a}", "{mac: '02:00:00:00:00:02', port: b}"];
     let of =

@@ -161,9 +161,11 @@ impl Kernel {
         }
     }
 
-    /// Has the taps get the addresses of a new configuration, without waiting for the kernel.
+    /// Has the taps get the addresses of a new configuration, without waiting for the kernel, and the ports of their
+    /// interfaces.
     pub fn configure(&mut self, router: &Router) {
         for (index, link) in self.links.iter_mut().enumerate() {
+            link.ports = router.ports_of(index as u16);
             let wanted = router.configured_addresses(index as u16);
             if link.addresses == wanted {
                 continue;

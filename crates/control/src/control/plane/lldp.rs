@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 
 use super::Lcores;
 use crate::config::{Config, DeviceKind, LoopGuard};
-use crate::forward::{LagsSpec, VlanMode};
+use crate::forward::LagsSpec;
 use crate::lldp::probe::identity;
 use crate::lldp::{Agent, AgentView, Board, Guard, ProbedPort, Prober, Settings, Stated, System, Timing, stated};
 use crate::plan::own_probes::OwnProbes;
@@ -68,6 +68,8 @@ pub(in crate::control) fn settings(config: &Config, program: &str) -> Settings {
         timing,
         blocks_loops: config.lldp.loop_guard == LoopGuard::Block,
         probe_interval: config.lldp.loop_probe,
+        vlans: switch.ports.iter().map(|port| port.vlan.clone()).collect(),
+        probed: probed_ports(config),
     }
 }
 
@@ -76,7 +78,7 @@ pub(in crate::control) fn settings(config: &Config, program: &str) -> Settings {
 fn probed_ports(config: &Config) -> Vec<Option<ProbedPort>> {
     let (ports, outputs) = (config.switch.ports.iter().zip(&config.devices), config.switch.mirror.outputs);
     let probed = ports.enumerate().map(|(index, (port, device))| {
-        let bridges = !matches!(port.vlan, VlanMode::Routed(_)) && !outputs.contains(index);
+        let bridges = port.bridges() && !outputs.contains(index);
         let may_loop = device.kind != DeviceKind::Ring && bridges;
         may_loop.then(|| ProbedPort { mac: port.mac, vlan: port.vlan.clone() })
     });
@@ -133,14 +135,14 @@ fn ports(stated: &[Option<Stated>]) -> PortSet {
 impl LldpThread {
     /// Creates the agent of `config`. All links are down.
     pub fn new(config: &Config, program: &str) -> Self {
-        let Settings { stated, timing, blocks_loops, probe_interval } = settings(config, program);
+        let Settings { stated, timing, blocks_loops, probe_interval, vlans, probed } = settings(config, program);
         let (ports, groups) = (ports(&stated), groups(config));
         let agent = Agent::new(with_groups(&stated, &groups, PortSet::EMPTY), timing);
         let board = Arc::new(Board::default());
         board.publish(agent.view(Nanos(1)), Vec::new());
-        let names_and_vlans = config.switch.ports.iter().map(|port| (port.name.clone(), port.vlan.clone()));
-        let guard = Guard::new(names_and_vlans, config.switch.lags.clone(), blocks_loops);
-        let prober = Prober::new(probed_ports(config), probe_interval, SECRET.clone());
+        let names = config.switch.ports.iter().map(|port| port.name.clone());
+        let guard = Guard::new(names.zip(vlans), config.switch.lags.clone(), blocks_loops);
+        let prober = Prober::new(probed, probe_interval, SECRET.clone());
         let own_probes = Arc::new(OwnProbes::new(identity(&SECRET), prober.recent_rounds()));
         Self {
             agent,
@@ -226,8 +228,11 @@ impl LldpThread {
     pub fn tick(&mut self, now: Nanos) {
         if now.0 - self.ticked.0 >= TICK.0 && !self.has_stopped {
             self.ticked = now;
-            if let Some(Settings { stated, timing, blocks_loops, probe_interval }) = self.board.take_settings() {
+            if let Some(settings) = self.board.take_settings() {
+                let Settings { stated, timing, blocks_loops, probe_interval, vlans, probed } = settings;
+                self.guard.set_vlans(vlans);
                 self.guard.set_blocks(blocks_loops);
+                self.prober.set_probed(probed);
                 self.prober.set_interval(probe_interval);
                 self.ports = ports(&stated);
                 self.agent.set_timing(timing);

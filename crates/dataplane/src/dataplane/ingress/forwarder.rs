@@ -10,7 +10,7 @@ use crate::dataplane::frame::meta::{Forwarding, Meta};
 use crate::dataplane::frame::notes::BurstNotes;
 use crate::forward::fdb::{Admission, Evicted, Learned, Station, StationPair};
 use crate::forward::flow_cache::{CacheLookup, CachePlace, CacheSets};
-use crate::forward::{Fdb, FlowCache, VlanMode, VlanTable};
+use crate::forward::{Fdb, FlowCache, VlanTable};
 use crate::plan::counters::LcoreCounters;
 use crate::plan::drops::DropReason;
 use crate::plan::ring::{Consumer, Producer, lcore_pairs, ring};
@@ -38,9 +38,8 @@ pub(crate) struct Forwarder {
     /// Whether lossless frames may be flooded; for simulation only.
     floods_lossless: bool,
     pub flood_control: FloodControl,
-    /// Ports that forward nothing because of a loop, and the VLANs that ports have otherwise.
+    /// Ports that forward nothing because of a loop.
     blocked: PortSet,
-    modes: Box<[VlanMode]>,
     /// Bridge ports of loops: stations learned there may be elsewhere once a block changes.
     looped: PortSet,
     /// Rings of updates to and from the other lcores.
@@ -68,7 +67,7 @@ impl std::fmt::Debug for UpdateLink {
 }
 
 /// The VLANs of `spec`. The router is a member of the VLANs of its interfaces.
-fn vlans(spec: &SwitchSpec) -> VlanTable {
+pub(crate) fn vlans(spec: &SwitchSpec) -> VlanTable {
     let mut vlans = VlanTable::new(spec.ports.iter().map(|port| &port.vlan));
     for interface in spec.routing.iter().flat_map(|routing| &routing.interfaces) {
         vlans.add_router(interface.vlan, ROUTER_PORT);
@@ -152,7 +151,6 @@ impl Forwarder {
             flood_control: FloodControl::new(spec, hz),
             blocked: PortSet::EMPTY,
             looped: PortSet::EMPTY,
-            modes: spec.ports.iter().map(|port| port.vlan.clone()).collect(),
             updates,
         };
         links.into_iter().map(forwarder).collect()
@@ -366,14 +364,39 @@ impl Forwarder {
         match self.fdb.lookup(meta.stations.dst()) {
             Some(egress) if egress == from.bridge_port => Forwarding::Drop(DropReason::SamePort),
             Some(egress) if !from.up.contains(egress) => Forwarding::Drop(DropReason::EgressDown),
-            // A static entry may name a port outside of the frame's VLAN.
-            Some(egress) if !self.vlans.members(vlan).contains(egress) => {
-                let is_blocked = self.blocked.contains(egress);
-                Forwarding::Drop(if is_blocked { DropReason::LoopBlocked } else { DropReason::VlanNotAllowed })
-            }
+            Some(egress) if !self.vlans.members(vlan).contains(egress) => self.left_vlan(from, meta, egress),
             Some(egress) => Forwarding::Send(egress as u8),
             None => self.flood(from, meta, FloodKind::Unknown),
         }
+    }
+
+    /// Forwards a frame whose destination has an entry at a port outside of the frame's VLAN. A learned station is
+    /// where the port was a member once, so it is unknown now. A static entry stays.
+    #[cold]
+    fn left_vlan(&mut self, from: IngressContext<'_>, meta: &Meta, egress: usize) -> Forwarding {
+        if self.blocked.contains(egress) {
+            return Forwarding::Drop(DropReason::LoopBlocked);
+        }
+        if !self.fdb.forget(meta.stations.dst()) {
+            return Forwarding::Drop(DropReason::VlanNotAllowed);
+        }
+        self.flood(from, meta, FloodKind::Unknown)
+    }
+
+    /// Removes void stations of one bucket of the database, and those of VLANs that their ports have left.
+    pub fn sweep(&mut self) {
+        let Self { fdb, vlans, .. } = self;
+        fdb.sweep(|station, port| vlans.reaches(port, station.vlan()));
+    }
+
+    /// Takes other VLANs of the ports, and leaves those before in `vlans`. Blocked ports stay blocked. Stations of VLANs
+    /// that their ports leave get no more frames, and [`Forwarder::sweep`] removes them.
+    pub fn swap_vlans(&mut self, vlans: &mut VlanTable) {
+        std::mem::swap(&mut self.vlans, vlans);
+        for port in self.blocked.iter() {
+            self.vlans.set_member(port, false);
+        }
+        self.fdb.change();
     }
 
     /// Floods a frame of `kind`, unless it is lossless or beyond the limit of its port.
@@ -416,8 +439,7 @@ impl Forwarder {
         }
         let changed = blocked ^ self.blocked;
         for port in changed.iter() {
-            let Some(mode) = self.modes.get(port) else { continue };
-            self.vlans.set_member(port, mode, !blocked.contains(port));
+            self.vlans.set_member(port, !blocked.contains(port));
         }
         for port in (changed | (self.looped ^ looped)).iter() {
             self.fdb.forget_port(port);

@@ -59,7 +59,9 @@ impl<P: Packet> Pipeline<P> {
             InjectTo::Vlan(vlan) => {
                 let members = self.forwarder.vlans.members(vlan);
                 let known = self.forwarder.fdb.lookup(Station::new(vlan, dst.to_number()));
-                self.members_of(known.map_or(members, |port| members & PortSet::only(port)))
+                // A port that left the VLAN may still be known.
+                let known = known.map(PortSet::only).filter(|port| !(*port & members).is_empty());
+                self.members_of(known.unwrap_or(members))
             }
         };
         let egresses = egresses & self.all_ports();

@@ -3,11 +3,16 @@
 //!
 //! The control thread makes a [`LiveConfig`] from the running and the wanted plan, with everything precomputed that an
 //! lcore would have to work out. It sends each lcore its own copy by a [`mod@crate::plan::mailbox`]. The
-//! lcore copies the settings and returns the box: it neither allocates nor frees.
+//! lcore copies or swaps the settings and returns the box: it neither allocates nor frees.
+//!
+//! Lcores take the settings at different polls. A frame is bound to the settings of the lcore that received it: if that
+//! lcore had the former ones, the frame leaves by its former VLAN, with the tag of that.
 
+use crate::dataplane::ingress::forwarder;
 use crate::dataplane::ingress::port_classifier::PortClassifier;
 use crate::dataplane::ingress::rewrite::EgressView;
 use crate::dataplane::pipeline::Pipeline;
+use crate::forward::VlanTable;
 use crate::io::Packet;
 use crate::mmu::GroupProfile;
 use crate::plan::drops::DropReason;
@@ -19,6 +24,7 @@ use crate::units::Ticks;
 
 /// Settings of a switch that may change while it runs:
 ///
+/// - the VLANs of ports that bridge;
 /// - the class of received frames, and the marks of sent ones;
 /// - thresholds and XON levels of groups;
 /// - limits, ECN, shares and, at ports that are not joint, maximum rates of queues;
@@ -32,6 +38,8 @@ pub struct LiveConfig {
     ports: Box<[PortLiveConfig]>,
     queues: [QueueSpec; CLASSES],
     mirror: MirrorSpec,
+    /// The VLANs of all ports; `None`: they stay. Those of an lcore before it took these, once it has.
+    vlans: Option<VlanTable>,
 }
 
 #[derive(Debug, Clone)]
@@ -49,10 +57,12 @@ impl LiveConfig {
     /// the two differ in settings that cannot change while the switch runs.
     #[must_use]
     pub fn between(running: &SwitchSpec, wanted: &SwitchSpec, hz: u64) -> Option<Self> {
+        let modes = |spec: &SwitchSpec| spec.ports.iter().map(|port| port.vlan.clone()).collect::<Vec<_>>();
         (running.with_live_of(wanted) == *wanted).then(|| Self {
             ports: (0..wanted.ports.len()).map(|port| PortLiveConfig::new(port, wanted, hz)).collect(),
             queues: wanted.queues,
             mirror: wanted.mirror.clone(),
+            vlans: (modes(running) != modes(wanted)).then(|| forwarder::vlans(wanted)),
         })
     }
 }
@@ -85,8 +95,12 @@ impl PortLiveConfig {
 impl<P: Packet> Pipeline<P> {
     /// Applies `live_config`, which was made for this switch. Queued frames keep their class and marks. A group above
     /// its new threshold turns XOFF with its next frame; a group below its new XON level gets XON in the next poll.
+    /// The tables that the switch had until now are in `live_config` afterwards: it is for one lcore.
     #[cold]
-    pub fn apply(&mut self, live_config: &LiveConfig) {
+    pub fn apply(&mut self, live_config: &mut LiveConfig) {
+        if let Some(vlans) = &mut live_config.vlans {
+            self.forwarder.swap_vlans(vlans);
+        }
         self.queue_rule.set_profiles(live_config.queues.map(|queue| queue.admission()));
         let disciplines = live_config.queues.map(|queue| queue.discipline);
         for (port, live_config) in live_config.ports.iter().enumerate() {

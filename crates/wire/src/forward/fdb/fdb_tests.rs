@@ -89,7 +89,7 @@ fn station_ages_out_after_its_time_and_not_before() {
     fdb.set_time(Ticks(10 * HZ + HZ / 2));
     assert_eq!(fdb.port_of(1, mac(1)), None);
     for _ in 0..fdb.buckets.len() {
-        fdb.sweep();
+        fdb.sweep(|_, _| true);
     }
     assert!(fdb.is_empty());
     assert_eq!(fdb.learn_at(1, mac(1), 5), Learned::New);

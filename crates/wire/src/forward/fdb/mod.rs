@@ -510,15 +510,31 @@ impl Fdb {
         })
     }
 
-    /// Removes the void entries of one bucket, the next in turn. Regular calls keep the entry count true.
-    pub fn sweep(&mut self) {
+    /// Removes the void entries of one bucket, the next in turn, and learned ones whose station cannot be at their port
+    /// by `may_be_at`. Regular calls keep the entry count true.
+    pub fn sweep(&mut self, may_be_at: impl Fn(Station, usize) -> bool) {
         let bucket = self.sweep;
         self.sweep = (bucket + 1) & (self.buckets.len() - 1);
         for way in 0..WAYS {
-            if self.buckets[bucket].keys[way] != 0 && !self.is_live(self.buckets[bucket].entries[way]) {
+            let Bucket { keys, entries } = &self.buckets[bucket];
+            let (station, entry) = (Station(keys[way]), entries[way]);
+            let is_possible = || entry.origin() == Origin::Fixed || may_be_at(station, entry.port());
+            if station.0 != 0 && !(self.is_live(entry) && is_possible()) {
                 self.clear(bucket * WAYS + way);
             }
         }
+    }
+
+    /// Forgets `station` if it was learned. Returns false if it has a static entry.
+    #[cold]
+    pub fn forget(&mut self, station: Station) -> bool {
+        let Some((bucket, way)) = self.find(station) else { return true };
+        let is_learned = self.buckets[bucket].entries[way].origin() != Origin::Fixed;
+        if is_learned {
+            self.clear(bucket * WAYS + way);
+            self.change();
+        }
+        is_learned
     }
 }
 

@@ -217,7 +217,7 @@ proptest! {
                     fdb.set_time(Ticks(now * TICK));
                 }
                 Event::Swept => {
-                    (0..fdb.buckets()).for_each(|_| fdb.sweep());
+                    (0..fdb.buckets()).for_each(|_| fdb.sweep(|_, _| true));
                     let live = live(&fdb);
                     for port in 0..PORTS {
                         prop_assert_eq!(fdb.stations_of(port) as usize, live.get(&port).copied().unwrap_or(0));

@@ -102,9 +102,9 @@ impl Bed {
         let now = Ticks(self.now);
         let part = &mut self.fleet[lcore];
         if self.received[lcore].is_none()
-            && let Some((live_config, spec)) = self.given[lcore].take()
+            && let Some((mut live_config, spec)) = self.given[lcore].take()
         {
-            part.apply(&live_config);
+            part.apply(&mut live_config);
             self.auditor.tuned(lcore, &spec);
         }
         match self.received[lcore].take() {
