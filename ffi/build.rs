@@ -23,6 +23,7 @@ const FUNCTIONS: &[&str] = &[
     "rte_eth_dev_(adjust_nb_rx_tx_desc|close|configure|count_total|get_mtu|get_port_by_name)",
     "rte_eth_dev_flow_ctrl_(get|set)",
     "rte_eth_dev_(info_get|set_mtu|socket_id|start|stop)",
+    "rte_eth_dev_set_link_(down|up)",
     "rte_flow_create",
     "rte_fib6?_(create|free|add|delete|lookup_bulk|get_rib)",
     "rte_get_(main_lcore|tsc_hz)",

@@ -64,7 +64,7 @@ fn frames_that_wait_for_a_shut_port_are_dropped_and_their_cells_come_back() {
 fn paused_peer_of_a_port_that_is_shut_gets_xon_and_hears_of_xoff_again_when_it_is_back() {
     let spec = spec(3);
     let mut bed = Bed::blocked(&spec);
-    bed.fill(30);
+    bed.fill(32);
     bed.run(5_000);
     let told = |bed: &mut Bed| {
         let pfcs = bed.pfcs(0);
@@ -79,7 +79,7 @@ fn paused_peer_of_a_port_that_is_shut_gets_xon_and_hears_of_xoff_again_when_it_i
     assert_eq!(told(&mut bed), [true], "its frames still wait at port 1");
     bed.pause(1, ClassSet::only(LOSSLESS), 0);
     bed.run(50_000);
-    assert_eq!((told(&mut bed), bed.data(1).len()), (vec![false], 30));
+    assert_eq!((told(&mut bed), bed.data(1).len()), (vec![false], 32));
     bed.assert_empty();
 }
 

@@ -288,6 +288,14 @@ impl Bed {
         }
     }
 
+    /// Applies settings as the loop of an lcore does: peers of ports that it shuts get XON.
+    pub fn apply(&mut self, live_config: &LiveConfig) {
+        for part in &mut self.switch.parts {
+            part.resume_before_shut(&mut self.io, live_config, Ticks(self.now));
+            part.apply(&mut live_config.clone());
+        }
+    }
+
     /// Polls once, now.
     pub fn poll(&mut self) {
         self.switch.poll(&mut self.io, self.now);

@@ -1,5 +1,6 @@
 //! The whole pipeline over ports in memory, with the tests in control of the clock.
 
+mod admin_down;
 mod ahead;
 mod blocked;
 mod buffer;

@@ -260,10 +260,7 @@ fn check_conservation(bed: &RoutingBed, control: &Control, received: u64) {
 
 /// Reasons that only routed frames have.
 fn reasons() -> impl Iterator<Item = DropReason> {
-    DropReason::TABLE
-        .iter()
-        .map(|(reason, ..)| *reason)
-        .filter(|reason| *reason as usize >= DropReason::Ipv4Checksum as usize)
+    DropReason::TABLE.iter().map(|(reason, ..)| *reason).filter(|reason| reason.is_of_routing())
 }
 
 #[test]

@@ -285,6 +285,13 @@ impl Agent {
         self.collect_frames(now);
     }
 
+    /// Has `port` leave its group: its partner is told by the next frame. Its link is to go down then.
+    pub fn leave(&mut self, port: usize, now: Nanos) {
+        let members = self.groups.iter_mut().flat_map(|group| &mut group.members);
+        members.filter(|(at, _)| *at == port).for_each(|(_, member)| member.leave());
+        self.collect_frames(now);
+    }
+
     /// Runs what follows from a change, and collects frames and events.
     fn act(&mut self, now: Nanos) {
         if self.has_stopped {

@@ -15,6 +15,8 @@ pub(super) trait PortAccess {
     fn is_on_a_nic(&self) -> bool;
     /// Whether the port has a link, so that frames can leave by it.
     fn has_link(&self) -> bool;
+    /// Takes the link down or up, or returns the driver's reason why it cannot.
+    fn set_link(&self, up: bool) -> Result<(), String>;
     /// Counters of the port; `None` if its driver refuses.
     fn stats(&self) -> Option<PortStats>;
     /// Flow control of the device.
@@ -38,6 +40,10 @@ impl PortAccess for EthPort {
         EthPort::has_link(self)
     }
 
+    fn set_link(&self, up: bool) -> Result<(), String> {
+        EthPort::set_link(self, up).map_err(|error| error.to_string())
+    }
+
     fn stats(&self) -> Option<PortStats> {
         EthPort::stats(self).ok()
     }
@@ -59,6 +65,8 @@ impl PortAccess for EthPort {
 pub(super) struct Devices {
     flow_control: FlowControls,
     steered: Vec<Option<Steered>>,
+    /// Ports that are shut, as their devices know it.
+    shut: PortSet,
 }
 
 impl Devices {
@@ -73,7 +81,9 @@ impl Devices {
             steered
         });
         let steered = steered.collect();
-        (Self { flow_control, steered }, refresh(ports, switch_view), warnings)
+        let mut devices = Self { flow_control, steered, shut: PortSet::EMPTY };
+        warnings.extend(devices.shut(ports, switch_view));
+        (devices, refresh(ports, switch_view), warnings)
     }
 
     /// Queues of a port whose device chooses the queue of a frame; `None` at other ports.
@@ -81,19 +91,39 @@ impl Devices {
         *self.steered.get(port)?
     }
 
-    /// Reads every device. Returns the ports whose links are up, and messages about changed flow control.
+    /// Takes the links of shut ports down, and of others up again. Returns messages about devices that keep their link.
+    fn shut(&mut self, ports: &[impl PortAccess], switch_view: &SwitchView) -> Vec<String> {
+        let before = std::mem::replace(&mut self.shut, switch_view.spec.shut_ports());
+        let changed = before ^ self.shut;
+        let set = |index: usize| {
+            let (name, is_shut) = (switch_view.port_name(index), self.shut.contains(index));
+            match ports.get(index)?.set_link(!is_shut) {
+                Err(reason) if is_shut => Some(format!("{name} is shut, but its device keeps the link: {reason}")),
+                // A device that kept its link has no need to take it up.
+                _ => None,
+            }
+        };
+        changed.iter().filter_map(set).collect()
+    }
+
+    /// Reads every device, and takes down the links of shut ports. Returns the ports whose links are up, and messages
+    /// about changed flow control and devices that keep their link.
     pub fn look(&mut self, ports: &[impl PortAccess], switch_view: &SwitchView) -> (PortSet, Vec<String>) {
+        let mut lines = self.shut(ports, switch_view);
         let up = refresh(ports, switch_view);
-        (up, self.flow_control.look(ports, switch_view, up))
+        lines.extend(self.flow_control.look(ports, switch_view, up));
+        (up, lines)
     }
 }
 
-/// Reads every device and publishes its counters. Returns the ports whose links are up.
+/// Reads every device and publishes its counters; a shut port counts as down. Returns the ports whose links are up.
 pub(super) fn refresh(ports: &[impl PortAccess], switch_view: &SwitchView) -> PortSet {
     let mut up = PortSet::EMPTY;
     for (index, (port, counters)) in ports.iter().zip(switch_view.devices.iter()).enumerate() {
-        let link_up = port.has_link();
-        up |= PortSet::only_if(link_up, index);
+        let is_shut = switch_view.spec.ports.get(index).is_some_and(|port| !port.live.is_enabled);
+        let has_link = port.has_link();
+        let link_up = has_link && !is_shut;
+        up |= PortSet::only_if(has_link, index);
         if let Some(stats) = port.stats() {
             counters.publish(&DeviceStats {
                 link_up,

@@ -49,6 +49,14 @@ impl PortAccess for Nic {
         self.is_up.get()
     }
 
+    fn set_link(&self, up: bool) -> Result<(), String> {
+        if self.is_stubborn {
+            return Err("not supported".to_owned());
+        }
+        self.is_up.set(up);
+        Ok(())
+    }
+
     fn stats(&self) -> Option<PortStats> {
         Some(PortStats { ipackets: 7, ..PortStats::default() })
     }

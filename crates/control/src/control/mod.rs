@@ -145,6 +145,7 @@ pub fn run(mut config: Config, options: RunOptions, again: Again) -> Result<(), 
     warnings.iter().for_each(|line| warn(line));
     let gate = hosts.first().filter(|_| hosts_must_wait(&ports, up)).map(Hosts::close_gate);
     let current = Current::new(switch_view);
+    control.set_shut(config.switch.shut_ports());
     control.set_links(up);
     serve(helpers.servers(), listener, &current).map_err(RunError::Runtime)?;
     let (reloads, asked) = Reloads::new();

@@ -14,8 +14,8 @@ use crate::config::{Config, ConfigErrors};
 use crate::dataplane::LiveConfig;
 use crate::faults::board::Refused;
 use crate::faults::{Fault, FaultBoard};
-use crate::plan::SwitchSpec;
 use crate::plan::mailbox::Sender;
+use crate::plan::{LcoreControl, SwitchSpec};
 use crate::router::RouterHandle;
 use crate::stats::Current;
 
@@ -23,11 +23,19 @@ use crate::stats::Current;
 const TAKE_TIME: Duration = Duration::from_secs(2);
 /// Longest time to read the configuration.
 const READ_TIME: Duration = Duration::from_secs(2);
+/// Time for agents to tell peers that a port will be shut: each looks at its settings within 50 ms.
+const FAREWELL_TIME: Duration = Duration::from_millis(150);
 /// Interval between checks whether all lcores have applied the settings.
 const LOOK_TIME: Duration = Duration::from_millis(1);
 
 /// Rereads the configuration with the options of the command line.
 pub type Again = Arc<dyn Fn() -> Result<Config, ConfigErrors> + Send + Sync>;
+
+/// A configuration, and what the lcores take of it.
+struct Change {
+    live_config: LiveConfig,
+    wanted: Config,
+}
 
 /// Applies new configurations to a running switch.
 pub(super) struct Reloader {
@@ -67,7 +75,7 @@ impl Reloader {
     }
 
     /// Rereads the file and returns the differences. With `apply`, applies them.
-    pub async fn reload(&mut self, apply: bool) -> Reload {
+    pub async fn reload(&mut self, apply: bool, control: &LcoreControl) -> Reload {
         let source = self.running.source.clone();
         let refused = |outcome, errors| Reload { outcome, source: source.clone(), errors, ..Reload::default() };
         let mut wanted = match self.read().await {
@@ -113,7 +121,7 @@ impl Reloader {
         };
         answer.outcome = ReloadOutcome::Applicable;
         if apply {
-            self.apply(live_config, wanted, wanted_settings, &mut answer).await;
+            self.apply(Change { live_config, wanted }, wanted_settings, control, &mut answer).await;
         }
         answer
     }
@@ -150,7 +158,8 @@ impl Reloader {
     }
 
     /// Sends the settings to every lcore, and waits until all have applied them.
-    async fn apply(&mut self, live_config: LiveConfig, wanted: Config, settings: Arc<Settings>, answer: &mut Reload) {
+    async fn apply(&mut self, change: Change, settings: Arc<Settings>, control: &LcoreControl, answer: &mut Reload) {
+        let Change { live_config, wanted } = change;
         // Checked first, so that either all lcores receive the settings or none.
         if !self.senders.iter_mut().all(Sender::is_idle) {
             answer.outcome = ReloadOutcome::Busy;
@@ -174,6 +183,7 @@ impl Reloader {
         if let Some(mirror) = &self.mirror {
             mirror.configure(&plane::system_name(&wanted), &wanted.mirror, &wanted.switch.mirror);
         }
+        self.announce_shut(&wanted, control).await;
         for sender in &mut self.senders {
             let is_given = sender.send(Box::new(live_config.clone())).is_ok();
             debug_assert!(is_given, "the lcore has taken all earlier settings");
@@ -188,6 +198,7 @@ impl Reloader {
                 .warnings
                 .push("an lcore has not polled since the reload; it applies the settings at its next poll".to_owned());
         }
+        control.set_shut(wanted.switch.shut_ports());
         if let (Some(router), Some(routing)) = (&self.router, wanted.switch.routing.clone()) {
             router.tell(move |router, now| router.configure(&routing, now));
         }
@@ -197,6 +208,19 @@ impl Reloader {
         self.current.tuned_mirroring(wanted.switch.clone(), wanted.mirror.clone(), settings);
         self.running = wanted;
         answer.outcome = ReloadOutcome::Applied;
+    }
+
+    /// Lets LLDP and LACP tell the peers of ports that are about to be shut, before they can send no more.
+    async fn announce_shut(&self, wanted: &Config, control: &LcoreControl) {
+        let shut = wanted.switch.shut_ports();
+        control.set_leaving(shut);
+        if (shut - self.running.switch.shut_ports()).is_empty() {
+            return;
+        }
+        if let Some(board) = &self.current.get().lldp {
+            board.configure(plane::lldp_settings(wanted, self.current.get().build.program));
+        }
+        tokio::time::sleep(FAREWELL_TIME).await;
     }
 }
 

@@ -112,7 +112,8 @@ impl Watch<'_> {
         let switch_view = self.current.get();
         let (up, lines) = self.devices.look(&self.ports.ports, &switch_view);
         self.control.set_links(up);
-        self.held.look(up == PortSet::first(switch_view.spec.ports.len()), Instant::now());
+        let awaited = PortSet::first(switch_view.spec.ports.len()) - switch_view.spec.shut_ports();
+        self.held.look((awaited - up).is_empty(), Instant::now());
         for line in lines {
             self.note(live, &line);
         }
@@ -175,7 +176,7 @@ impl Watch<'_> {
 
     /// Rereads the configuration. If it was to be applied, reports the result.
     async fn reload(&mut self, live: &mut Live, apply: bool) -> Reload {
-        let answer = self.reloader.reload(apply).await;
+        let answer = self.reloader.reload(apply, self.control).await;
         if apply {
             self.api.goes_by(self.reloader.running());
             self.tell_reload(live, &answer);

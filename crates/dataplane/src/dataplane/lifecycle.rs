@@ -12,10 +12,41 @@ impl<P: Packet> Pipeline<P> {
     /// it are forgotten, and its peer's pauses end. When it comes up, PFC frames announce the state of each priority to
     /// the peer.
     pub fn set_link(&mut self, port: usize, up: bool, now: Ticks) {
+        if self.links.linked.contains(port) == up {
+            return;
+        }
+        self.links.linked.set(port, up);
+        if !up && self.sends.contains(port) {
+            self.ports[port].pfc.link_down(now);
+            self.telemetry.gauges_dirty.insert(port);
+            if self.own.contains(port) {
+                self.tell_pauses(port);
+            }
+        }
+        self.follow_link(port, now);
+    }
+
+    /// Sets the ports that the operator has shut. To forwarding and to waiting frames a shut port has no link, and it
+    /// drops all data frames that it receives. It obeys pauses: its peer may not notice, and remembers them.
+    pub(crate) fn set_shut(&mut self, shut: PortSet, now: Ticks) {
+        let changed = shut ^ self.links.shut;
+        (self.links.shut, self.forwarder.shut) = (shut, shut);
+        for port in changed.iter() {
+            self.follow_link(port, now);
+        }
+        if !changed.is_empty() {
+            self.follow_special();
+        }
+    }
+
+    /// Applies the link of `port`, and whether it is shut.
+    fn follow_link(&mut self, port: usize, now: Ticks) {
+        let up = self.links.linked.contains(port) && !self.links.shut.contains(port);
         if self.links.up.contains(port) == up {
             return;
         }
         self.links.up.set(port, up);
+        let reason = self.links.drops_for(port);
         self.alert.insert(port);
         self.release_stuck(port);
         self.forwarder.fdb.change();
@@ -23,10 +54,10 @@ impl<P: Packet> Pipeline<P> {
         if !self.sends.contains(port) {
             return;
         }
-        if !up {
+        if let Some(reason) = reason {
             let state = &mut self.ports[port];
-            state.pfc.link_down(now);
-            state.schedule_discard(ClassSet::ALL, DropReason::EgressDown);
+            state.pfc.shut(now);
+            state.schedule_discard(ClassSet::ALL, reason);
         }
         if self.own.contains(port) {
             if up {
@@ -54,8 +85,8 @@ impl<P: Packet> Pipeline<P> {
         self.follow_lags();
     }
 
-    /// Finds the special ports: idle ([`Lags::idle`](crate::dataplane::ingress::lags::Lags)), routed and sampled ones,
-    /// those with classes for RoCE's answers, and those with receive queues of which XOFF stops some. Call it when one
+    /// Finds the special ports: shut, idle ([`Lags::idle`](crate::dataplane::ingress::lags::Lags)), routed and sampled
+    /// ones, those with classes for RoCE's answers, and those with receive queues of which XOFF stops some. Call it when one
     /// of these changes.
     pub(crate) fn follow_special(&mut self) {
         self.special = self.own.iter().filter(|&port| self.has_stages(port)).collect();
@@ -64,7 +95,8 @@ impl<P: Packet> Pipeline<P> {
     /// Whether bursts of `port` have stages that others do not have.
     pub(crate) fn has_stages(&self, port: usize) -> bool {
         let state = &self.ports[port];
-        self.lags.idle.contains(port)
+        self.links.shut.contains(port)
+            || self.lags.idle.contains(port)
             || self.sampled.contains(port)
             || self.router.as_ref().is_some_and(|router| router.routed().contains(port))
             || state.classifier.has_roce()

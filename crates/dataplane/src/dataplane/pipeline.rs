@@ -177,6 +177,7 @@ impl<P: Packet> Pipeline<P> {
                     trash: Trash { frames: Burst::new() },
                     isa: Isa::detect(),
                 };
+                pipeline.set_shut(spec.shut_ports(), Ticks(0));
                 pipeline.follow_special();
                 pipeline
             })

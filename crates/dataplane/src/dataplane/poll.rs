@@ -6,7 +6,7 @@
 
 use super::egress::links::StuckLook;
 use super::frame::lanes::BurstLanes;
-use super::frame::meta::Meta;
+use super::frame::meta::{Forwarding, Meta};
 use super::frame::notes::BurstNotes;
 use super::ingress::forwarder::{CachePrefetcher, Egresses, IngressContext};
 use super::ingress::next_stage::NoStage;
@@ -178,7 +178,9 @@ impl<P: Packet> Pipeline<P> {
         notes: &mut BurstNotes,
         now: Ticks,
     ) {
-        if self.lags.idle.contains(port) {
+        if self.links.shut.contains(port) {
+            self.process_shut(io, port, burst, notes, now);
+        } else if self.lags.idle.contains(port) {
             self.process_idle(io, port, burst, notes, now);
         } else if self.router.as_ref().is_some_and(|router| router.routed().contains(port)) {
             self.process_routed(io, port, burst, notes, now);
@@ -303,6 +305,26 @@ impl<P: Packet> Pipeline<P> {
             egresses = self.lags.resolve(burst, notes, egresses);
         }
         self.finish_samples(&notes.metas);
+        self.send_on(io, port, burst, notes, &arrived, egresses);
+    }
+
+    /// Does the work of [`Pipeline::process`] for a port that is shut: all frames but those of MAC control are dropped.
+    #[cold]
+    fn process_shut<I: Ports<Pkt = P>>(
+        &mut self,
+        io: &mut I,
+        port: usize,
+        burst: &mut Burst<P>,
+        notes: &mut BurstNotes,
+        now: Ticks,
+    ) {
+        notes.lanes = BurstLanes::default();
+        let arrived = self.parse_bridged(port, burst, notes, false);
+        self.count_and_obey(port, &arrived, burst, notes, now);
+        for index in arrived.data.iter() {
+            notes.metas[index].set_forwarding(Forwarding::Drop(DropReason::AdminDown));
+        }
+        let egresses = Egresses { ports: PortSet::EMPTY, are_single: false, are_in_lanes: false };
         self.send_on(io, port, burst, notes, &arrived, egresses);
     }
 

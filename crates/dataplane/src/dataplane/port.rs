@@ -220,17 +220,17 @@ impl Port {
         self.progress.is_closed() || self.progress.is_stuck() && self.waiting.contains(queue)
     }
 
-    /// The reason for which `queue` accepts no frame, if any: the watchdog discards its frames, the port is stuck or
-    /// its link is down.
+    /// The reason for which `queue` accepts no frame, if any: the watchdog discards its frames, the port is stuck or it
+    /// is down, for the reason `down`.
     #[inline]
-    pub fn refusal(&self, queue: usize, is_up: bool) -> Option<DropReason> {
+    pub fn refusal(&self, queue: usize, down: Option<DropReason>) -> Option<DropReason> {
         if self.dropping().contains(queue) {
             return Some(DropReason::Watchdog);
         }
         if self.is_closed(queue) {
             return Some(DropReason::EgressStuck);
         }
-        // The link may have gone down while the frame was in the ring between lcores.
-        (!is_up).then_some(DropReason::EgressDown)
+        // The port may have gone down while the frame was in the ring between lcores.
+        down
     }
 }

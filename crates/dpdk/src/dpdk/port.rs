@@ -379,6 +379,21 @@ impl EthPort {
         }
     }
 
+    /// Takes the link of the device down, or up again.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Port`] with the driver's reason; many drivers of virtual devices cannot do it.
+    pub fn set_link(&self, up: bool) -> Result<(), Error> {
+        let device = &*self.0;
+        let _state = device.state();
+        let id = device.id;
+        // SAFETY: the port is open, and drivers allow both while its queues are polled.
+        device.attempt("set its link", || unsafe {
+            if up { dpdk_sys::rte_eth_dev_set_link_up(id) } else { dpdk_sys::rte_eth_dev_set_link_down(id) }
+        })
+    }
+
     /// Whether the other end of the link is a process or a machine that learns of the link by itself.
     pub fn has_far_end(&self) -> bool {
         self.is_physical() || self.0.driver.reports_link()

@@ -251,6 +251,12 @@ impl PortPfc {
     pub fn link_down(&mut self, now: Ticks) {
         self.timers.clear(now);
         self.arrived = PfcFrame::default();
+        self.shut(now);
+    }
+
+    /// Records that the port sends no more at `now`, although it may have a link: its own pauses end. Those of its peer
+    /// go on, as the peer remembers them.
+    pub fn shut(&mut self, now: Ticks) {
         self.generator.link_down(now);
     }
 

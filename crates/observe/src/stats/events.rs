@@ -240,6 +240,7 @@ fn moves(switch_view: &SwitchView, before: &PortSnapshot, now: &PortSnapshot, po
 fn links(switch_view: &SwitchView, before: &PortSnapshot, now: &PortSnapshot, port: usize) -> Vec<Event> {
     let what = || match switch_view.spec.lags.group_of(port) {
         _ if now.device.link_up => "is up again".to_owned(),
+        _ if switch_view.is_shut(port) => "is shut: frames for this port are dropped".to_owned(),
         None => "is down: frames for this port are dropped".to_owned(),
         Some(group) => format!("is down: other active members of {} carry its flows, if there are any", group.name),
     };

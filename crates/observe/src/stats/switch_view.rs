@@ -241,6 +241,12 @@ impl SwitchView {
         rows.map(|row| REASONS.map(|reason| row[reason as usize].get()).iter().sum::<u64>()).sum()
     }
 
+    /// Whether the operator has shut port `port`.
+    #[must_use]
+    pub fn is_shut(&self, port: usize) -> bool {
+        self.spec.ports.get(port).is_some_and(|port| !port.live.is_enabled)
+    }
+
     /// Name of port `port`.
     #[must_use]
     pub fn port_name(&self, port: usize) -> &str {

@@ -57,6 +57,8 @@ pub struct PortSpec {
 /// device with several queues, and whether a joint port is limited, need a restart all the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PortLive {
+    /// Whether the port is in use; a port that is not is shut: it forwards nothing in either direction.
+    pub is_enabled: bool,
     /// The operator's words about the port; empty: none.
     pub description: String,
     /// The mark that decides the class of a frame received here.
@@ -81,6 +83,7 @@ pub struct PortLive {
 impl Default for PortLive {
     fn default() -> Self {
         Self {
+            is_enabled: true,
             description: String::new(),
             trust: Trust::Dscp,
             port_class: 0,
@@ -261,6 +264,12 @@ impl SwitchSpec {
         let has_measures = self.abm.is_some() || !self.telemetry_queues.is_empty() || self.has_congestion_points();
         let needs_owner = has_measures || has_reserve;
         self.lcores > 1 && !needs_owner && self.ports[port].tx_queues >= self.lcores
+    }
+
+    /// Ports that the operator has shut.
+    #[must_use]
+    pub fn shut_ports(&self) -> PortSet {
+        (0..self.ports.len()).filter(|&port| !self.ports[port].live.is_enabled).collect()
     }
 
     /// Whether any queue is a congestion point of QCN.

@@ -28,6 +28,7 @@ use crate::wire::lldp::Text;
 pub const KEYS: &[Key] = &[
     Key::new("name", "required", "up to 32 letters, digits, `_ - . /`; unique", ""),
     Key::new("description", "none", "1 to 255 bytes on one line", "for `show ports`, LLDP, `holdfast_port_info`"),
+    Key::new("enabled", "`true`", "`true` `false`", "`false` [shuts](reload.md#shutting-a-port) the port"),
     Key::new("device", "required", "`ring`, PCI address, `vhost:PATH`, virtual device; unique", ""),
     Key::new(
         "socket",
@@ -273,6 +274,7 @@ fn read_port<'a>(
 /// Reads the settings that may change while the switch runs.
 fn read_live(fields: &Fields<'_>, context: &Context<'_, '_>) -> PortLive {
     PortLive {
+        is_enabled: fields.get("enabled").and_then(|item| item.flag()).unwrap_or(true),
         description: fields.get("description").and_then(|item| read_description(&item)).unwrap_or_default(),
         trust: fields.get("trust").and_then(|item| item.choice(&Trust::WORDS)).unwrap_or(Trust::Dscp),
         port_class: fields.get("class").and_then(|item| item.number("a class", 0..=7)).unwrap_or(0),

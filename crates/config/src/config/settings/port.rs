@@ -39,6 +39,7 @@ impl PortAt<'_> {
 fn port_rows<'a>() -> Vec<Row<PortAt<'a>>> {
     vec![
         live("description", |at, _| Some(at.spec().live.description.clone()).filter(|text| !text.is_empty())),
+        live("enabled", |at, _| Some(at.spec().live.is_enabled.to_string())),
         restart("device", |at, _| Some(at.device().kind.to_string())),
         restart("queues", |at, _| Some(at.device().queues.to_string())),
         restart("tx_queues", |at, _| Some(at.device().tx_queues.to_string())),
@@ -265,6 +266,7 @@ pub(super) fn add(config: &Config, settings: &mut Settings) {
 fn add_maps(at: &PortAt<'_>, settings: &mut Settings) {
     // Each has a row or is added here: the compiler names a new one.
     let PortLive {
+        is_enabled: _,
         description: _,
         trust: _,
         port_class: _,

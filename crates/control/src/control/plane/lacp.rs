@@ -25,6 +25,8 @@ pub(super) struct LacpThread {
     ports: PortSet,
     /// Ports that have a link, as the agent knows it.
     up: PortSet,
+    /// Ports that will be shut, or are.
+    leaving: PortSet,
     /// Number of times that each member's link went down, as the lcores know it.
     flaps: Vec<u32>,
     board: Arc<Board>,
@@ -68,6 +70,7 @@ impl LacpThread {
             agent,
             ports: negotiating.fold(PortSet::EMPTY, |all, group| all | group.ports),
             up: PortSet::EMPTY,
+            leaving: PortSet::EMPTY,
             board,
             flaps: vec![0; config.switch.ports.len()],
             openings: Openings::new(lags),
@@ -97,6 +100,12 @@ impl LacpThread {
             self.agent.link(port, up.contains(port), now);
         }
         self.up = up;
+    }
+
+    /// Has the ports `leaving` leave their groups, before they are shut.
+    pub fn set_leaving(&mut self, leaving: PortSet, now: Nanos) {
+        let before = std::mem::replace(&mut self.leaving, leaving);
+        (leaving - before).iter().for_each(|port| self.agent.leave(port, now));
     }
 
     /// Takes a punted frame. Returns false if it is not for the agent.

@@ -58,7 +58,8 @@ pub(in crate::control) fn settings(config: &Config, program: &str) -> Settings {
     let ports = config.devices.iter().enumerate();
     let is_guarded = config.lldp.loop_guard != LoopGuard::Off;
     let stated = ports.map(|(port, device)| {
-        let mut stated = stated(switch, port, &system, Aggregation::default()).filter(|_| device.lldp)?;
+        let mut stated = stated(switch, port, &system, Aggregation::default())
+            .filter(|_| device.lldp && switch.ports[port].live.is_enabled)?;
         stated.pdu.instance = is_guarded.then(|| SECRET.hash_one(port));
         Some(stated)
     });

@@ -265,6 +265,7 @@ impl Worker {
     fn follow_members(&mut self, up: PortSet, is_last: bool, now: Nanos) -> PortSet {
         let Some(lacp) = &mut self.lacp else { return PortSet::EMPTY };
         lacp.set_links(&self.control, up, now);
+        lacp.set_leaving(self.control.leaving(), now);
         if is_last {
             lacp.stop(now);
         }

@@ -194,7 +194,7 @@ impl<P: Packet> Egress<P> {
     ) -> Result<(), (HandoffFrame<P>, DropReason)> {
         let (egress, queue) = (usize::from(handed.egress), handed.desc.queue());
         let state = &context.ports[egress];
-        let judged = match state.refusal(queue, context.links.up.contains(egress)) {
+        let judged = match state.refusal(queue, context.links.drops_for(egress)) {
             Some(reason) => Err(reason),
             None => self.judge(state, &handed, context.rule, context.buffer.lossy_pool()),
         };

@@ -12,8 +12,12 @@ use crate::wire::mac_control::PfcFrame;
 /// The state of all ports' egress sides.
 #[derive(Debug)]
 pub(crate) struct Links {
-    /// Ports that have a link.
+    /// Ports that have a link and are not shut.
     pub up: PortSet,
+    /// Ports that have a link.
+    pub linked: PortSet,
+    /// Ports that the operator has shut.
+    pub shut: PortSet,
     /// Ports with queues of this lcore that refuse frames: the watchdog discards their frames, or the port is stuck.
     pub refusing: PortSet,
     /// Ports whose devices take no frames of this lcore.
@@ -34,7 +38,14 @@ impl Links {
     /// Creates the state of `ports` ports, all with a link. The router's port, if the switch `routes`, is always up.
     pub fn new(ports: usize, routes: bool) -> Self {
         let up = PortSet::first(ports) | PortSet::only_if(routes, ROUTER_PORT);
-        Self { up, refusing: PortSet::EMPTY, stuck: PortSet::EMPTY }
+        Self { up, linked: up, shut: PortSet::EMPTY, refusing: PortSet::EMPTY, stuck: PortSet::EMPTY }
+    }
+
+    /// The reason for which frames for `port` are dropped while it is down; `None`: it is up.
+    #[inline]
+    pub fn drops_for(&self, port: usize) -> Option<DropReason> {
+        let reason = if self.shut.contains(port) { DropReason::AdminDown } else { DropReason::EgressDown };
+        (!self.up.contains(port)).then_some(reason)
     }
 
     /// Records that the device of a port took none of the frames that it was offered at `now`. If the port is stuck,

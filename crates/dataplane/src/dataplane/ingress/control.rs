@@ -23,7 +23,7 @@ impl<P: Packet> Pipeline<P> {
     ) {
         let (state, counters) = (&mut self.ports[port], &self.telemetry.counters.ports[port]);
         for index in control.iter() {
-            let (meta, is_up) = (&mut metas[index], self.links.up.contains(port));
+            let (meta, is_up) = (&mut metas[index], self.links.linked.contains(port));
             let (bytes, tags) = (burst[index].bytes(), meta.class_bits.tags());
             meta.set_forwarding(state.receive_control(bytes, tags, is_up, counters, now));
         }

@@ -38,6 +38,8 @@ pub(crate) struct Forwarder {
     /// Whether lossless frames may be flooded; for simulation only.
     floods_lossless: bool,
     pub flood_control: FloodControl,
+    /// Ports that the operator has shut.
+    pub shut: PortSet,
     /// Ports that forward nothing because of a loop.
     blocked: PortSet,
     /// Bridge ports of loops: stations learned there may be elsewhere once a block changes.
@@ -149,6 +151,7 @@ impl Forwarder {
             cache: FlowCache::default(),
             floods_lossless: spec.floods_lossless,
             flood_control: FloodControl::new(spec, hz),
+            shut: PortSet::EMPTY,
             blocked: PortSet::EMPTY,
             looped: PortSet::EMPTY,
             updates,
@@ -363,7 +366,10 @@ impl Forwarder {
         }
         match self.fdb.lookup(meta.stations.dst()) {
             Some(egress) if egress == from.bridge_port => Forwarding::Drop(DropReason::SamePort),
-            Some(egress) if !from.up.contains(egress) => Forwarding::Drop(DropReason::EgressDown),
+            Some(egress) if !from.up.contains(egress) => {
+                let is_shut = self.shut.contains(egress);
+                Forwarding::Drop(if is_shut { DropReason::AdminDown } else { DropReason::EgressDown })
+            }
             Some(egress) if !self.vlans.members(vlan).contains(egress) => self.left_vlan(from, meta, egress),
             Some(egress) => Forwarding::Send(egress as u8),
             None => self.flood(from, meta, FloodKind::Unknown),

@@ -13,18 +13,18 @@ use crate::dataplane::ingress::port_classifier::PortClassifier;
 use crate::dataplane::ingress::rewrite::EgressView;
 use crate::dataplane::pipeline::Pipeline;
 use crate::forward::VlanTable;
-use crate::io::Packet;
+use crate::io::{Packet, Ports};
 use crate::mmu::GroupProfile;
 use crate::plan::drops::DropReason;
 use crate::plan::mirror::MirrorSpec;
 use crate::plan::spec::{PortLive, QueueSpec, SwitchSpec};
 use crate::qos::QueueDiscipline;
-use crate::sets::{CLASSES, PortSet};
+use crate::sets::{CLASSES, ClassSet, PortSet};
 use crate::units::Ticks;
 
 /// Settings of a switch that may change while it runs:
 ///
-/// - the VLANs of ports that bridge;
+/// - which ports are shut, and the VLANs of ports that bridge;
 /// - the class of received frames, and the marks of sent ones;
 /// - thresholds and XON levels of groups;
 /// - limits, ECN, shares and, at ports that are not joint, maximum rates of queues;
@@ -40,6 +40,8 @@ pub struct LiveConfig {
     mirror: MirrorSpec,
     /// The VLANs of all ports; `None`: they stay. Those of an lcore before it took these, once it has.
     vlans: Option<VlanTable>,
+    /// Ports that the operator has shut.
+    shut: PortSet,
 }
 
 #[derive(Debug, Clone)]
@@ -62,6 +64,7 @@ impl LiveConfig {
             ports: (0..wanted.ports.len()).map(|port| PortLiveConfig::new(port, wanted, hz)).collect(),
             queues: wanted.queues,
             mirror: wanted.mirror.clone(),
+            shut: wanted.shut_ports(),
             vlans: (modes(running) != modes(wanted)).then(|| forwarder::vlans(wanted)),
         })
     }
@@ -72,6 +75,7 @@ impl PortLiveConfig {
         let spec = &switch.ports[number];
         // Each is part of the classifier, or applied below, or nothing to an lcore: the compiler names a new one.
         let PortLive {
+            is_enabled: _,
             description: _,
             trust: _,
             port_class: _,
@@ -93,6 +97,16 @@ impl PortLiveConfig {
 }
 
 impl<P: Packet> Pipeline<P> {
+    /// Sends XON for the pauses of own ports that `live_config` shuts. A frame that a device does not take is not sent
+    /// again: its peer goes on when its pause runs out.
+    #[cold]
+    pub fn resume_before_shut<I: Ports<Pkt = P>>(&mut self, io: &mut I, live_config: &LiveConfig, now: Ticks) {
+        for port in (live_config.shut & self.own & self.links.up).iter() {
+            self.ports[port].pfc.set_xoff(ClassSet::EMPTY);
+            self.send_pfc(io, port, now);
+        }
+    }
+
     /// Applies `live_config`, which was made for this switch. Queued frames keep their class and marks. A group above
     /// its new threshold turns XOFF with its next frame; a group below its new XON level gets XON in the next poll.
     /// The tables that the switch had until now are in `live_config` afterwards: it is for one lcore.
@@ -113,6 +127,7 @@ impl<P: Packet> Pipeline<P> {
                 self.apply_to_egress(port, live_config, disciplines);
             }
         }
+        self.set_shut(live_config.shut, self.now);
         self.set_mirror(&live_config.mirror);
         self.telemetry.gauges_dirty |= self.sends;
         self.alert = PortSet::ALL;

@@ -85,7 +85,10 @@ impl<I: Ports, C: Companion> Work<I, C> {
                 watermarks = clear;
             }
             if let Some(receiver) = &mut self.live_config {
-                receiver.receive(|live_config| self.pipeline.apply(live_config));
+                receiver.receive(|live_config| {
+                    self.pipeline.resume_before_shut(&mut self.io, live_config, now);
+                    self.pipeline.apply(live_config);
+                });
             }
             if let Some(receiver) = &mut self.route_tables {
                 receiver.receive(|table| self.pipeline.set_routes(table));
@@ -113,7 +116,7 @@ impl<I: Ports, C: Companion> Work<I, C> {
     #[cold]
     fn follow_links(&mut self, links: &mut SeenLinks, now: Ticks) {
         links.changes = self.control.link_changes();
-        let up = self.control.links();
+        let up = self.control.device_links();
         if let Some(state) = self.control.lag_state() {
             self.pipeline.set_lags(state);
         }

@@ -81,7 +81,7 @@ impl From<DropReason> for DropCode {
             R::SamePort => Self::PortLoopbackFilter,
             R::NoMember => Self::PortListIsEmpty,
             R::LosslessUnknown | R::LosslessGroup => Self::UnknownL2,
-            R::EgressDown | R::EgressStuck | R::Shutdown | R::LagInactive => Self::DevReady,
+            R::EgressDown | R::EgressStuck | R::Shutdown | R::LagInactive | R::AdminDown => Self::DevReady,
             R::HeadroomFull | R::HeadroomPoolEmpty | R::Threshold | R::PoolEmpty | R::QueueThreshold => {
                 Self::NoBufferSpace
             }

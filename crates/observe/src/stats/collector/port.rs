@@ -172,7 +172,7 @@ pub(super) fn drops(families: &mut Families, switch_view: &SwitchView, snapshot:
 fn can_occur(reason: DropReason, lossless: bool) -> bool {
     match reason {
         DropReason::HeadroomFull | DropReason::HeadroomPoolEmpty | DropReason::Watchdog => lossless,
-        DropReason::EgressDown | DropReason::EgressMtu | DropReason::EgressStuck => lossless,
+        DropReason::EgressDown | DropReason::EgressMtu | DropReason::EgressStuck | DropReason::AdminDown => lossless,
         DropReason::LosslessUnknown
         | DropReason::LosslessGroup
         | DropReason::LagInactive
@@ -325,6 +325,10 @@ fn standing(families: &mut Families, switch_view: &SwitchView) {
         // An empty label is no label to Prometheus.
         let labels = [("port", port.name.as_str()), ("description", &port.live.description)];
         family.add(if port.live.description.is_empty() { &labels[..1] } else { &labels }, 1);
+    }
+    let family = families.gauge("holdfast_port_enabled", "1 if the port is in use, 0 if it is shut.");
+    for port in &switch_view.spec.ports {
+        family.add(&[("port", &port.name)], u64::from(port.live.is_enabled));
     }
     let help = "1 for the PFC mode of the port: off, software (generated and obeyed for lossless priorities), or \
                 asymmetric (generated for them, obeyed for all).";

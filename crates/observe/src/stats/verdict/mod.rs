@@ -326,6 +326,7 @@ fn devices(switch_view: &SwitchView, snapshot: &Snapshot) -> Vec<BrokenBy> {
 fn exposed(switch_view: &SwitchView) -> Vec<Exposed> {
     // An output of mirrors takes no frames that could be lost, and its copies may be lost.
     let ports = (0..switch_view.pfc.len()).filter(|&port| !switch_view.spec.mirror.outputs.contains(port));
+    let ports = ports.filter(|&port| !switch_view.is_shut(port));
     let ports = ports.map(|port| (port, switch_view.standing(port)));
     let ports = ports.filter(|(_, pfc)| !pfc.is_relied_upon());
     let exposed = |(port, pfc)| Exposed {

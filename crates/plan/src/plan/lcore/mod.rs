@@ -41,6 +41,9 @@ pub struct LcoreControl {
     /// Ports that forward nothing because of a loop, and all ports of such loops.
     blocked: AtomicU64,
     looped: AtomicU64,
+    /// Ports that are shut, and ports whose peers must learn that they will be.
+    shut: AtomicU64,
+    leaving: AtomicU64,
     /// Number of times that each port's link went down. Every lcore sees each of them, even if the link came up again
     /// meanwhile. Otherwise the forwarding databases would differ for a long time.
     flaps: Box<[AtomicU32]>,
@@ -74,6 +77,8 @@ impl LcoreControl {
             links: AtomicU64::new(PortSet::ALL.bits()),
             blocked: AtomicU64::new(0),
             looped: AtomicU64::new(0),
+            shut: AtomicU64::new(0),
+            leaving: AtomicU64::new(0),
             flaps: (0..MAX_PORTS).map(|_| AtomicU32::new(0)).collect(),
             lags: LagControl::new(lcores),
             link_changes: AtomicU64::new(0),
@@ -115,6 +120,22 @@ impl LcoreControl {
         }
         self.links.store(up.bits(), Ordering::Relaxed);
         self.link_changes.fetch_add(1, Ordering::Release);
+    }
+
+    /// Sets the ports that will be shut, or are: agents of the control plane tell their peers.
+    pub fn set_leaving(&self, ports: PortSet) {
+        self.leaving.store(ports.bits(), Ordering::Relaxed);
+    }
+
+    /// The ports that will be shut, or are.
+    #[must_use]
+    pub fn leaving(&self) -> PortSet {
+        PortSet::from_bits(self.leaving.load(Ordering::Relaxed))
+    }
+
+    /// Sets the ports that are shut: to all but the lcores, which know them by their settings, they have no link.
+    pub fn set_shut(&self, ports: PortSet) {
+        self.shut.store(ports.bits(), Ordering::Relaxed);
     }
 
     /// Sets the ports that forward nothing because of a loop, and the ports `looped` of these loops. An lcore may see
@@ -162,9 +183,15 @@ impl LcoreControl {
         self.flaps[port].load(Ordering::Relaxed)
     }
 
-    /// Ports that have a link.
+    /// Ports that have a link and are not shut.
     #[must_use]
     pub fn links(&self) -> PortSet {
+        self.device_links() - PortSet::from_bits(self.shut.load(Ordering::Relaxed))
+    }
+
+    /// Ports whose devices have a link.
+    #[must_use]
+    pub fn device_links(&self) -> PortSet {
         PortSet::from_bits(self.links.load(Ordering::Relaxed))
     }
 
