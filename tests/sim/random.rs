@@ -86,6 +86,7 @@ fn drawn(scenario: &Scenario) -> Vec<&'static str> {
     }
     drawn.extend(scenario.faults.iter().map(|fault| match fault.kind {
         FaultKind::LinkDown { .. } => "down",
+        FaultKind::Shut { .. } => "shut",
         FaultKind::Lose { .. } => "lose",
         FaultKind::Storm { .. } => "storm",
         FaultKind::Dead { .. } => "dead",
@@ -201,6 +202,7 @@ const EVERYTHING: &[&str] = &[
     "jitter",
     "jumbo frames",
     "down",
+    "shut",
     "lose",
     "storm",
     "dead",

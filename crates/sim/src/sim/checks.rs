@@ -62,7 +62,10 @@ impl Checks {
     #[must_use]
     pub fn new(scenario: &Scenario) -> Self {
         let floods = scenario.learning == Learning::Frames || scenario.hosts.iter().any(|host| !host.known);
-        let flaps = scenario.faults.iter().any(|fault| matches!(fault.kind, FaultKind::LinkDown { .. }));
+        let flaps = scenario
+            .faults
+            .iter()
+            .any(|fault| matches!(fault.kind, FaultKind::LinkDown { .. } | FaultKind::Shut { .. }));
         Self { may_disorder: floods || flaps && scenario.routed.is_none(), ..Self::default() }
     }
 }

@@ -199,6 +199,37 @@ fn malformed_frames_are_dropped_by_reason_and_flows_lose_nothing() {
     assert!(outcome.switches[0].ports.iter().any(|port| port.classes[0].tx_frames > 0));
 }
 
+/// Host 0 fills its port's group, and host 2 sends to host 0 meanwhile.
+#[test]
+fn shut_port_loses_its_own_frames_alone_and_no_cell() {
+    for (port, keys) in [(0, ""), (3, ""), (0, "lcores: {count: 2}"), (3, "lcores: {count: 2}")] {
+        let mut scenario = incast(4, "10G", keys);
+        let back = FlowNode { name: "back".to_owned(), from: 2, to: 1, ..scenario.flows[2].clone() };
+        scenario.flows.push(back);
+        let kind = FaultKind::Shut { port: PortRef { switch: 0, port } };
+        let shut = |at, until| Fault { at: Nanos(at), until: Some(Nanos(until)), kind };
+        scenario.faults = vec![shut(100_000, 200_000), shut(250_000, 251_000)];
+        let outcome = run(&scenario);
+        assert_eq!(outcome.violation, None, "port {port}, {keys}");
+        let lost: Vec<(usize, &str)> = outcome.switches[0]
+            .ports
+            .iter()
+            .enumerate()
+            .flat_map(|(port, counts)| {
+                let drops = counts.classes.iter().flat_map(|class| &class.drops);
+                drops.filter(|(_, count)| *count > 0).map(move |(reason, _)| (port, reason.label()))
+            })
+            .collect();
+        assert!(lost.contains(&(port, "admin_down")), "{lost:?}");
+        // A frame whose station is forgotten counts where it was received.
+        let is_known =
+            |(at, reason): &(usize, &str)| *reason == "lossless_unknown" || (*at, *reason) == (port, "admin_down");
+        assert!(lost.iter().all(is_known), "port {port}, {keys}: {lost:?}");
+        let back = outcome.flows.last().unwrap();
+        assert_eq!(back.lost_frames(), 0, "port {port}, {keys}: a flow between other ports");
+    }
+}
+
 #[test]
 fn missing_malformed_frame_breaks_frames_accounted() {
     let scenario = with_garbage();

@@ -12,6 +12,11 @@ use crate::sets::ClassSet;
 pub fn change(engine: &mut Engine<'_>, fault: usize) {
     match engine.scenario.faults[fault].kind {
         FaultKind::LinkDown { link } => set_link(engine, link),
+        FaultKind::Shut { port } => {
+            let is_shut = active(engine).any(|kind| kind == FaultKind::Shut { port });
+            engine.net.wake_switch(port.switch);
+            engine.net.nodes[port.switch].set_shut(port.port, is_shut);
+        }
         FaultKind::Lose { link, .. } => set_losses(engine, link),
         FaultKind::Storm { host, .. } => {
             let kinds = active(engine);

@@ -1,6 +1,6 @@
 //! A simulated switch: the pipeline of each lcore, and the devices that it polls.
 
-use crate::dataplane::Scratch;
+use crate::dataplane::{LiveConfig, Scratch};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -111,6 +111,8 @@ pub struct Lcore {
     worked_ps: u64,
     /// Links that changed since the last poll: port, up.
     pub(super) link_changes: Vec<(usize, bool)>,
+    /// Settings to take at the next poll.
+    pub(super) change: Option<Box<LiveConfig>>,
     /// Longest time between two polls.
     pub gap_highest_ps: u64,
 }
@@ -176,6 +178,14 @@ impl Node {
         self.lcores.iter_mut().for_each(|lcore| lcore.link_changes.push((port, up)));
     }
 
+    /// Shuts `port`, or takes it into use: each lcore takes the settings at its next poll.
+    pub fn set_shut(&mut self, port: usize, is_shut: bool) {
+        let running = self.spec.clone();
+        self.spec.ports[port].live.is_enabled = !is_shut;
+        let change = LiveConfig::between(&running, &self.spec, HZ).map(Box::new);
+        self.lcores.iter_mut().for_each(|lcore| lcore.change.clone_from(&change));
+    }
+
     /// Stalls `lcore`, or every lcore if it is `None`, until `until`.
     pub fn stall(&mut self, lcore: Option<usize>, until: u64) {
         for (_, state) in self.lcores.iter_mut().enumerate().filter(|(number, _)| lcore.is_none_or(|of| of == *number))
@@ -216,6 +226,10 @@ impl Node {
             worked_ps: 0,
         };
         let at = Ticks(EPOCH + now);
+        if let Some(mut change) = state.change.take() {
+            pipeline.resume_before_shut(&mut io, &change, at);
+            pipeline.apply(&mut change);
+        }
         state.received = match &mut self.tape {
             None => pipeline.receive_half(&mut io, &mut self.scratch, at),
             Some(tape) => {

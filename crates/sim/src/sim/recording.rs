@@ -12,8 +12,14 @@ use crate::verify::record::{self, Stations, Tape};
 pub const MOST_RECORDED: usize = 1 << 23;
 
 /// Drop reasons that a trace cannot represent: of frames that were in a queue, or that had no egress for a while.
-const UNTOLD: [DropReason; 5] =
-    [DropReason::EgressDown, DropReason::Watchdog, DropReason::NoBuffer, DropReason::Shutdown, DropReason::EgressStuck];
+const UNTOLD: [DropReason; 6] = [
+    DropReason::EgressDown,
+    DropReason::AdminDown,
+    DropReason::Watchdog,
+    DropReason::NoBuffer,
+    DropReason::Shutdown,
+    DropReason::EgressStuck,
+];
 
 /// The recording of one switch.
 #[derive(Debug)]

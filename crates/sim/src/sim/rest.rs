@@ -76,7 +76,8 @@ impl Node {
     /// Whether nothing outside the dataplane gives the switch work, and nothing depends on each of its polls, at `now`.
     pub(super) fn is_free_to_rest(&self, now: u64) -> bool {
         let depends_on_polls = self.tape.is_some() || self.hurry.is_some() || self.sends_after_ps.is_some();
-        let has_orders = |lcore: &Lcore| !lcore.link_changes.is_empty() || lcore.stalled_until > now;
+        let has_orders =
+            |lcore: &Lcore| !lcore.link_changes.is_empty() || lcore.change.is_some() || lcore.stalled_until > now;
         self.rests && !depends_on_polls && !self.lcores.iter().any(has_orders)
     }
 

@@ -342,6 +342,11 @@ pub enum FaultKind {
         /// Index of the link.
         link: usize,
     },
+    /// A port of a switch is shut (`enabled: false`). Its link stays up, so that its peer learns of it by PFC alone.
+    Shut {
+        /// The port.
+        port: PortRef,
+    },
     /// A link loses frames.
     Lose {
         /// Index of the link.

@@ -198,6 +198,7 @@ fn may_lapse(scenario: &Scenario, link: usize, from: End) -> bool {
     scenario.faults.iter().any(|fault| match fault.kind {
         FaultKind::LinkDown { link: down } => down == link,
         FaultKind::Lose { link: lossy, what, .. } => lossy == link && what != Lost::Data,
+        FaultKind::Shut { port: shut } => shut == port,
         FaultKind::Stall { switch, .. } => switch == port.switch,
         FaultKind::Storm { .. }
         | FaultKind::Dead { .. }

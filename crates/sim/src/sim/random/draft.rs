@@ -238,6 +238,8 @@ pub struct FaultDraft {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FaultKindDraft {
     Down(Cable),
+    /// The port of the first switch at the cable is shut.
+    Shut(Cable),
     /// Cable, lost frames (value of the key `what`), loss in thousandths, and whether only frames toward the first
     /// switch are lost.
     Lose(Cable, &'static str, u16, bool),
@@ -255,7 +257,7 @@ impl FaultKindDraft {
     /// Returns the affected host, cable and switch, as three options.
     fn touches(self) -> (Option<usize>, Option<Cable>, Option<usize>) {
         match self {
-            Self::Down(cable) | Self::Lose(cable, ..) => (None, Some(cable), None),
+            Self::Down(cable) | Self::Shut(cable) | Self::Lose(cable, ..) => (None, Some(cable), None),
             Self::Storm(host, _)
             | Self::Dead(host)
             | Self::Late(host, _)

@@ -247,6 +247,7 @@ fn fault(draft: &Draft, fault: &FaultDraft) -> String {
     };
     let what = match fault.kind {
         FaultKindDraft::Down(cable) => format!("down: {}", place(cable)),
+        FaultKindDraft::Shut(cable) => format!("shut: {}", place(cable)),
         FaultKindDraft::Lose(cable, what, chance, one_way) => {
             let toward = if one_way { format!(", toward: {}", place(cable)) } else { String::new() };
             format!("lose: {}, what: {what}, chance: {}.{}%{toward}", place(cable), chance / 10, chance % 10)

@@ -66,9 +66,8 @@ fn holds_for_good(scenario: &Scenario) -> bool {
     scenario.faults.iter().filter(|fault| fault.until.is_none()).any(|fault| match fault.kind {
         FaultKind::Storm { .. } | FaultKind::Stall { .. } | FaultKind::Slow { .. } | FaultKind::Lose { .. } => true,
         // A dead host discards frames that reach it; a link that is down loses them; a late host obeys in the end.
-        FaultKind::Dead { .. } | FaultKind::LinkDown { .. } | FaultKind::Late { .. } | FaultKind::Garbage { .. } => {
-            false
-        }
+        FaultKind::Dead { .. } | FaultKind::LinkDown { .. } | FaultKind::Shut { .. } => false,
+        FaultKind::Late { .. } | FaultKind::Garbage { .. } => false,
     })
 }
 

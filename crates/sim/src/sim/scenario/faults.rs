@@ -16,6 +16,7 @@ const KEYS: &[&str] = &[
     "at",
     "for",
     "down",
+    "shut",
     "lose",
     "storm",
     "dead",
@@ -35,6 +36,7 @@ const KEYS: &[&str] = &[
 /// Each kind, with the keys that only this kind has.
 const KINDS: &[(&str, &[&str])] = &[
     ("down", &[]),
+    ("shut", &[]),
     ("lose", &["what", "chance", "toward"]),
     ("storm", &["priorities"]),
     ("dead", &[]),
@@ -95,6 +97,10 @@ impl Context<'_, '_> {
         }
         match kind {
             "down" => Some(FaultKind::LinkDown { link: self.link(&item)? }),
+            "shut" => match self.net.end(&item)? {
+                End::Port(port) => Some(FaultKind::Shut { port }),
+                End::Host(_) => item.refuse(format!("`{}` is a host; write a port of a switch", item.shown())),
+            },
             "lose" => self.lose(fields, &item),
             "storm" => self.storm(fields, &item),
             "dead" => Some(FaultKind::Dead { host: self.net.host(&item)? }),

@@ -55,7 +55,8 @@ fn kind(rng: &mut DrawRng, mood: &Mood, draft: &Draft) -> FaultKindDraft {
             let what = rng.pick(&["pfc", "any"]);
             FaultKindDraft::Lose(cable, what, rng.between(10, 1000) as u16, rng.percent(30))
         }
-        80..91 => FaultKindDraft::Down(cable),
+        80..86 => FaultKindDraft::Down(cable),
+        86..91 => FaultKindDraft::Shut(cable),
         _ => {
             let lcore = rng.maybe(50, |rng| rng.between(0, u64::from(switch.lcores) - 1) as u8);
             FaultKindDraft::Stall(switch.id, lcore)

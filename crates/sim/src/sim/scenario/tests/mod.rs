@@ -195,6 +195,7 @@ fn every_kind_of_fault_is_read() {
         FaultKind::Stall { switch: 0, lcore: Some(1) },
         FaultKind::Stall { switch: 1, lcore: None },
         FaultKind::Garbage { host: 2, rate: BitRate(1_000_000_000) },
+        FaultKind::Shut { port: PortRef { switch: 1, port: 1 } },
     ];
     assert_eq!(kinds, expected);
     assert_eq!((faults[0].at, faults[0].until), (Nanos(1_000_000), Some(Nanos(1_200_000))));

@@ -245,8 +245,8 @@ const CASES: &[(&str, &str, &str)] = &[
     (
         "",
         "faults: [{at: 1ms}]",
-        "x.yaml:6:10: faults[0]: the fault has no kind; write `down`, `lose`, `storm`, `dead`, `late`, `slow`, `stall` \
-         or `garbage`",
+        "x.yaml:6:10: faults[0]: the fault has no kind; write `down`, `shut`, `lose`, `storm`, `dead`, `late`, `slow`, \
+         `stall` or `garbage`",
     ),
     (
         "",
@@ -306,6 +306,7 @@ const CASES: &[(&str, &str, &str)] = &[
         "faults: [{at: 1ms, stall: a, lcore: 1}]",
         "x.yaml:6:37: faults[0].lcore: `1` is not an lcore of the switch; write a whole number from 0 to 0",
     ),
+    ("", "faults: [{at: 1ms, shut: h1}]", "x.yaml:6:26: faults[0].shut: `h1` is a host; write a port of a switch"),
     ("", "faults: [{at: 1ms, garbage: h1}]", "x.yaml:6:10: faults[0]: `rate` is missing; write e.g. `rate: 1G`"),
     (
         "",
