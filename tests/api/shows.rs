@@ -58,7 +58,10 @@ fn watching_goes_on_until_the_switch_ends() {
     let watch = Process::spawn(command);
     wait_for("rates", PATIENCE, || (watch.stdout().matches("(rates over ").count() > 2).then_some(()));
     let text = watch.stdout();
-    assert!(text.starts_with("port  link  speed") && text.contains("after the switch began)\n\nport  link"), "{text}");
+    assert!(
+        text.starts_with("port  state  speed") && text.contains("after the switch began)\n\nport  state"),
+        "{text}"
+    );
     assert!(!text.contains('\x1b'), "no codes where there is no terminal");
     switch.end();
     let ended = watch.wait(PATIENCE);

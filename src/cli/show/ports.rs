@@ -32,10 +32,13 @@ fn head(port: &Port) -> [String; 6] {
         (Some(vlan), tagged) => format!("{vlan}+{tagged}"),
         (None, tagged) => format!("+{tagged}"),
     };
-    let link = match (port.link_up, port.egress_stuck) {
-        (false, _) => "DOWN",
-        (true, true) => "STUCK",
-        (true, false) => "up",
+    let state = match (port.state.as_str(), port.link_up, port.egress_stuck) {
+        ("shut", ..) => "SHUT",
+        ("blocked", ..) => "BLOCKED",
+        // An earlier version of the switch has no field `state`.
+        (_, false, _) => "DOWN",
+        (_, true, true) => "STUCK",
+        (_, true, false) => "up",
     };
     let flow_control = match port.flow_control.as_str() {
         // An earlier version of the switch leaves the field empty.
@@ -43,11 +46,11 @@ fn head(port: &Port) -> [String; 6] {
         state => state,
     };
     let rate = BitRate(port.rate_bps).to_string();
-    [port.port.clone(), link.to_owned(), rate, vlan, port.pfc_standing.clone(), flow_control.to_owned()]
+    [port.port.clone(), state.to_owned(), rate, vlan, port.pfc_standing.clone(), flow_control.to_owned()]
 }
 
 fn table(columns: [&'static str; 5]) -> Table {
-    let head = [("port", Left), ("link", Left), ("speed", Right), ("vlan", Left), ("pfc", Left), (FLOW_CONTROL, Left)];
+    let head = [("port", Left), ("state", Left), ("speed", Right), ("vlan", Left), ("pfc", Left), (FLOW_CONTROL, Left)];
     let seldom = SELDOM.map(|title| (title, Right));
     Table::new(&[&head[..], &columns.map(|title| (title, Right)), &seldom, &[(DESCRIPTION, Left)]].concat())
 }
@@ -168,7 +171,7 @@ mod tests {
     fn device_that_pauses_has_its_column() {
         let text = shown(["pauses", "none"]);
         let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
-        assert_eq!(rows[0][..7], ["port", "link", "speed", "vlan", "pfc", "flow", "control"], "{text}");
+        assert_eq!(rows[0][..7], ["port", "state", "speed", "vlan", "pfc", "flow", "control"], "{text}");
         assert_eq!(rows[1][..6], ["p1", "up", "10G", "1", "unproven", "pauses"], "{text}");
         assert_eq!(rows[2][..6], ["p2", "up", "10G", "1", "unproven", "-"], "{text}");
     }
@@ -192,6 +195,17 @@ mod tests {
         assert!(!show("").contains("description"));
         let long = show(&"\u{e9}".repeat(40));
         assert!(long.lines().any(|line| line.ends_with(&format!("{}...", "\u{e9}".repeat(32)))), "{long}");
+    }
+
+    #[test]
+    fn state_of_a_port_is_its_first_value() {
+        let port = |state: &str, link_up: bool| Port { state: state.to_owned(), link_up, ..Port::default() };
+        let ports =
+            vec![port("shut", true), port("blocked", true), port("down", false), port("", false), port("up", true)];
+        let text =
+            ports_of(&Seen { json: serde_json::Value::Null, state: State { ports, at_ns: 1, ..State::default() } });
+        let states = text.lines().skip(1).take(5).filter_map(|line| line.split_whitespace().next());
+        assert_eq!(states.collect::<Vec<_>>(), ["SHUT", "BLOCKED", "DOWN", "DOWN", "up"], "{text}");
     }
 
     #[test]

@@ -16,6 +16,8 @@ use crate::units::WIRE_OVERHEAD;
 pub struct Port {
     /// Its name.
     pub port: String,
+    /// `shut` by the operator, `blocked` by the loop guard, `down` (no link), `stuck` (`egress_stuck`) or `up`.
+    pub state: String,
     /// The operator's words about it; empty: none.
     pub description: String,
     /// Device behind the port: a PCI address, a virtual device or `ring`.
@@ -137,6 +139,22 @@ pub struct PortClass {
     pub dropped_frames: u64,
 }
 
+/// The state of port `index`: the first of these that holds.
+fn state(look: &Look<'_>, index: usize) -> &'static str {
+    let (switch_view, counters) = (look.switch_view, &look.snapshot.ports[index]);
+    let is_blocked = || {
+        let board = switch_view.lldp.as_ref()?;
+        board.view().ports.iter().find(|port| port.port == index).map(|port| port.is_blocked)
+    };
+    match () {
+        () if switch_view.is_shut(index) => "shut",
+        () if !counters.device.link_up => "down",
+        () if is_blocked() == Some(true) => "blocked",
+        () if counters.egress_stuck => "stuck",
+        () => "up",
+    }
+}
+
 impl Port {
     pub(in crate::api) fn all(look: &Look<'_>) -> Vec<Self> {
         (0..look.switch_view.spec.ports.len().min(look.snapshot.ports.len()))
@@ -155,6 +173,7 @@ impl Port {
             spec.live.flood_limits.map(|limit| limit.map(|rate| rate.0));
         Self {
             port: spec.name.clone(),
+            state: state(look, index).to_owned(),
             description: spec.live.description.clone(),
             device: look.devices.get(index).cloned().unwrap_or_default(),
             mac: spec.mac.to_string(),
