@@ -43,6 +43,7 @@ mod program;
 #[allow(dead_code, reason = "the tests of the switch use more of it")]
 mod quiet;
 mod ready;
+mod reload;
 mod rig;
 mod routed;
 mod script;
