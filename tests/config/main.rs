@@ -12,6 +12,7 @@ mod idle;
 mod keys;
 mod lags;
 mod lcores;
+mod listed;
 mod lldp;
 mod maps;
 mod max_rate;

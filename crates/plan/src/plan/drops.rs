@@ -1,7 +1,6 @@
 //! Drop reasons: every place that drops frames has its own reason, counter and sentence.
 //!
-//! To add one: add a variant here with its label and meaning in [`DropReason::TABLE`], and count it at the place that
-//! drops.
+//! To add one: a line at the end of the list below, and the other steps of docs/extending.md.
 
 use crate::mmu::{QueueRefusal, Refusal};
 use crate::wire::ParseError;

@@ -123,7 +123,14 @@ impl From<DropReason> for Side {
             R::Ipv6Malformed | R::L4Truncated | R::L4Malformed | R::Ipv4Checksum => Self::InErrors,
             R::EgressMtu | R::EgressDown | R::EgressStuck | R::Shutdown => Self::OutDiscards,
             R::QueueThreshold | R::Wred | R::Watchdog => Self::OutDiscards,
-            _ => Self::InDiscards,
+            R::MacControl | R::SourceInvalid | R::LinkLocal | R::VlanNotAllowed | R::SamePort => Self::InDiscards,
+            R::NoMember | R::LosslessUnknown | R::LosslessGroup | R::PfcDestination => Self::InDiscards,
+            R::HeadroomFull | R::HeadroomPoolEmpty | R::Threshold | R::PoolEmpty | R::NoBuffer => Self::InDiscards,
+            R::Shed | R::PuntPoliced | R::StormBroadcast | R::StormMulticast | R::StormUnknown => Self::InDiscards,
+            R::LoopBlocked | R::LagInactive | R::MirrorOutput | R::Bpdu => Self::InDiscards,
+            R::Ipv4Options | R::TtlExpired | R::Martian | R::OwnSource | R::NoRoute | R::Blackhole => Self::InDiscards,
+            R::NeighbourIncomplete | R::FragmentationNeeded | R::FragmentationUnsupported => Self::InDiscards,
+            R::NotRoutable => Self::InDiscards,
         }
     }
 }
