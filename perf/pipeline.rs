@@ -341,7 +341,7 @@ fn measure(rounds: usize, generator: &mut Generator, mut poll: impl FnMut(&mut G
     rounds
 }
 
-fn print(name: &str, (flows, posted): (u32, usize), rounds: &[f64]) {
+fn print(name: &str, flows: u32, posted: usize, rounds: &[f64]) {
     if let (Some(lowest), Some(highest)) = (rounds.first(), rounds.last()) {
         let median = rounds[rounds.len() / 2];
         println!("{name:<28} {flows:>7} {posted:>7} {median:>8.1} {lowest:>8.1} {highest:>8.1}");
@@ -429,7 +429,7 @@ fn run(eal: &Eal, pool: &Mempool, load: Load, rounds: usize) {
                 generator.tx(port, &mut burst);
             }
         });
-        print("generator alone", (flows, posted), &alone);
+        print("generator alone", flows, posted, &alone);
     }
 
     generator.is_retagged = kind == Kind::Retagged;
@@ -453,7 +453,8 @@ fn run(eal: &Eal, pool: &Mempool, load: Load, rounds: usize) {
             Some(_) => "generator and L3 pipeline",
             None => "generator and L2 pipeline",
         },
-        (flows, posted),
+        flows,
+        posted,
         &whole,
     );
     let dropped: u64 = counters.ports.iter().flat_map(|port| port.drops.iter().flatten()).map(|drop| drop.get()).sum();

@@ -38,9 +38,10 @@ fn network(port: usize, network: u32) -> [u8; 3] {
     [10, 100 + port as u8, network as u8]
 }
 
-/// Gives a frame at `port` the router as its next hop, and host `host` behind `to` as its destination. Its source is
+/// Gives a frame at `port` the router as its next hop, and a host behind another port as its destination. Its source is
 /// the host of this number behind `port`. A tag gets the VLAN of the port.
-fn address(bytes: &mut [u8], port: usize, (to, host): (usize, u32)) {
+fn address(bytes: &mut [u8], port: usize, destination: (usize, u32)) {
+    let (to, host) = destination;
     bytes[..6].copy_from_slice(&own_mac(port).0);
     let is_tagged = bytes[12..14] == [0x81, 0];
     if is_tagged {

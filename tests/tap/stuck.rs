@@ -63,7 +63,8 @@ fn causes(report: &Value) -> Vec<(&str, &str)> {
 
 /// Asserts that `cause` broke a run. Frames were also dropped while b had no link.
 #[track_caller]
-fn assert_broken_without_link((code, report): (Option<i32>, Value), cause: Option<(&str, &str)>) {
+fn assert_broken_without_link(outcome: (Option<i32>, Value), cause: Option<(&str, &str)>) {
+    let (code, report) = outcome;
     let seen = causes(&report);
     let verdict = &report["verdict"];
     assert!(code == Some(1) && seen.iter().any(|(kind, _)| *kind == "egress_down"), "{code:?} {verdict}");

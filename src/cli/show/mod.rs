@@ -191,7 +191,8 @@ pub fn show(args: &Args) -> Result<(), Failure> {
     check_port(&client, args.port.as_deref())?;
     let query = query(args, what)?;
     let filter = Filter { port: args.port.clone(), class: args.class };
-    let look = || look(&client, (what, &query, args.limit.unwrap_or(USUAL_ROUTES)), &filter);
+    let request = Request { what, query: &query, limit: args.limit.unwrap_or(USUAL_ROUTES) };
+    let look = || request.send(&client, &filter);
     let render = |looks: &Looks<'_>| render(what, args.json, looks);
     let Some(period) = args.watch else {
         let seen = look().map_err(failed)?;
@@ -249,13 +250,24 @@ fn look_again(look: impl Fn() -> Result<Seen, ClientError>) -> Result<Seen, Clie
     look()
 }
 
-fn look(client: &Client, (what, query, limit): (What, &str, u32), filter: &Filter) -> Result<Seen, ClientError> {
-    let get = |query: &str| client.get_selected(&what.name(), query);
-    let mut json = if what == What::Routes { pages::collect(query, limit, get)? } else { get(query)? };
-    filter.apply(&mut json, &what.name());
-    // The answer of another version is shown as far as it can be parsed.
-    let state = serde_json::from_value(json.clone()).unwrap_or_default();
-    Ok(Seen { json, state })
+/// A request to the socket of a switch.
+struct Request<'a> {
+    what: What,
+    query: &'a str,
+    /// Most routes of the answer.
+    limit: u32,
+}
+
+impl Request<'_> {
+    fn send(&self, client: &Client, filter: &Filter) -> Result<Seen, ClientError> {
+        let &Self { what, query, limit } = self;
+        let get = |query: &str| client.get_selected(&what.name(), query);
+        let mut json = if what == What::Routes { pages::collect(query, limit, get)? } else { get(query)? };
+        filter.apply(&mut json, &what.name());
+        // The answer of another version is shown as far as it can be parsed.
+        let state = serde_json::from_value(json.clone()).unwrap_or_default();
+        Ok(Seen { json, state })
+    }
 }
 
 fn render(what: What, json: bool, looks: &Looks<'_>) -> String {

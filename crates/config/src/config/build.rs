@@ -133,7 +133,7 @@ impl<'a> Sections<'a> {
         let eal = system::read_eal(top.get("eal"));
         let metrics = system::read_metrics(top.get("metrics"));
         let api = api::read(top.get("api"));
-        let lldp = lldp::read(top.get("lldp"), (top.get("loop_guard"), top.get("loop_probe")));
+        let lldp = lldp::read(top.get("lldp"), top.get("loop_guard"), top.get("loop_probe"));
         lldp::of_ports(&lldp, &mut ports, routing.as_ref().map(|routing| &routing.spec));
         let faults = faults::read(top.get("faults"), &fault_ports(&ports, &classes, &maps));
         let fdb = fdb::read(top.get("fdb"), &mut ports, routing.as_ref());
@@ -205,13 +205,17 @@ impl<'a> Sections<'a> {
         let (routing, router_defaults) = self.routing.map(|routing| (routing.spec, routing.defaults)).unzip();
         let abm = self.buffer.queue_policy.as_ref().map(|(_, spec)| *spec);
         let (classes, [_, queues]) = (&self.classes, self.maps.used());
+        let mut ports = port_specs(self.ports, classes, queues, &plan.ports, marks);
+        if overrides.pfc == Some(PfcMode::Off) {
+            ports = ports.into_iter().map(without_pfc).collect();
+        }
         let switch = SwitchSpec {
             queues: std::array::from_fn(|class| {
                 let limit = queue_limit(&classes[class], abm, plan.buffer.cell);
                 queue_spec(&classes[class], plan.queue_reserves[class], limit)
             }),
             buffer: plan.buffer,
-            ports: port_specs(self.ports, (classes, queues), (&plan.ports, marks), overrides),
+            ports,
             classes: self.maps.classes,
             fdb: self.fdb,
             lags: self.lags.spec,
@@ -270,17 +274,17 @@ fn backlog_marks(ports: &[Port<'_>], plan: &Plan, lcores: &Lcores<'_>, common: &
 /// The ports as the dataplane takes them.
 fn port_specs(
     ports: Vec<Port<'_>>,
-    (classes, queues): (&[Class<'_>; CLASSES], ClassSet),
-    (profiles, marks): (&[PortProfile], Vec<Option<u32>>),
-    overrides: &Overrides,
+    classes: &[Class<'_>; CLASSES],
+    queues: ClassSet,
+    profiles: &[PortProfile],
+    marks: Vec<Option<u32>>,
 ) -> Vec<PortSpec> {
     let watchdogs = watchdog::of_ports(&ports);
     let parts = ports.into_iter().zip(profiles).zip(watchdogs).zip(marks);
     let specs = parts.map(|(((mut port, profile), watchdog), mark)| {
         port.live.max_rates = max_rates::of_port(&port, classes, queues);
         port.live.watchdog = watchdog;
-        let port = port_spec(port, *profile, mark);
-        if overrides.pfc == Some(PfcMode::Off) { without_pfc(port) } else { port }
+        port_spec(port, *profile, mark)
     });
     specs.collect()
 }

@@ -4,6 +4,8 @@
 //! Each function reads a text; its error names a valid value. With values in these bounds the headroom formula cannot
 //! overflow.
 
+use std::ops::RangeInclusive;
+
 use crate::units::{BitRate, Bytes, Length, Nanos, UnitError};
 
 /// Slowest port speed for which pacing and pause times are exact.
@@ -17,19 +19,19 @@ pub const LONGEST_RESPONSE: Nanos = Nanos(1_000_000);
 /// Longest time between two polls that may be configured.
 pub const LONGEST_POLL_GAP: Nanos = Nanos(10_000_000);
 /// Smallest and largest buffer cell.
-pub const CELLS: (Bytes, Bytes) = (Bytes(64), Bytes(16 << 10));
+pub const CELLS: RangeInclusive<Bytes> = Bytes(64)..=Bytes(16 << 10);
 /// Lowest maximum rate of a queue. Below it, the largest frame would hold its queue for more than 100 ms, the shortest
 /// time after which a watchdog or `stuck_after` acts.
 pub const LOWEST_MAX_RATE: BitRate = BitRate(1_000_000);
 /// Smallest and largest burst of a queue with a maximum rate.
-pub const BURSTS: (Bytes, Bytes) = (Bytes(100), Bytes(64 << 20));
+pub const BURSTS: RangeInclusive<Bytes> = Bytes(100)..=Bytes(64 << 20);
 /// Shortest and longest time between two measurements of ABM.
 pub const ABM_INTERVALS: (Nanos, Nanos) = (Nanos(1_000), Nanos(100_000_000));
 /// Smallest and largest set point of a congestion point.
-pub const SET_POINTS: (Bytes, Bytes) = (Bytes(1_000), Bytes(64 << 20));
+pub const SET_POINTS: RangeInclusive<Bytes> = Bytes(1_000)..=Bytes(64 << 20);
 /// Smallest and largest sampling interval of a congestion point. A short one samples every frame of a congested queue;
 /// few messages leave in a poll all the same.
-pub const SAMPLES: (Bytes, Bytes) = (Bytes(1_000), Bytes(64 << 20));
+pub const SAMPLES: RangeInclusive<Bytes> = Bytes(1_000)..=Bytes(64 << 20);
 /// Smallest and largest MTU.
 pub const MTUS: (u16, u16) = (256, 9600);
 /// Most descriptors that a port may ask for.
@@ -119,10 +121,10 @@ pub fn cell(text: &str) -> Result<Bytes, String> {
 ///
 /// # Errors
 /// A message that names the valid values.
-pub fn size(text: &str, (least, most): (Bytes, Bytes)) -> Result<Bytes, String> {
+pub fn size(text: &str, bounds: RangeInclusive<Bytes>) -> Result<Bytes, String> {
     let size: Bytes = parse(text)?;
-    let error = || format!("`{text}` is out of range; write a size from {least} to {most}");
-    (least..=most).contains(&size).then_some(size).ok_or_else(error)
+    let error = || format!("`{text}` is out of range; write a size from {} to {}", bounds.start(), bounds.end());
+    bounds.contains(&size).then_some(size).ok_or_else(error)
 }
 
 fn parse<T: std::str::FromStr<Err = UnitError>>(text: &str) -> Result<T, String> {
@@ -153,7 +155,7 @@ mod tests {
     /// All quantities at the configuration's bounds at once: the result is far below the largest count.
     #[test]
     fn headroom_at_the_configuration_bounds_fits_the_cell_count() {
-        for (cell, mtu, share) in [CELLS.0, CELLS.1]
+        for (cell, mtu, share) in [*CELLS.start(), *CELLS.end()]
             .into_iter()
             .flat_map(|cell| [(cell, MTUS.0, 100), (cell, MTUS.1, 100), (cell, MTUS.1, 0)])
         {

@@ -124,16 +124,10 @@ fn direction(
     let classes = classes_at(from, way.tagged_in);
     match (from.live.trust, to.live.trust) {
         (Trust::Dscp, Trust::Dscp) => {
-            let kept = |class: u8| to.live.rewrite.dscp[usize::from(class)].is_none();
-            differ(
-                "DSCP",
-                "dscp",
-                &from.live.marks.dscp_to_tc,
-                &to.live.marks.dscp_to_tc,
-                kept,
-                fails,
-                (from, to, way.vlan),
-            )
+            let is_kept = |class: u8| to.live.rewrite.dscp[usize::from(class)].is_none();
+            let breaks = |here, there| is_kept(here) && fails(here, there);
+            let (here, there) = (&from.live.marks.dscp_to_tc, &to.live.marks.dscp_to_tc);
+            MarkMaps { mark: "DSCP", key: "dscp", here, there }.check(from, to, way.vlan, breaks)
         }
         (Trust::Pcp, Trust::Dscp) => {
             let kept = classes.iter().any(|&class| to.live.rewrite.dscp[usize::from(class)].is_none());
@@ -149,16 +143,10 @@ fn direction(
             )))
         }
         (Trust::Pcp, Trust::Pcp) if way.tagged_in => {
-            let kept = |class: u8| to.live.rewrite.pcp[usize::from(class)].is_none();
-            differ(
-                "PCP",
-                "pcp",
-                &from.live.marks.pcp_to_tc,
-                &to.live.marks.pcp_to_tc,
-                kept,
-                fails,
-                (from, to, way.vlan),
-            )
+            let is_kept = |class: u8| to.live.rewrite.pcp[usize::from(class)].is_none();
+            let breaks = |here, there| is_kept(here) && fails(here, there);
+            let (here, there) = (&from.live.marks.pcp_to_tc, &to.live.marks.pcp_to_tc);
+            MarkMaps { mark: "PCP", key: "pcp", here, there }.check(from, to, way.vlan, breaks)
         }
         (Trust::Dscp, Trust::Pcp) if way.tagged_in => {
             let kept = classes.iter().any(|&class| to.live.rewrite.pcp[usize::from(class)].is_none());
@@ -183,21 +171,26 @@ fn direction(
     }
 }
 
-/// For two ports that read the same mark: reports the first value whose two classes break PFC.
-fn differ(
-    mark: &str,
-    key: &str,
-    here: &[u8],
-    there: &[u8],
-    kept: impl Fn(u8) -> bool,
-    fails: impl Fn(u8, u8) -> bool,
-    (from, to, vlan): (&Port<'_>, &Port<'_>, u16),
-) -> Option<Finding> {
-    let number = (0..here.len()).find(|&number| kept(here[number]) && fails(here[number], there[number]))?;
-    let (from, to, here, there) = (&from.name, &to.name, here[number], there[number]);
-    Some(Finding::Fails(format!(
-        "{mark} {number} is class {here} at port {from} and class {there} at port {to}, and both have PFC in VLAN \
-         {vlan}: PFC for one class does not stop the other; write the same `{key}` map for both, or `rewrite: {key}` \
-         at port {to}"
-    )))
+/// A mark that two ports read, and the classes that they give its values.
+struct MarkMaps<'a> {
+    mark: &'a str,
+    /// Key of the map.
+    key: &'a str,
+    here: &'a [u8],
+    there: &'a [u8],
+}
+
+impl MarkMaps<'_> {
+    /// Reports the first value whose two classes break PFC.
+    fn check(&self, from: &Port<'_>, to: &Port<'_>, vlan: u16, breaks: impl Fn(u8, u8) -> bool) -> Option<Finding> {
+        let Self { mark, key, here, there } = *self;
+        let mut classes = here.iter().zip(there).enumerate();
+        let (number, (here, there)) = classes.find(|(_, (here, there))| breaks(**here, **there))?;
+        let (from, to) = (&from.name, &to.name);
+        Some(Finding::Fails(format!(
+            "{mark} {number} is class {here} at port {from} and class {there} at port {to}, and both have PFC in VLAN \
+             {vlan}: PFC for one class does not stop the other; write the same `{key}` map for both, or `rewrite: {key}` \
+             at port {to}"
+        )))
+    }
 }

@@ -151,7 +151,7 @@ pub fn read<'a>(item: Option<Item<'a>>, root: &Item<'a>, overrides: &Overrides) 
 }
 
 fn read_size(item: &Item<'_>) -> Option<Bytes> {
-    item.read(|text| bounds::size(text, (SMALLEST_SIZE, LARGEST_SIZE)))
+    item.read(|text| bounds::size(text, SMALLEST_SIZE..=LARGEST_SIZE))
 }
 
 /// Divides the buffer; returns `None`, and reports errors, if it cannot be divided.

@@ -96,7 +96,7 @@ fn read_host<'a>(
 ) -> Option<Draft<'a>> {
     let number = u8::try_from(index).unwrap_or(u8::MAX);
     let name = names::read(fields, "name: h1", names);
-    let (mac, _) = names::read_mac(fields, macs, MacAddr::local(1, number.into()));
+    let mac = names::read_mac(fields, macs, MacAddr::local(1, number.into()));
     let ip =
         fields.get("ip").and_then(|item| read_ip(&item)).unwrap_or(Ipv4Addr::new(10, 0, 0, number.saturating_add(1)));
     let pfc = fields.get("pfc").and_then(|item| item.choice(&[("obey", true), ("ignore", false)]));

@@ -32,7 +32,7 @@ pub struct Lldp {
 
 /// Reads `lldp:`, `loop_guard:` and `loop_probe:` of the switch. A switch without LLDP is silent: it sends no probes
 /// either, unless `loop_probe` names their interval.
-pub fn read(item: Option<Item<'_>>, (guard, probe): (Option<Item<'_>>, Option<Item<'_>>)) -> Lldp {
+pub fn read(item: Option<Item<'_>>, guard: Option<Item<'_>>, probe: Option<Item<'_>>) -> Lldp {
     let is_off = item.as_ref().is_some_and(|item| item.is("off"));
     let answer = guard.as_ref().and_then(|item| item.choice(&LoopGuard::TABLE));
     let loop_guard = answer.unwrap_or(LoopGuard::Block);

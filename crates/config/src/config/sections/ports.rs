@@ -201,20 +201,23 @@ pub fn read<'a>(item: Option<Item<'a>>, macs: &mut Unique, context: &Context<'a,
             device::check_trust(&fields, kind);
         }
         let mac = names::read_mac(&fields, macs, MacAddr::local(0, u16::try_from(index).unwrap_or(u16::MAX)));
-        Some(read_port(item, &fields, index, name, kind, mac, context))
+        let identity = Identity { index, name, kind, mac };
+        Some(read_port(item, &fields, identity, context))
     });
     ports.collect()
 }
 
-fn read_port<'a>(
-    item: Item<'a>,
-    fields: &Fields<'a>,
+/// The values of a port that no other port may have.
+struct Identity {
     index: usize,
     name: String,
+    /// `None` if `device` has an error.
     kind: Option<DeviceKind>,
-    (mac, has_mac): (MacAddr, bool),
-    context: &Context<'a, '_>,
-) -> Port<'a> {
+    mac: MacAddr,
+}
+
+fn read_port<'a>(item: Item<'a>, fields: &Fields<'a>, identity: Identity, context: &Context<'a, '_>) -> Port<'a> {
+    let Identity { index, name, kind, mac } = identity;
     let rate = fields.required("speed", "speed: 10G").and_then(|item| item.read(bounds::speed));
     let number = |key, what, range| fields.get(key).and_then(|item| item.number::<u16>(what, range));
     let has_device = kind.is_some();
@@ -235,7 +238,7 @@ fn read_port<'a>(
             queues,
             tx_queues,
             needs_tx_queues: written.is_some(),
-            has_mac,
+            has_mac: item.has("mac"),
             pfc_proven: fields.get("pfc_proven").and_then(|item| item.flag()).unwrap_or(false),
             cable: fields.get("cable").and_then(|item| read_cable(&item)).unwrap_or(DEFAULT_CABLE),
             peer_response: fields.get("peer_response").and_then(|item| item.read(bounds::response)),

@@ -1,5 +1,7 @@
 //! `buffer.queue_policy`: how the limits of lossy queues follow the use of their pool.
 
+use std::ops::RangeInclusive;
+
 use super::draft::{Class, Limit, Port};
 use crate::config::checks::bounds;
 use crate::config::keys::Key;
@@ -20,7 +22,7 @@ pub const KEYS: &[Key] = &[
     Key::new("congested", "`20KiB`", "`64B` to `64MiB`", "depth from which a queue counts as congested"),
 ];
 const POLICIES: [(&str, bool); 2] = [("dt", false), ("abm", true)];
-const CONGESTED: (Bytes, Bytes) = (Bytes(64), Bytes(64 << 20));
+const CONGESTED: RangeInclusive<Bytes> = Bytes(64)..=Bytes(64 << 20);
 
 /// Frames of the MTU that an interval should hold: with fewer, a drain rate is a guess.
 const LEAST_FRAMES: u64 = 8;

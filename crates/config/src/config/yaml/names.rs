@@ -54,11 +54,11 @@ fn read_of(fields: &Fields<'_>, example: &str, names: &mut Unique, marks: &str) 
 
 /// Reads the `mac` of a port or host; the default is `own`. The address must be a station's and unique. Returns true if
 /// the address was written.
-pub fn read_mac(fields: &Fields<'_>, macs: &mut Unique, own: MacAddr) -> (MacAddr, bool) {
+pub fn read_mac(fields: &Fields<'_>, macs: &mut Unique, own: MacAddr) -> MacAddr {
     let item = fields.get("mac");
     let mac = item.as_ref().and_then(station).unwrap_or(own);
     macs.claim(item.as_ref().unwrap_or(fields.owner()), &mac.to_string());
-    (mac, item.is_some())
+    mac
 }
 
 /// Reads the address of a station: neither zero nor a group address.

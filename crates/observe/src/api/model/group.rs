@@ -57,11 +57,11 @@ impl Group {
         let ports = 0..look.switch_view.spec.ports.len().min(look.snapshot.ports.len());
         ports
             .flat_map(|port| (0..CLASSES).map(move |group| (port, group)))
-            .map(|at| Self::of(look, &needs, at))
+            .map(|(port, group)| Self::of(look, &needs, port, group))
             .collect()
     }
 
-    fn of(look: &Look<'_>, needs: &[Need], (port, group): (usize, usize)) -> Self {
+    fn of(look: &Look<'_>, needs: &[Need], port: usize, group: usize) -> Self {
         let (spec, counters) = (&look.switch_view.spec.ports[port], &look.snapshot.ports[port]);
         let profile = &spec.buffer.groups[group];
         let limit = look.limit(profile.threshold, profile.lossless);

@@ -60,10 +60,10 @@ pub struct Queue {
 impl Queue {
     pub(in crate::api) fn all(look: &Look<'_>) -> Vec<Self> {
         let ports = 0..look.switch_view.spec.ports.len().min(look.snapshot.ports.len());
-        ports.flat_map(|port| (0..CLASSES).map(move |queue| (port, queue))).map(|at| Self::of(look, at)).collect()
+        ports.flat_map(|port| (0..CLASSES).map(move |queue| Self::of(look, port, queue))).collect()
     }
 
-    fn of(look: &Look<'_>, (port, queue): (usize, usize)) -> Self {
+    fn of(look: &Look<'_>, port: usize, queue: usize) -> Self {
         let (switch, counters) = (&look.switch_view.spec, &look.snapshot.ports[port]);
         let (spec, maximum) = (&switch.queues[queue], switch.ports[port].live.max_rates[queue]);
         let limit = spec.limit.map(|limit| limit.threshold);

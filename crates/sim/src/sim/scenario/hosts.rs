@@ -137,7 +137,7 @@ fn read_one<'a>(fields: &Fields<'a>, net: &Net<'a>, names: &mut Unique, macs: &m
         item.fail(format!("`{ALL}` means every host in `from` and `to` of flows; write another name"));
     }
     let (own_mac, own_ip) = addresses(net.hosts.len());
-    let (mac, _) = names::read_mac(fields, macs, own_mac);
+    let mac = names::read_mac(fields, macs, own_mac);
     let ip = fields.get("ip").and_then(|item| read_ip(&item)).unwrap_or(own_ip);
     let obeys_pfc =
         fields.get("pfc").and_then(|item| item.choice(&[("obey", true), ("ignore", false)])).unwrap_or(true);

@@ -76,9 +76,9 @@ pub fn read<'a>(fields: &Fields<'a>, ports: &mut [Port<'a>], macs: &mut Unique, 
     if let Some(list) = item.filter(|list| list.is_list() && items.is_empty()) {
         list.fail("there is no interface; write e.g. `- {port: p1, addresses: [10.0.1.1/31]}`");
     }
-    let (mut seen, mut addresses) = (HashSet::new(), Unique::new("address"));
+    let (mut places, mut addresses) = (HashSet::new(), Unique::new("address"));
     let mut drafts: Vec<Draft<'_>> =
-        items.iter().filter_map(|item| read_one(item, ports, (&mut seen, &mut addresses), has_linux)).collect();
+        items.iter().filter_map(|item| read_one(item, ports, &mut places, &mut addresses, has_linux)).collect();
     drafts.sort_by_key(|draft| draft.place);
     claim_macs(&drafts, ports, macs);
     take_ports(&drafts, ports);
@@ -99,7 +99,8 @@ pub fn read<'a>(fields: &Fields<'a>, ports: &mut [Port<'a>], macs: &mut Unique, 
 fn read_one<'a>(
     item: &Item<'a>,
     ports: &[Port<'_>],
-    (seen, unique): (&mut HashSet<Place>, &mut Unique),
+    places: &mut HashSet<Place>,
+    unique: &mut Unique,
     has_linux: bool,
 ) -> Option<Draft<'a>> {
     let fields = item.fields(KEYS)?;
@@ -112,7 +113,7 @@ fn read_one<'a>(
     let Some((item_of_place, place)) = read_place(&fields, ports)? else {
         return item.refuse("`port` or `vlan` is missing; write e.g. `port: p1` to route at a port, or `vlan: 10`");
     };
-    if !seen.insert(place) {
+    if !places.insert(place) {
         return item_of_place.refuse(match place {
             Place::Port(port) => format!("port `{}` has an interface already; keep one of the two", ports[port].name),
             Place::Vlan(vlan) => format!("VLAN {vlan} has an interface already; keep one of the two"),
