@@ -8,8 +8,7 @@ use super::egress::links::StuckLook;
 use super::frame::lanes::BurstLanes;
 use super::frame::meta::{Forwarding, Meta};
 use super::frame::notes::BurstNotes;
-use super::ingress::forwarder::{CachePrefetcher, Egresses, IngressContext};
-use super::ingress::next_stage::NoStage;
+use super::ingress::forwarder::{Egresses, IngressContext};
 use super::ingress::parse::{Arrived, ParseContext, parse_burst};
 use super::ingress::punt::RouteContext;
 use super::ingress::rounds::{PollFrames, PollRound, TakenBurst};
@@ -275,18 +274,14 @@ impl<P: Packet> Pipeline<P> {
     /// Parses the frames of a port that bridges.
     #[inline]
     fn parse_bridged(&self, port: usize, burst: &Burst<P>, notes: &mut BurstNotes, uses_cache: bool) -> Arrived {
-        let (from, forwarder) = (self.parse_context(port), &self.forwarder);
-        if uses_cache {
-            parse_burst(from, burst, notes, CachePrefetcher(forwarder.cache.sets()))
-        } else {
-            parse_burst(from, burst, notes, NoStage)
-        }
+        let cache = uses_cache.then(|| self.forwarder.cache.sets());
+        parse_burst(ParseContext { cache, ..self.parse_context(port) }, burst, notes)
     }
 
     #[inline]
     fn parse_context(&self, number: usize) -> ParseContext<'_> {
         let Self { ports, forwarder, buffer, isa, .. } = self;
-        ParseContext { number, port: &ports[number], forwarder, cell: buffer.cell, isa: *isa }
+        ParseContext { number, port: &ports[number], forwarder, cell: buffer.cell, cache: None, isa: *isa }
     }
 
     /// Does the work of [`Pipeline::process`] for a routed port.
@@ -382,7 +377,7 @@ impl<P: Packet> Pipeline<P> {
         notes: &mut BurstNotes,
         now: Ticks,
     ) -> (Arrived, Egresses) {
-        let mut arrived = parse_burst(self.parse_context(port), burst, notes, NoStage);
+        let mut arrived = parse_burst(self.parse_context(port), burst, notes);
         self.note_special(port, &mut arrived, burst, notes);
         self.count_and_obey(port, &arrived, burst, notes, now);
         let Self { router: Some(router), punter, forwarder, lags, telemetry, lcore, .. } = self else {

@@ -43,6 +43,6 @@ pub use addr::MacAddr;
 pub use glance::{Glance, Purpose, glance, glance_roce, glance_usual};
 pub use parse::{Headers, ParseError, parse};
 pub use plain::{Plain, parse_plain};
-pub use plain_kind::{KindFields, PlainKind, parse_kind};
+pub use plain_kind::{KindFields, PlainKind};
 pub use roce::RoceControl;
 pub use usual::{Usual, parse_usual};

@@ -1,7 +1,6 @@
 //! Kinds of plain frames, by tag and version of IP.
 
 use super::parse::{ETHERNET_LEN, ETHERTYPE_IPV6, ETHERTYPE_SVLAN, ETHERTYPE_VLAN, L3};
-use super::plain::parse_plain;
 use super::usual::Usual;
 use super::vlan_tag::TAG_LEN;
 
@@ -67,10 +66,10 @@ pub struct KindFields {
     pub tci: u16,
 }
 
-/// Reads a frame like [`parse_plain`] if it is of `kind` and has no priority tag, else returns `None`.
-#[inline]
-pub fn parse_kind(kind: PlainKind, frame: &[u8]) -> Option<KindFields> {
-    let plain = parse_plain(frame)?;
+/// Reads a frame by words. The form with vectors is compared with it.
+#[cfg(test)]
+pub(super) fn parse_kind(kind: PlainKind, frame: &[u8]) -> Option<KindFields> {
+    let plain = super::parse_plain(frame)?;
     let is_of_kind = (plain.l3, plain.is_tagged) == (kind.l3(), kind.is_tagged());
     let tci = plain.vlan | u16::from(plain.pcp) << 13;
     (is_of_kind && plain.is_tagged == (plain.vlan != 0)).then_some(KindFields { usual: plain.usual, tci })

@@ -1,4 +1,4 @@
-//! [`parse_kind`](super::parse_kind) with vectors: one comparison finds whether a frame is of the kind, one shuffle
+//! Frames of one [`PlainKind`], read with vectors: one comparison finds whether a frame is of the kind, one shuffle
 //! yields its length and traffic class, and one both addresses.
 
 use std::arch::x86_64::{
@@ -63,7 +63,8 @@ impl Pattern {
     }
 }
 
-/// Reads a frame of at least 60 bytes like [`parse_kind`](super::parse_kind).
+/// Reads a frame of at least 60 bytes like [`parse_plain`](super::parse_plain). Returns `None` if it is not of `kind`,
+/// or has a priority tag.
 ///
 /// # Safety
 /// The processor must have SSE4.1.
@@ -104,7 +105,8 @@ pub fn parse_kind_sse41(kind: PlainKind, frame: &[u8]) -> Option<KindFields> {
 mod tests {
     use super::*;
     use crate::wire::parse::ETHERNET_LEN;
-    use crate::wire::{parse_kind, parse_plain};
+    use crate::wire::parse_plain;
+    use crate::wire::plain_kind::parse_kind;
     use proptest::prelude::*;
 
     /// Reads a frame with vectors and with words. Both with words on a processor without the instruction sets.

@@ -5,11 +5,10 @@
 //! agree.
 
 use super::flood_control::FloodControl;
-use super::next_stage::NextStage;
 use crate::dataplane::frame::meta::{Forwarding, Meta};
 use crate::dataplane::frame::notes::BurstNotes;
 use crate::forward::fdb::{Admission, Evicted, Learned, Station, StationPair};
-use crate::forward::flow_cache::{CacheLookup, CachePlace, CacheSets};
+use crate::forward::flow_cache::CacheLookup;
 use crate::forward::{Fdb, FlowCache, VlanTable};
 use crate::plan::counters::LcoreCounters;
 use crate::plan::drops::DropReason;
@@ -115,22 +114,6 @@ pub(crate) struct Egresses {
     pub are_single: bool,
     /// Whether the egress port of each frame is in its lane too.
     pub are_in_lanes: bool,
-}
-
-/// Prefetches the entries of the flow cache that will be read for the frames of a burst.
-#[derive(Clone, Copy)]
-pub(crate) struct CachePrefetcher<'a>(pub CacheSets<'a>);
-
-impl NextStage for CachePrefetcher<'_> {
-    #[inline]
-    fn see(self, meta: &Meta, place: &mut CachePlace) {
-        *place = self.0.prefetch(meta.stations);
-    }
-
-    #[inline(always)]
-    fn see_usual(self, stations: StationPair, place: &mut CachePlace) {
-        *place = self.0.prefetch(stations);
-    }
 }
 
 impl Forwarder {

@@ -10,7 +10,6 @@ mod inject;
 mod known;
 pub(crate) mod lags;
 mod lossless;
-pub(crate) mod next_stage;
 pub(crate) mod parse;
 mod patience;
 mod peers;

@@ -127,6 +127,7 @@ impl PortClassifier {
     }
 
     /// The classes of plain frames of `kind`.
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "only forms with vectors have loops for kinds"))]
     #[inline]
     pub fn of_kind(&self, kind: PlainKind) -> KindClassifier<'_> {
         let by_pcp = self.by_mark.first_chunk().filter(|_| kind.is_tagged() && self.trust == Trust::Pcp);
