@@ -7,6 +7,7 @@ mod completions;
 mod doctor;
 mod fault;
 mod headroom;
+mod history;
 mod man;
 mod nic_check;
 mod plan;
@@ -63,8 +64,14 @@ enum Command {
     WhyDropped(why::Args),
     /// Clears watermarks of a running switch
     Clear(clear::Args),
-    /// Makes a running switch read its configuration again, and apply all of it or nothing
+    /// Makes a running switch read its configuration again, or run by another, and apply all of it or nothing
     Reload(reload::Args),
+    /// Stays with a configuration that waits for its confirmation
+    Confirm(reload::ConfirmArgs),
+    /// Lists the configurations by which a running switch ran, or prints one
+    History(history::Args),
+    /// Lets a running switch run by an earlier configuration
+    Rollback(reload::BackArgs),
     /// Orders faults on the wires of a running switch, or ends them
     Fault(fault::Args),
     /// Checks a configuration and shows the resulting plan
@@ -116,6 +123,9 @@ pub fn main() -> ExitCode {
         Command::WhyDropped(args) => why::why(&args),
         Command::Clear(args) => clear::clear(&args),
         Command::Reload(args) => reload::reload(&args),
+        Command::Confirm(args) => reload::confirm(&args),
+        Command::History(args) => history::history(&args),
+        Command::Rollback(args) => reload::rollback(&args),
         Command::Fault(args) => fault::fault(&args),
         Command::Check(args) => check::check(&args),
         Command::Headroom(args) => headroom::headroom(&args),

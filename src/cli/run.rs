@@ -6,6 +6,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use holdfast::api::Socket;
+use holdfast::api::reloads::Given;
 use holdfast::api::socket::VARIABLE;
 use holdfast::config::{self, Config, ConfigErrors, Overrides};
 use holdfast::mmu::HeadroomPolicy;
@@ -50,6 +51,9 @@ pub struct Args {
     /// Wait at most this long until the interfaces of af_packet and af_xdp ports exist, e.g. 60s
     #[arg(long, value_name = "TIME")]
     wait_for_interfaces: Option<RunTime>,
+    /// Directory in which the switch keeps the configurations by which it ran [default: in memory]
+    #[arg(long, value_name = "DIRECTORY", env = "STATE_DIRECTORY", hide_env_values = true)]
+    state: Option<PathBuf>,
     /// Print more, including the log of DPDK
     #[arg(long, short)]
     verbose: bool,
@@ -133,11 +137,14 @@ impl Args {
         words.into_iter().filter_map(|(option, value)| Some(format!("{option} {}", value?))).collect()
     }
 
-    /// The configuration of the file with the changes of the options.
-    fn read(&self) -> Result<Config, ConfigErrors> {
+    /// The configuration of the file, or of a text in its place, with the changes of the options.
+    fn read(&self, given: Option<&Given>) -> Result<Config, ConfigErrors> {
         let overrides = self.overrides();
-        let config = self.file.as_ref().map_or_else(|| overrides.embedded(), |path| overrides.load(path));
-        let mut config = config?;
+        let mut config = match (given, &self.file) {
+            (Some(given), _) => overrides.parse(&given.source, &given.text)?,
+            (None, Some(path)) => overrides.load(path)?,
+            (None, None) => overrides.embedded()?,
+        };
         config.overrides = self.words();
         if let Some(Metrics(address)) = self.metrics {
             config.metrics = address;
@@ -156,7 +163,7 @@ impl Args {
 }
 
 pub fn run(args: Args) -> Result<(), Failure> {
-    let config = args.read().map_err(Failure::usage)?;
+    let config = args.read(None).map_err(Failure::usage)?;
     for warning in &config.warnings {
         output::line(Stream::Err, &format!("warning: {warning}"));
     }
@@ -171,15 +178,16 @@ fn start(config: Config, args: Args) -> Result<(), Failure> {
         fail_on_loss: args.fail_on_loss,
         build: holdfast::build::FACTS,
         verbose: args.verbose,
+        state: args.state.clone(),
         interface_wait: args.wait_for_interfaces.map_or(Duration::ZERO, |time| time.0),
     };
-    let again = std::sync::Arc::new(move || args.read());
+    let again = std::sync::Arc::new(move |given: Option<Given>| args.read(given.as_ref()));
     holdfast::control::run(config, options, again).map_err(|error| Failure::Run(format!("{error:#}")))
 }
 
 #[cfg(not(feature = "dpdk"))]
 fn start(_: Config, args: Args) -> Result<(), Failure> {
-    let _ = (args.duration(), args.json, args.fail_on_loss, args.verbose, args.wait_for_interfaces);
+    let _ = (args.duration(), args.json, args.fail_on_loss, args.verbose, &args.state, args.wait_for_interfaces);
     Err(Failure::usage(
         "this holdfast was built without DPDK and cannot run; build it with `cargo build --release`, which needs \
          libdpdk-dev, and without `--no-default-features`",
@@ -212,13 +220,13 @@ mod tests {
 
     #[test]
     fn options_override_the_configuration() {
-        let config = args("--pfc off --metrics off").read().unwrap();
+        let config = args("--pfc off --metrics off").read(None).unwrap();
         assert!(config.switch.ports.iter().all(|port| !port.pfc.is_on()));
         assert_eq!(config.metrics, None);
-        let config = args("--metrics 0.0.0.0:9000").read().unwrap();
+        let config = args("--metrics 0.0.0.0:9000").read(None).unwrap();
         assert_eq!(config.metrics, Some(SocketAddr::from(([0, 0, 0, 0], 9000))));
 
-        let config = args("--pfc asymmetric --headroom dynamic --lcores 2").read().unwrap();
+        let config = args("--pfc asymmetric --headroom dynamic --lcores 2").read(None).unwrap();
         assert!(config.switch.ports.iter().all(|port| port.pfc == PfcMode::Asymmetric));
         assert_eq!(config.switch.buffer.policy, HeadroomPolicy::Dynamic);
         assert_eq!(config.switch.lcores, 2);

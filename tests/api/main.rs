@@ -10,6 +10,7 @@ mod abuse;
 #[path = "../pages/blocks.rs"]
 mod blocks;
 mod faults;
+mod history;
 mod pages;
 #[path = "../switch/process.rs"]
 #[allow(dead_code, reason = "the tests of the program use more of it")]

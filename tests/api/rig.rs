@@ -55,8 +55,9 @@ impl Switch {
         Self::with(run_served(), Some(config))
     }
 
+    /// Starts a switch by `command`, with a configuration.
     #[track_caller]
-    fn with(mut command: Command, config: Option<&str>) -> Self {
+    pub fn with(mut command: Command, config: Option<&str>) -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
         command.arg("--socket").arg(directory.path().join("s"));
         if let Some(text) = config {

@@ -58,7 +58,8 @@ struct Locked {
 fn packages(path: &str) -> Vec<Locked> {
     let text = fs::read_to_string(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(path)).expect("a lock file");
     let package = |text: &str| {
-        let value = |key: &str| text.lines().find_map(|line| line.strip_prefix(key)?.strip_suffix('"')).map(str::to_owned);
+        let value =
+            |key: &str| text.lines().find_map(|line| line.strip_prefix(key)?.strip_suffix('"')).map(str::to_owned);
         // A name that has several versions is followed by one.
         let needed = |line: &str| Some(line.strip_prefix(" \"")?.split(['"', ' ']).next()?.to_owned());
         let needs = text.lines().filter_map(needed).collect();
@@ -76,7 +77,8 @@ fn locked(path: &str) -> BTreeMap<String, BTreeSet<String>> {
     crates
 }
 
-const UPDATE: &str = "cp Cargo.lock tests/fuzz/afl/; cargo update --workspace --manifest-path tests/fuzz/afl/Cargo.toml";
+const UPDATE: &str =
+    "cp Cargo.lock tests/fuzz/afl/; cargo update --workspace --manifest-path tests/fuzz/afl/Cargo.toml";
 
 #[test]
 fn fuzzed_targets_are_built_from_the_versions_of_the_workspace() {
@@ -97,27 +99,38 @@ fn fuzzed_targets_are_built_from_the_versions_of_the_workspace() {
     }
 }
 
-/// `cargo --locked` refuses a lock file that does not agree with the manifests, which `make fuzz` would be the first to tell.
+/// `cargo --locked` refuses a lock file that does not agree with the manifests. `make fuzz`, the last stage of CI, would
+/// be the first to tell.
 #[test]
 fn lock_file_for_afl_agrees_with_the_manifests() {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let arguments = ["metadata", "--no-deps", "--offline", "--format-version", "1"];
-    let output = Command::new(cargo).args(arguments).current_dir(env!("CARGO_MANIFEST_DIR")).output().expect("cargo runs");
+    let output =
+        Command::new(cargo).args(arguments).current_dir(env!("CARGO_MANIFEST_DIR")).output().expect("cargo runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let metadata: Value = serde_json::from_slice(&output.stdout).expect("JSON of cargo");
     let members = metadata["packages"].as_array().expect("packages");
     let mut compared = 0;
     for package in packages("tests/fuzz/afl/Cargo.lock") {
         let Some(member) = members.iter().find(|member| member["name"] == *package.name) else { continue };
-        let built = member["dependencies"].as_array().expect("dependencies").iter().filter(|needed| needed["kind"] != "dev");
+        let built =
+            member["dependencies"].as_array().expect("dependencies").iter().filter(|needed| needed["kind"] != "dev");
         let names = |optional| {
             let wanted = built.clone().filter(move |needed| optional || needed["optional"] == false);
             wanted.map(|needed| needed["name"].as_str().expect("a name").to_owned()).collect::<BTreeSet<_>>()
         };
         let name = &package.name;
         let (required, possible) = (names(false), names(true));
-        assert!(required.is_subset(&package.needs), "{name} needs {required:?}, locked are {:?}: {UPDATE}", package.needs);
-        assert!(package.needs.is_subset(&possible), "{name} needs {possible:?}, locked are {:?}: {UPDATE}", package.needs);
+        assert!(
+            required.is_subset(&package.needs),
+            "{name} needs {required:?}, locked are {:?}: {UPDATE}",
+            package.needs
+        );
+        assert!(
+            package.needs.is_subset(&possible),
+            "{name} needs {possible:?}, locked are {:?}: {UPDATE}",
+            package.needs
+        );
         compared += 1;
     }
     assert!(compared >= 10, "{compared} crates of the workspace are fuzzed");

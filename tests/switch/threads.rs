@@ -81,7 +81,8 @@ fn stopped_threads_are_named_by_readiness_metric_and_event() {
     let (switch, address) = start(&[&config.path(), "--duration", "0"]);
     wait_for("readiness", PATIENCE, || get(address, "/readyz"));
     // Threads that give work to each other are stopped apart. The events of `main` and `stderr` cannot be read in time.
-    for names in [&["control-plane", "mirror-disk", "eal-intr-thread"][..], &["mirror", "stdout"], &["stderr", "main"]] {
+    for names in [&["control-plane", "mirror-disk", "eal-intr-thread"][..], &["mirror", "stdout"], &["stderr", "main"]]
+    {
         let stopped: Vec<_> = names.iter().map(|name| Stopped::new(thread(&switch, name))).collect();
         let told = wait_for(&format!("word about {names:?}"), PATIENCE, || {
             let (head, body) = request(address, "/readyz")?;

@@ -4,6 +4,32 @@
 //! and the time; it returns frames to inject and, by [`Router::update`], the tables that lcores route by. The control
 //! thread and the simulator run the same router.
 //!
+//! # The way of a route
+//!
+//! 1. A source gives a prefix and its next hops: [`Router::set_route`]. `Rib` keeps the routes of all sources and names
+//!    the best one.
+//! 2. `Groups::acquire` finds the group of this set of next hops, or makes one. Equal sets share a group, so that a
+//!    lost next hop changes one group and no prefix.
+//! 3. `Tables` notes the change of the prefix for both forwarding tables.
+//! 4. [`Router::update`] writes the forwarding table that no lcore reads, and returns a new `RouteTable` over it.
+//! 5. The thread sends it to the lcores by mailboxes. An lcore takes it between two polls.
+//! 6. When all have taken it, [`Router::settle`] writes the same changes into the other forwarding table. Until then no
+//!    further table is made.
+//!
+//! rte_fib of DPDK 22.11 may reuse memory while an lcore reads it. So a switch has two forwarding tables, and none is
+//! written while it is read. A debug build checks that.
+//!
+//! # Next hops
+//!
+//! - `Neighbours` resolves an address when a packet or a route needs it, and asks again before it expires. Its times
+//!   are shorter than the ageing time of the forwarding database, so a known neighbour is never flooded.
+//! - `Buckets` assigns buckets to living next hops. A lost one gives up its buckets only, and takes them back when it
+//!   returns. A set that replaces another one inherits its buckets.
+//! - `Refused` keeps routes without a free group and prefixes without room. Each departure causes one round of
+//!   attempts.
+//! - `hosts` gives a known neighbour a route of its own while it is on a network of its interface, or on a route
+//!   without gateway.
+//!
 //! # Example
 //!
 //! ```

@@ -13,3 +13,4 @@
 
 pub mod format;
 pub mod table;
+pub mod time;

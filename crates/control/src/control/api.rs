@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 use super::RunError;
 use crate::api::model::RunningConfig;
 use crate::api::socket::{Bound, to_serve};
-use crate::api::{EventLog, Reloads, Served, Socket, server};
+use crate::api::{EventLog, History, Reloads, Served, Socket, server};
 use crate::config::Config;
 use crate::output::{self, Stream};
 use crate::plan::LcoreControl;
@@ -25,6 +25,8 @@ const END_TIME: Duration = Duration::from_secs(1);
 pub(super) struct Api {
     bound: Option<Bound>,
     events: Arc<EventLog>,
+    /// The last configurations.
+    pub history: Arc<History>,
     config: Arc<RwLock<RunningConfig>>,
     task: Option<JoinHandle<io::Result<()>>>,
 }
@@ -39,17 +41,17 @@ pub(super) struct Observed<'a> {
 impl Api {
     /// Binds the socket that `config` names, before DPDK starts. If the default socket fails, the switch runs without
     /// an API and prints a note.
-    pub fn listen(config: &Config) -> Result<Self, RunError> {
-        let api = &config.api;
+    pub fn listen(config: &Config, history: History) -> Result<Self, RunError> {
+        let (api, history) = (&config.api, Arc::new(history));
         let bound =
             to_serve(&api.socket).and_then(|path| path.map(|path| Bound::new(&path, api.group.as_deref())).transpose());
         match bound {
-            Ok(bound) => Ok(Self { bound, ..Self::default() }),
+            Ok(bound) => Ok(Self { bound, history, ..Self::default() }),
             // A configured group or socket is required, so its failure is an error.
             Err(error) if api.socket != Socket::Usual || api.group.is_some() => Err(error.into()),
             Err(error) => {
                 output::line(Stream::Err, &format!("note: the API is off: {error}"));
-                Ok(Self::default())
+                Ok(Self { history, ..Self::default() })
             }
         }
     }
@@ -72,6 +74,7 @@ impl Api {
         served.reloads = Some(reloads);
         served.router = observed.router;
         served.events = self.events.clone();
+        served.history = self.history.clone();
         served.writes = config.api.writes;
         let _inside = runtime.enter();
         let listener = tokio::net::UnixListener::from_std(bound.listener()?)?;

@@ -37,6 +37,7 @@ mod watch;
 use std::hash::{BuildHasher, RandomState};
 use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -57,7 +58,7 @@ use self::signals::Signals;
 use self::start::HeldHosts;
 use self::threads::{Helpers, LateThreads};
 use self::watch::Watch;
-use crate::api::Reloads;
+use crate::api::{History, Reloads};
 use crate::config::{Config, settings};
 use crate::dataplane::{LiveConfig, Pipeline, Work};
 use crate::dpdk::{self, EthIo, EthPort, Worker};
@@ -76,7 +77,7 @@ const FAREWELL_TIME: Duration = Duration::from_millis(2);
 const FDB_SEEDS: u32 = 64;
 
 /// Options of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunOptions {
     /// Duration of the run; `None` runs until SIGINT or SIGTERM.
     pub duration: Option<Duration>,
@@ -88,6 +89,8 @@ pub struct RunOptions {
     pub build: BuildFacts,
     /// Whether to print DPDK's log to standard error.
     pub verbose: bool,
+    /// Directory in which the configurations by which the switch ran are kept; `None`: in memory.
+    pub state: Option<PathBuf>,
     /// Longest time to wait until the kernel's interfaces of ports exist.
     pub interface_wait: Duration,
 }
@@ -122,7 +125,7 @@ pub fn run(mut config: Config, options: RunOptions, again: Again) -> Result<(), 
     let runtime = crate::linux::runtime().map_err(RunError::Runtime)?;
     // Before DPDK starts, so that an address in use is found at once.
     let listener = config.metrics.map(listen).transpose()?;
-    let mut api = Api::listen(&config)?;
+    let mut api = Api::listen(&config, open_history(options.state.as_deref()))?;
     let mut signals = Signals::listen(&runtime).map_err(RunError::Runtime)?;
     if !runtime.block_on(interfaces::wait(&config, options.interface_wait, &mut signals)) {
         return Ok(());
@@ -163,7 +166,9 @@ pub fn run(mut config: Config, options: RunOptions, again: Again) -> Result<(), 
     current.get().health.watch_threads();
     notifier.iter().for_each(|notifier| drop(runtime.spawn(notifier.clone().run(counters.clone()))));
     let start = Instant::now();
-    let reloader = Reloader::new(config, again, senders, hz, current.clone()).with(handle, threads.mirror.handle());
+    let reloader = Reloader::new(config, again, senders, hz, current.clone(), control.clone())
+        .with(handle, threads.mirror.handle())
+        .with_history(api.history.clone());
     let watch = Watch {
         current: &current,
         ports: &ports,
@@ -193,6 +198,22 @@ pub fn run(mut config: Config, options: RunOptions, again: Again) -> Result<(), 
 /// one look later, and until then it drops frames for it.
 fn hosts_must_wait(ports: &setup::Ports, up: PortSet) -> bool {
     up != PortSet::first(ports.ports.len()) || ports.ports.iter().any(dpdk::EthPort::has_far_end)
+}
+
+/// The configurations of earlier starts in `directory`. If it cannot be used, they are kept until the switch ends.
+fn open_history(directory: Option<&Path>) -> History {
+    let Some(directory) = directory else { return History::default() };
+    match History::open(&directory.join("history")) {
+        Ok((history, warnings)) => {
+            warnings.iter().for_each(|line| warn(line));
+            history
+        }
+        Err(error) => {
+            let directory = directory.display();
+            warn(&format!("the history is kept until this switch ends: {directory}: {error}; name another `--state`"));
+            History::default()
+        }
+    }
 }
 
 /// Prints a warning.

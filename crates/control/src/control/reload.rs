@@ -1,14 +1,16 @@
 //! Reloads the configuration while the switch runs. The differences are applied completely or not at all.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::mirror::MirrorHandle;
 use super::plane;
-use crate::api::model::{Difference, Reload, ReloadOutcome};
+use crate::api::History;
+use crate::api::model::{Difference, Past, Reload, ReloadOutcome};
+use crate::api::reloads::{Given, Order, Wanted};
 use crate::config::settings::{self, Settings};
 use crate::config::{Config, ConfigErrors};
 use crate::dataplane::LiveConfig;
@@ -28,8 +30,11 @@ const FAREWELL_TIME: Duration = Duration::from_millis(150);
 /// Interval between checks whether all lcores have applied the settings.
 const LOOK_TIME: Duration = Duration::from_millis(1);
 
-/// Rereads the configuration with the options of the command line.
-pub type Again = Arc<dyn Fn() -> Result<Config, ConfigErrors> + Send + Sync>;
+/// Time between two tries to go back to the configuration before.
+const RETRY_TIME: Duration = Duration::from_secs(1);
+
+/// Reads the text, or the file of the switch without one, with the options of the command line.
+pub type Again = Arc<dyn Fn(Option<Given>) -> Result<Config, ConfigErrors> + Send + Sync>;
 
 /// A configuration, and what the lcores take of it.
 struct Change {
@@ -40,15 +45,30 @@ struct Change {
 /// Applies new configurations to a running switch.
 pub(super) struct Reloader {
     running: Config,
+    /// The file by which the switch starts.
+    file: String,
     again: Again,
     /// Senders of settings, one to each lcore of the switch.
     senders: Vec<Sender<LiveConfig>>,
     hz: u64,
     current: Arc<Current>,
+    /// The orders to the lcores.
+    control: Arc<LcoreControl>,
     /// The router's thread, if the switch routes.
     router: Option<RouterHandle>,
     /// The thread of mirrors.
     mirror: Option<MirrorHandle>,
+    history: Arc<History>,
+    waiting: Option<Waiting>,
+}
+
+/// A configuration that runs, and waits for its confirmation.
+struct Waiting {
+    /// The configuration before, which comes back otherwise.
+    before: Config,
+    until: Instant,
+    /// Differences to the one before.
+    differences: Vec<String>,
 }
 
 impl Reloader {
@@ -59,8 +79,11 @@ impl Reloader {
         senders: Vec<Sender<LiveConfig>>,
         hz: u64,
         current: Arc<Current>,
+        control: Arc<LcoreControl>,
     ) -> Self {
-        Self { running, again, senders, hz, current, router: None, mirror: None }
+        let file = running.source.clone();
+        let (history, waiting) = (Arc::default(), None);
+        Self { running, file, again, senders, hz, current, control, router: None, mirror: None, history, waiting }
     }
 
     /// Applies settings of routing and of mirrors to these threads too.
@@ -69,32 +92,144 @@ impl Reloader {
         self
     }
 
+    /// Keeps the configurations by which the switch runs in `history`.
+    pub fn with_history(self, history: Arc<History>) -> Self {
+        Self { history, ..self }
+    }
+
     /// Returns the running configuration.
     pub fn running(&self) -> &Config {
         &self.running
     }
 
-    /// Rereads the file and returns the differences. With `apply`, applies them.
-    pub async fn reload(&mut self, apply: bool, control: &LcoreControl) -> Reload {
-        let source = self.running.source.clone();
-        let refused = |outcome, errors| Reload { outcome, source: source.clone(), errors, ..Reload::default() };
-        let mut wanted = match self.read().await {
-            Some(Ok(wanted)) => wanted,
+    /// Begins the history of this start. Returns lines about what differs from the configuration that ran last.
+    pub async fn begin(&mut self) -> Vec<String> {
+        let last = self.history.last();
+        if last.as_ref().is_some_and(|last| *last.text == *self.running.text) {
+            return Vec::new();
+        }
+        let mut lines = Vec::new();
+        let mut differences = Vec::new();
+        if let Some(last) = last {
+            let (number, source) = (last.past.number, &last.past.source);
+            let name = format!("the configuration that ran last (number {number}, {source})");
+            match self.read(Some(Given { source: source.clone(), text: last.text })).await {
+                Some(Ok(mut config)) => {
+                    self.take_choices(&mut config);
+                    let found = settings::differences(&settings::all(&config), &self.current.get().settings);
+                    differences = found.iter().map(ToString::to_string).collect();
+                    let (count, file) = (found.len(), &self.file);
+                    lines = vec![format!(
+                        "reload: warning: {name} differs from {file} in {count} settings; `holdfast history {number}` \
+                         prints it, `holdfast rollback {number}` applies it"
+                    )];
+                    if found.is_empty() {
+                        lines.clear();
+                    }
+                }
+                Some(Err(_)) => lines.push(format!("reload: warning: {name} is not valid any more")),
+                None => {}
+            }
+        }
+        lines.extend(self.keep("start", String::new(), differences).await);
+        lines
+    }
+
+    /// The time at which the configuration before comes back; `None`: no configuration waits for its confirmation.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.waiting.as_ref().map(|waiting| waiting.until)
+    }
+
+    /// Executes an order of `user`.
+    pub async fn execute(&mut self, order: Order, user: &str) -> Reload {
+        match order {
+            Order::Compare(wanted) => self.reload(wanted, user, None, false).await,
+            Order::Apply { wanted: Wanted::Before, .. } if self.waiting.is_some() => self.go_back().await,
+            Order::Apply { .. } if self.waiting.is_some() => {
+                let left = self.deadline().map_or(0, |until| (until - Instant::now()).as_secs());
+                let error = format!(
+                    "a configuration waits for its confirmation for {left} s; write `holdfast confirm` to stay with it, or \
+                     `holdfast rollback` to go back"
+                );
+                self.refused(ReloadOutcome::Busy, vec![error])
+            }
+            Order::Apply { wanted, confirm_within } => self.reload(wanted, user, confirm_within, true).await,
+            Order::Confirm => self.confirm(user).await,
+        }
+    }
+
+    fn refused(&self, outcome: ReloadOutcome, errors: Vec<String>) -> Reload {
+        Reload { outcome, source: self.running.source.clone(), errors, ..Reload::default() }
+    }
+
+    /// Reads the wanted configuration and returns the differences. With `apply`, applies them.
+    async fn reload(&mut self, wanted: Wanted, user: &str, confirm_within: Option<Duration>, apply: bool) -> Reload {
+        let cause = if matches!(wanted, Wanted::Past(_) | Wanted::Before) { "rollback" } else { "reload" };
+        let is_file = wanted == Wanted::File;
+        let wanted = match self.wanted(wanted).await {
+            Ok(wanted) => wanted,
+            Err(refused) => return *refused,
+        };
+        let before = confirm_within.map(|_| self.running.clone());
+        let mut answer = self.run_by(wanted, apply).await;
+        if answer.outcome != ReloadOutcome::Applied {
+            return answer;
+        }
+        let differences = answer.differences.iter().map(|difference| difference.text.clone()).collect();
+        if let (Some(before), Some(time)) = (before, confirm_within) {
+            self.waiting = Some(Waiting { before, until: Instant::now() + time, differences });
+            answer.confirm_within_ns = Some(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
+        } else {
+            answer.warnings.extend(self.keep(cause, user.to_owned(), differences).await);
+        }
+        if !is_file {
+            answer.warnings.extend(self.other_file().await);
+        }
+        answer
+    }
+
+    /// The configuration that an order wants, or the answer that there is none.
+    async fn wanted(&self, wanted: Wanted) -> Result<Config, Box<Reload>> {
+        let given = match wanted {
+            Wanted::File => None,
+            Wanted::Text(given) => Some(given),
+            Wanted::Past(_) | Wanted::Before => {
+                let number = match wanted {
+                    Wanted::Past(number) => Some(number),
+                    // The last one runs.
+                    _ => self.history.all().iter().rev().nth(1).map(|past| past.number),
+                };
+                let Some(kept) = number.and_then(|number| self.history.get(number)) else {
+                    let error = "the history has no such configuration; `holdfast history` lists them".to_owned();
+                    return Err(Box::new(self.refused(ReloadOutcome::Invalid, vec![error])));
+                };
+                Some(Given { source: format!("history {}", kept.past.number), text: kept.text })
+            }
+        };
+        let source = given.as_ref().map_or_else(|| self.file.clone(), |given| given.source.clone());
+        let refused =
+            |outcome, errors| Box::new(Reload { outcome, source: source.clone(), errors, ..Reload::default() });
+        match self.read(given).await {
+            Some(Ok(wanted)) => Ok(wanted),
             Some(Err(errors)) => {
-                return refused(ReloadOutcome::Invalid, errors.to_string().lines().map(str::to_owned).collect());
+                Err(refused(ReloadOutcome::Invalid, errors.to_string().lines().map(str::to_owned).collect()))
             }
             None => {
                 let seconds = READ_TIME.as_secs();
                 let error =
                     format!("{source} was not read within {seconds}s; check that it is a file on a disk that responds");
-                return refused(ReloadOutcome::Busy, vec![error]);
+                Err(refused(ReloadOutcome::Busy, vec![error]))
             }
-        };
+        }
+    }
+
+    /// Returns the differences to `wanted`. With `apply`, applies them.
+    async fn run_by(&mut self, mut wanted: Config, apply: bool) -> Reload {
         self.take_choices(&mut wanted);
         let wanted_settings = Arc::new(settings::all(&wanted));
         let found = settings::differences(&self.current.get().settings, &wanted_settings);
         let mut answer = Reload {
-            source: source.clone(),
+            source: wanted.source.clone(),
             warnings: wanted.warnings.clone(),
             differences: found.iter().map(Difference::from).collect(),
             ..Reload::default()
@@ -121,18 +256,76 @@ impl Reloader {
         };
         answer.outcome = ReloadOutcome::Applicable;
         if apply {
-            self.apply(Change { live_config, wanted }, wanted_settings, control, &mut answer).await;
+            self.apply(Change { live_config, wanted }, wanted_settings, &mut answer).await;
         }
         answer
     }
 
+    /// Stays with the configuration that waits for its confirmation.
+    async fn confirm(&mut self, user: &str) -> Reload {
+        let Some(waiting) = self.waiting.take() else {
+            let error = "no configuration waits for a confirmation".to_owned();
+            return self.refused(ReloadOutcome::Unconfirmed, vec![error]);
+        };
+        let warnings = self.keep("confirm", user.to_owned(), waiting.differences).await.into_iter().collect();
+        Reload { warnings, ..self.refused(ReloadOutcome::Confirmed, Vec::new()) }
+    }
+
+    /// Goes back to the configuration before the one that waits for its confirmation. If lcores do not take it, it
+    /// still waits, for a shorter time.
+    pub async fn go_back(&mut self) -> Reload {
+        let Some(waiting) = self.waiting.take() else { return Reload::default() };
+        let answer = self.run_by(waiting.before.clone(), true).await;
+        if !answer.is_right() {
+            self.waiting = Some(Waiting { until: Instant::now() + RETRY_TIME, ..waiting });
+        }
+        answer
+    }
+
+    /// Adds the running configuration to the history. Returns a warning if its file cannot be written. A separate
+    /// thread writes it: the disk may hang.
+    async fn keep(&self, cause: &str, user: String, differences: Vec<String>) -> Option<String> {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let past = Past {
+            began_unix_ns: u64::try_from(since.as_nanos()).unwrap_or(u64::MAX),
+            user,
+            cause: cause.to_owned(),
+            source: self.running.source.clone(),
+            differences,
+            ..Past::default()
+        };
+        let (history, text) = (self.history.clone(), self.running.text.as_str().into());
+        let (answer, answered) = oneshot::channel();
+        let writer = std::thread::Builder::new().name("history".to_owned());
+        // The receiver is gone if the answer is too late.
+        let started = writer.spawn(move || drop(answer.send(history.add(past, text))));
+        let error = match started {
+            Ok(_) => match tokio::time::timeout(READ_TIME, answered).await {
+                Ok(Ok(Ok(()))) => return None,
+                Ok(Ok(Err(error))) => error.to_string(),
+                _ => format!("it takes more than {} s", READ_TIME.as_secs()),
+            },
+            Err(error) => error.to_string(),
+        };
+        Some(format!("this configuration is not kept on the disk: {error}; make room, or name another `--state`"))
+    }
+
+    /// A warning if the switch would start by another text than it runs by.
+    async fn other_file(&self) -> Option<String> {
+        let same = self.read(None).await.is_some_and(|file| file.is_ok_and(|file| file.text == self.running.text));
+        let file = &self.file;
+        (!same).then(|| {
+            format!("{file} has another text, and a restart goes by it; write this configuration there to keep it")
+        })
+    }
+
     /// Reads the configuration; `None` if it takes too long. A separate thread reads the file, which may be on a disk
     /// that hangs. The control thread must still handle signals and watchdog notifications.
-    async fn read(&self) -> Option<Result<Config, ConfigErrors>> {
+    async fn read(&self, given: Option<Given>) -> Option<Result<Config, ConfigErrors>> {
         let (again, (answer, answered)) = (self.again.clone(), oneshot::channel());
         let reader = std::thread::Builder::new().name("reload".to_owned());
         // The receiver is gone if the answer is too late.
-        reader.spawn(move || drop(answer.send(again()))).ok()?;
+        reader.spawn(move || drop(answer.send(again(given)))).ok()?;
         tokio::time::timeout(READ_TIME, answered).await.ok()?.ok()
     }
 
@@ -158,7 +351,7 @@ impl Reloader {
     }
 
     /// Sends the settings to every lcore, and waits until all have applied them.
-    async fn apply(&mut self, change: Change, settings: Arc<Settings>, control: &LcoreControl, answer: &mut Reload) {
+    async fn apply(&mut self, change: Change, settings: Arc<Settings>, answer: &mut Reload) {
         let Change { live_config, wanted } = change;
         // Checked first, so that either all lcores receive the settings or none.
         if !self.senders.iter_mut().all(Sender::is_idle) {
@@ -183,7 +376,7 @@ impl Reloader {
         if let Some(mirror) = &self.mirror {
             mirror.configure(&plane::system_name(&wanted), &wanted.mirror, &wanted.switch.mirror);
         }
-        self.announce_shut(&wanted, control).await;
+        self.announce_shut(&wanted).await;
         for sender in &mut self.senders {
             let is_given = sender.send(Box::new(live_config.clone())).is_ok();
             debug_assert!(is_given, "the lcore has taken all earlier settings");
@@ -198,7 +391,7 @@ impl Reloader {
                 .warnings
                 .push("an lcore has not polled since the reload; it applies the settings at its next poll".to_owned());
         }
-        control.set_shut(wanted.switch.shut_ports());
+        self.control.set_shut(wanted.switch.shut_ports());
         if let (Some(router), Some(routing)) = (&self.router, wanted.switch.routing.clone()) {
             router.tell(move |router, now| router.configure(&routing, now));
         }
@@ -211,9 +404,9 @@ impl Reloader {
     }
 
     /// Lets LLDP and LACP tell the peers of ports that are about to be shut, before they can send no more.
-    async fn announce_shut(&self, wanted: &Config, control: &LcoreControl) {
+    async fn announce_shut(&self, wanted: &Config) {
         let shut = wanted.switch.shut_ports();
-        control.set_leaving(shut);
+        self.control.set_leaving(shut);
         if (shut - self.running.switch.shut_ports()).is_empty() {
             return;
         }

@@ -15,12 +15,13 @@ use super::start::HeldHosts;
 use super::threads::{self, LateThreads};
 use super::{RunOptions, Running, setup};
 use crate::api::model::{Reload, ReloadOutcome};
-use crate::api::reloads::Ask;
+use crate::api::reloads::{self, Ask, Wanted};
 use crate::output::{self, Stream};
 use crate::plan::LcoreControl;
 use crate::sets::PortSet;
 use crate::stats::verdict::not_lossless_line;
 use crate::stats::{Current, Live, Monitor, Snapshot, Style, SwitchView};
+use crate::units::Nanos;
 use crate::{lacp, lldp, mirror};
 
 /// Interval between checks of links, device counters and events for the operator.
@@ -62,27 +63,28 @@ impl Watch<'_> {
         let mut is_tested = false;
         let end = self.options.duration.map(|duration| self.start + duration);
         let mut devices = tokio::time::interval(DEVICE_PERIOD);
+        for line in self.reloader.begin().await {
+            self.note(&mut live, &line);
+        }
         let mut picture = tokio::time::interval(live.period());
         picture.tick().await;
         loop {
-            let over = async {
-                match end {
-                    Some(end) => tokio::time::sleep_until(end.into()).await,
-                    None => std::future::pending().await,
-                }
-            };
             tokio::select! {
-                () = over => return,
+                () = at(end.map(Into::into)) => return,
                 order = signals.next() => match order {
                     Order::Stop => return,
                     Order::ClearWatermarks => self.clear_watermarks(),
-                    Order::Reload => _ = self.reload(&mut live, true).await,
+                    Order::Reload => {
+                        let order = reloads::Order::Apply { wanted: Wanted::File, confirm_within: None };
+                        self.reload(&mut live, order, "").await;
+                    }
                 },
                 Some(ask) = self.asked.recv() => {
-                    let answer = self.reload(&mut live, ask.apply).await;
+                    let answer = self.reload(&mut live, ask.order, &ask.user).await;
                     // An error is ignored: the requester may be gone.
                     let _ = ask.answer.send(answer);
                 }
+                () = at(self.reloader.deadline()) => self.go_back(&mut live).await,
                 _ = devices.tick() => {
                     self.look(&mut monitor, &mut live);
                     if !is_tested && self.start.elapsed() >= SELF_TEST_TIME {
@@ -174,18 +176,27 @@ impl Watch<'_> {
         }
     }
 
-    /// Rereads the configuration. If it was to be applied, reports the result.
-    async fn reload(&mut self, live: &mut Live, apply: bool) -> Reload {
-        let answer = self.reloader.reload(apply, self.control).await;
-        if apply {
+    /// Executes an order of `user`. If it was to change the switch, reports the result.
+    async fn reload(&mut self, live: &mut Live, order: reloads::Order, user: &str) -> Reload {
+        let is_change = !matches!(order, reloads::Order::Compare(_));
+        let answer = self.reloader.execute(order, user).await;
+        if is_change {
             self.api.goes_by(self.reloader.running());
-            self.tell_reload(live, &answer);
+            self.tell_reload(live, &answer, user);
         }
         answer
     }
 
+    /// Goes back to the configuration before, because nobody has confirmed the running one.
+    async fn go_back(&mut self, live: &mut Live) {
+        self.note(live, "reload: nobody has confirmed it: back to the configuration before");
+        let answer = self.reloader.go_back().await;
+        self.api.goes_by(self.reloader.running());
+        self.tell_reload(live, &answer, "");
+    }
+
     /// Reports the result of a reload, setting by setting.
-    fn tell_reload(&self, live: &mut Live, answer: &Reload) {
+    fn tell_reload(&self, live: &mut Live, answer: &Reload, user: &str) {
         let head = match answer.outcome {
             ReloadOutcome::Applied => "reload: applied",
             ReloadOutcome::Unchanged => "reload: nothing differs",
@@ -193,12 +204,17 @@ impl Watch<'_> {
             ReloadOutcome::NeedsRestart => "reload: refused, nothing was applied",
             ReloadOutcome::Invalid => "reload: the configuration is invalid, nothing was applied",
             ReloadOutcome::Busy => "reload: nothing was applied",
+            ReloadOutcome::Confirmed => "reload: confirmed",
+            ReloadOutcome::Unconfirmed => "reload: nothing to confirm",
         };
+        let by = if user.is_empty() { String::new() } else { format!(", by {user}") };
+        let waits =
+            answer.confirm_within_ns.map(|time| format!("reload: waits for its confirmation for {}", Nanos(time)));
         let errors = answer.errors.iter().map(|error| format!("reload: error: {error}"));
         let warnings = answer.warnings.iter().map(|warning| format!("reload: warning: {warning}"));
         let changes = answer.differences.iter().filter(|_| answer.outcome == ReloadOutcome::Applied);
         let changes = changes.map(|difference| format!("reload: {}", difference.text));
-        for line in std::iter::once(head.to_owned()).chain(changes).chain(errors).chain(warnings) {
+        for line in std::iter::once(format!("{head}{by}")).chain(waits).chain(changes).chain(errors).chain(warnings) {
             self.note(live, &line);
         }
     }
@@ -213,6 +229,14 @@ impl Watch<'_> {
     /// Prefixes `line` with the time since the start.
     fn at(&self, line: &str) -> String {
         format!("t={:.1}s {line}", self.start.elapsed().as_secs_f64())
+    }
+}
+
+/// Waits until `time`; without one, for ever.
+async fn at(time: Option<tokio::time::Instant>) {
+    match time {
+        Some(time) => tokio::time::sleep_until(time).await,
+        None => std::future::pending().await,
     }
 }
 

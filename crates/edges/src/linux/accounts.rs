@@ -14,6 +14,18 @@ pub fn group_number(group: &str) -> Option<u32> {
     number(group, "/etc/group")
 }
 
+/// Returns the name of the user with this number, or the number where `/etc/passwd` does not have it.
+#[must_use]
+pub fn user_name(number: u32) -> String {
+    let text = fs::read_to_string("/etc/passwd").unwrap_or_default();
+    name_of(number, &text).map_or_else(|| number.to_string(), str::to_owned)
+}
+
+fn name_of(number: u32, text: &str) -> Option<&str> {
+    let mut lines = text.lines().map(|line| line.split(':'));
+    lines.find_map(|mut fields| fields.next().filter(|_| fields.nth(1).is_some_and(|is| is.parse() == Ok(number))))
+}
+
 /// Both files have the name in the first field and the number in the third (passwd(5), group(5)).
 fn number(name: &str, file: &str) -> Option<u32> {
     name.parse().ok().or_else(|| find(name, &fs::read_to_string(file).unwrap_or_default()))
@@ -31,6 +43,10 @@ mod tests {
     #[test]
     fn account_is_found_by_name_or_number() {
         assert_eq!((user_number("root"), group_number("root"), user_number("7")), (Some(0), Some(0), Some(7)));
+        assert_eq!(
+            (user_name(0), name_of(3, "a:x:1:\nbb:x:3:\n"), name_of(4, "a:x:1:\nb\n")),
+            ("root".to_owned(), Some("bb"), None)
+        );
         assert_eq!(find("b", "a:x:1:\nb:x:22:a,c\nbb:x:3:\n"), Some(22));
         assert_eq!((find("", "a:x:1:\n"), find("x", "a:x:1:\n"), user_number("no-such-user")), (None, None, None));
     }

@@ -17,7 +17,8 @@ use serde_json::Value;
 use tokio::net::UnixStream;
 use tokio::runtime::Runtime;
 
-use super::model::{Reload, State};
+use super::configs::ReloadRequest;
+use super::model::{PastText, Reload, State};
 use super::socket::{MAX_PATH, Socket, to_ask};
 
 /// Longest time for an answer, including the wait for a connection.
@@ -125,6 +126,12 @@ struct ReloadAnswer {
     reload: Reload,
 }
 
+/// The body of an answer of `/v1/history/NUMBER`.
+#[derive(Debug, Deserialize)]
+struct PastAnswer {
+    history: PastText,
+}
+
 /// The body of an answer to new faults.
 #[derive(Debug, Deserialize)]
 struct AddedAnswer {
@@ -201,14 +208,40 @@ impl Client {
         part(&path, &body, "done").map(drop)
     }
 
-    /// Compares the configuration file with the running configuration; with `apply` the switch also applies it.
+    /// Compares the wanted configuration with the running one, or lets the switch run by it.
     ///
     /// # Errors
     /// The reason why there is no answer. A configuration that cannot be applied is an answer.
-    pub fn reload(&self, apply: bool) -> Result<Reload, ClientError> {
-        let (path, body) = self.ask(if apply { Method::POST } else { Method::GET }, "/v1/reload")?;
+    pub fn reload(&self, request: &ReloadRequest) -> Result<Reload, ClientError> {
+        if *request == (ReloadRequest { dry_run: true, ..ReloadRequest::default() }) {
+            // Readers may ask for it too.
+            return self.changed(Method::GET, "/v1/reload", "");
+        }
+        self.changed(Method::POST, "/v1/reload", &serde_json::to_string(request).unwrap_or_default())
+    }
+
+    /// Lets the switch stay with the configuration that waits for its confirmation.
+    ///
+    /// # Errors
+    /// The reason why there is no answer. That none waits is an answer.
+    pub fn confirm(&self) -> Result<Reload, ClientError> {
+        self.changed(Method::POST, "/v1/reload/confirm", "")
+    }
+
+    fn changed(&self, method: Method, target: &str, body: &str) -> Result<Reload, ClientError> {
+        let (path, body) = self.send(method, target, body)?;
         let answer: ReloadAnswer = serde_json::from_slice(&body).map_err(|error| wrong(&path, &error))?;
         Ok(answer.reload)
+    }
+
+    /// Requests the text of the configuration of the history with a number.
+    ///
+    /// # Errors
+    /// The reason why there is no answer.
+    pub fn past(&self, number: u64) -> Result<PastText, ClientError> {
+        let (path, body) = self.ask(Method::GET, &format!("/v1/history/{number}"))?;
+        let answer: PastAnswer = serde_json::from_slice(&body).map_err(|error| wrong(&path, &error))?;
+        Ok(answer.history)
     }
 
     /// Orders the faults in `text`, a list as the configuration writes it. Returns their numbers.

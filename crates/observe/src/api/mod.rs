@@ -20,9 +20,11 @@
 
 mod answer;
 pub mod client;
+pub mod configs;
 pub mod events;
 mod faults;
 mod fdb;
+pub mod history;
 pub mod model;
 pub mod reloads;
 pub mod routing;
@@ -31,6 +33,7 @@ pub mod socket;
 
 pub use client::Client;
 pub use events::EventLog;
+pub use history::History;
 pub use model::{Look, State};
 pub use reloads::Reloads;
 pub use server::Served;

@@ -17,18 +17,20 @@ use super::answer::{
     Part, Refusal, WITH_PARAMETERS, error, json, part, read_only, refuse_long_headers, refuse_parameters, text,
     unknown, wrong_method,
 };
+use super::configs;
 use super::events::EventLog;
 use super::faults;
 use super::fdb::{FdbReader, Silent, Source};
+use super::history::History;
 use super::model::{
     Advice, Buffers, Class, Dropped, Ecn, Faults, Flow, Group, Host, Lag, Lcore, LldpPort, Look, Mirrors, Pfc, Port,
-    Queue, ReloadOutcome, RunningConfig, Setting, Version, Watchdog, Why,
+    Queue, RunningConfig, Setting, Version, Watchdog, Why,
 };
 use super::reloads::Reloads;
 use super::routing;
 use crate::plan::LcoreControl;
 use crate::router::RouterHandle;
-use crate::stats::bounded::{Bounded, busy, hang_up_after};
+use crate::stats::bounded::{Bounded, Peer, busy, hang_up_after};
 use crate::stats::{Current, Snapshot};
 
 /// Most simultaneous connections. A person and a few programs need a handful.
@@ -47,6 +49,8 @@ pub struct Served {
     pub config: Arc<RwLock<RunningConfig>>,
     /// The channel for reloads; `None` if the configuration cannot be read again.
     pub reloads: Option<Reloads>,
+    /// The last configurations.
+    pub history: Arc<History>,
     /// The last events of the switch.
     pub events: Arc<EventLog>,
     /// Whether requests may change the switch.
@@ -77,6 +81,7 @@ impl Served {
             devices: Vec::new(),
             config: Arc::default(),
             reloads: None,
+            history: Arc::default(),
             events: Arc::default(),
             writes: false,
             router: None,
@@ -162,6 +167,7 @@ const VIEWS: &[Resource] = views! {
     "events" => |served: &Served, _: &Look<'_>| served.events.all();
     "config" => |served: &Served, _: &Look<'_>| served.config();
     "settings" => |_, look| Setting::all(look);
+    "history" => |served: &Served, _: &Look<'_>| served.history.all();
 };
 
 /// Serves `served` on `listener`. The future does not end by itself. To end it, drop it or the runtime on which it was
@@ -173,7 +179,8 @@ pub async fn serve(listener: UnixListener, served: Arc<Served>) -> io::Result<()
     let told = format!("all {MAX_CONNECTIONS} connections are in use");
     let told = text(&Refusal { error: &told, remedy: "retry in a second" });
     let busy = busy("application/json", &String::from_utf8_lossy(&told));
-    axum::serve(Bounded::new(listener, MAX_CONNECTIONS, CONNECTION_TIME, busy), router(served)).await
+    let app = router(served).into_make_service_with_connect_info::<Peer>();
+    axum::serve(Bounded::new(listener, MAX_CONNECTIONS, CONNECTION_TIME, busy), app).await
 }
 
 /// The router for all requests.
@@ -197,8 +204,24 @@ pub fn router(served: Arc<Served>) -> Router {
                     routing::routes(&served, uri.query()).await
                 }),
             )
-            .route("/v1/reload", get(|Shared(served): Shared<Arc<Served>>| async move { reload(&served, false).await }))
-            .route("/v1/reload", post(|Shared(served): Shared<Arc<Served>>| async move { reload(&served, true).await }))
+            .route(
+                "/v1/reload",
+                get(|Shared(served): Shared<Arc<Served>>| async move { configs::compare(&served).await }).post(
+                    |Shared(served): Shared<Arc<Served>>, request: Request| async move {
+                        configs::reload(&served, request).await
+                    },
+                ),
+            )
+            .route(
+                "/v1/reload/confirm",
+                post(|Shared(served): Shared<Arc<Served>>, request: Request| async move {
+                    configs::confirm(&served, request).await
+                }),
+            )
+            .route(
+                "/v1/history/{number}",
+                get(|Shared(served): Shared<Arc<Served>>, uri: Uri| async move { configs::past(&served, uri.path()) }),
+            )
             .route(
                 "/v1/faults",
                 post(|Shared(served): Shared<Arc<Served>>, request: Request| async move {
@@ -278,30 +301,4 @@ fn clear(served: &Served) -> Response {
     switch_view.watermarks.remember(&Snapshot::take(&switch_view, served.began.0.elapsed()));
     served.control.clear_watermarks();
     json(StatusCode::OK, &Done { done: "watermarks are set to the current values" })
-}
-
-/// Compares the configuration file with the running configuration; with `apply` the switch also applies it.
-async fn reload(served: &Served, apply: bool) -> Response {
-    if apply && !served.writes {
-        return read_only("kill -HUP");
-    }
-    let answer = match &served.reloads {
-        Some(reloads) => reloads.ask(apply).await,
-        None => None,
-    };
-    let Some(answer) = answer else {
-        let remedy = "restart the switch with the new configuration";
-        return error(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "this switch cannot read its configuration again, or is about to end",
-            remedy,
-        );
-    };
-    let status = match answer.outcome {
-        ReloadOutcome::Unchanged | ReloadOutcome::Applicable | ReloadOutcome::Applied => StatusCode::OK,
-        ReloadOutcome::Invalid => StatusCode::UNPROCESSABLE_ENTITY,
-        ReloadOutcome::NeedsRestart | ReloadOutcome::Busy => StatusCode::CONFLICT,
-    };
-    let at_ns = served.at_ns();
-    json(status, &Part { at_ns, name: "reload", part: answer })
 }

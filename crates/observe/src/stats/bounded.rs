@@ -14,9 +14,10 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use axum::body::Bytes;
+use axum::extract::connect_info::Connected;
 use axum::http::{HeaderValue, Request, header};
 use axum::response::Response;
-use axum::serve::Listener;
+use axum::serve::{IncomingStream, Listener};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::time::{Instant, Sleep};
@@ -41,11 +42,31 @@ pub enum Client {
 }
 
 impl Client {
+    fn user(self) -> Option<u32> {
+        match self {
+            Self::User(number) => number,
+            Self::Network(_) => None,
+        }
+    }
+
     fn at(address: IpAddr) -> Self {
         Self::Network(match address.to_canonical() {
             IpAddr::V6(address) => IpAddr::V6((u128::from(address) >> 64 << 64).into()),
             address => address,
         })
+    }
+}
+
+/// The other end of a connection, for handlers of its request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Peer {
+    /// The number of the user; `None`: a network has none, or the kernel does not tell.
+    pub user: Option<u32>,
+}
+
+impl<L: Clients> Connected<IncomingStream<'_, Bounded<L>>> for Peer {
+    fn connect_info(stream: IncomingStream<'_, Bounded<L>>) -> Self {
+        Self { user: stream.io().place.client.user() }
     }
 }
 
@@ -85,6 +106,7 @@ struct Seat(Mutex<(bool, Option<Waker>)>);
 /// A place of a connection, which is free again when this is dropped.
 #[derive(Debug)]
 struct Place {
+    client: Client,
     number: u64,
     seat: Arc<Seat>,
     places: Arc<Places>,
@@ -112,7 +134,7 @@ impl Places {
         *number += 1;
         let seat = Arc::<Seat>::default();
         places.insert(*number, (client, seat.clone()));
-        Place { number: *number, seat, places: self.clone() }
+        Place { client, number: *number, seat, places: self.clone() }
     }
 }
 

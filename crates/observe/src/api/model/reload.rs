@@ -19,8 +19,13 @@ pub enum ReloadOutcome {
     NeedsRestart,
     /// The configuration is invalid: nothing was applied.
     Invalid,
-    /// An lcore has not yet taken the settings of the previous reload: nothing was applied.
+    /// An lcore has not yet taken the settings of the previous reload, or one waits for its confirmation: nothing was
+    /// applied.
     Busy,
+    /// The configuration that waited for it is confirmed.
+    Confirmed,
+    /// No configuration waits for a confirmation.
+    Unconfirmed,
 }
 
 /// One reading of the configuration file.
@@ -37,6 +42,8 @@ pub struct Reload {
     pub warnings: Vec<String>,
     /// Settings that differ.
     pub differences: Vec<Difference>,
+    /// Time in which a confirmation must come; null: none is needed.
+    pub confirm_within_ns: Option<u64>,
 }
 
 /// One setting that differs.
@@ -61,7 +68,10 @@ impl Reload {
     /// Whether the running settings equal those in the file, or could be changed to them.
     #[must_use]
     pub fn is_right(&self) -> bool {
-        matches!(self.outcome, ReloadOutcome::Unchanged | ReloadOutcome::Applicable | ReloadOutcome::Applied)
+        matches!(
+            self.outcome,
+            ReloadOutcome::Unchanged | ReloadOutcome::Applicable | ReloadOutcome::Applied | ReloadOutcome::Confirmed
+        )
     }
 }
 

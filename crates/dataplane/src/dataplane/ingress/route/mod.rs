@@ -4,6 +4,10 @@
 //! port gets its real egress port here. Packets that are not routed go to [`super::punt`].
 //!
 //! Most packets are usual ([`usual`]) and take the short way. It leaves the others to the long way ([`any`]).
+//!
+//! A packet that cannot be sent becomes an [`Exception`]: a drop with a reason, an answer to its sender, or a frame for
+//! the control plane. A copy goes there by a ring with a fixed number of buffers, after the policers of its cause,
+//! which keep a share for each port ([`super::port_policers`]).
 
 mod any;
 mod bridged;
