@@ -70,11 +70,11 @@ fn count_without_asterisk_is_refused() {
 #[test]
 fn invalid_count_or_first_number_is_refused() {
     for count in ["0", "1025", "-1", "many", "1.5", "[2]"] {
-        let shown = if count == "[2]" { "[...]" } else { count };
+        let (shown, hint) = if count == "[2]" { ("[...]", "; did you mean `2`?") } else { (count, "") };
         refuse(
             &format!("ports: [{{name: p*, count: {count}, device: net_tap*, speed: 10G}}]\n"),
             &format!(
-                "x.yaml:1:27: ports[0].count: `{shown}` is not a count of items; write a whole number from 1 to 1024"
+                "x.yaml:1:27: ports[0].count: `{shown}` is not a count of items; write a whole number from 1 to 1024{hint}"
             ),
         );
     }

@@ -47,7 +47,7 @@ fn invalid_idle_settings_are_refused() {
 x.yaml:4:37: lcores.idle.after: `2s` is not a valid idle time; write from 0ns to 1s
 x.yaml:4:50: lcores.idle.longest: `20ms` is not a valid rest; write from 1us to 10ms
 x.yaml:4:62: lcores.idle.wake: `11ms` is not a valid wake-up time; write from 0ns to 10ms
-x.yaml:4:78: lcores.idle.lossless: `yes` is not one of the choices; write `true` or `false`",
+x.yaml:4:78: lcores.idle.lossless: `yes` is not one of the choices; write `true` or `false`; did you mean `true`?",
     );
 }
 

@@ -79,7 +79,7 @@ fn invalid_lcore_settings_are_refused() {
         "lcores: {count: 17, backlog_xoff: yes}\n",
         "\
 x.yaml:4:17: lcores.count: `17` is not a count of lcores; write a whole number from 1 to 16
-x.yaml:4:35: lcores.backlog_xoff: `yes` is not one of the choices; write `on` or `off`",
+x.yaml:4:35: lcores.backlog_xoff: `yes` is not one of the choices; write `on` or `off`; did you mean `on`?",
     );
     refuse_beside_ports(
         "lcores: {dataplane: []}\n",

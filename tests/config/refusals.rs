@@ -108,6 +108,39 @@ fn empty_configuration_is_refused() {
     refuse("# only a comment\n", "x.yaml:1:1: the configuration is empty; write at least `preset: roce` and `ports:`");
 }
 
+/// A value in a natural but wrong form: the error names what was probably meant.
+#[test]
+fn natural_wrong_forms_are_refused_with_what_was_meant() {
+    for (port, meant) in [
+        ("speed: 10g", "did you mean `10G`?"),
+        ("speed: 10Gbit", "did you mean `10G`?"),
+        ("speed: 10G, cable: 5 metres", "did you mean `5m`?"),
+        ("speed: 10G, mtu: \"9,000\"", "did you mean `9000`?"),
+        ("speed: 10G, vlan: [10, 20]", "`[10, 20]` is not a VLAN; tagged ones are written as `{tagged: [10, 20]}`"),
+        ("speed: 10G, trust: DSCP", "did you mean `dscp`?"),
+        ("speed: 10G, pfc: no", "did you mean `off`?"),
+        ("speed: 10G, MTU: 9000", "did you mean `mtu`?"),
+        ("speed: 10G, mac: 0248.4600.0001", "did you mean `02:48:46:00:00:01`?"),
+        ("speed: 10G, stuck_after: 500 msec", "did you mean `500ms`?"),
+    ] {
+        let text = format!("ports: [{{name: p1, device: net_tap0, {port}}}]\n");
+        let error = config::parse("x.yaml", &text).expect_err("it is refused").to_string();
+        assert!(error.contains(meant), "{port}: {error}");
+    }
+    for (section, meant) in [
+        ("buffer: {size: 12mib}", "did you mean `12MiB`?"),
+        ("classes: {3: {lossless: Yes}}", "did you mean `true`?"),
+        ("classes: {3: {alpha: 0.25}}", "did you mean `1/4`?"),
+        ("lcores: {backlog_xoff: true}", "did you mean `on`?"),
+        ("fdb: {ageing: 5 minutes}", "did you mean `5min`?"),
+        ("api: {writes: on}", "did you mean `true`?"),
+    ] {
+        let text = format!("ports: [{{name: p1, device: net_tap0, speed: 10G}}]\n{section}\n");
+        let error = config::parse("x.yaml", &text).expect_err("it is refused").to_string();
+        assert!(error.contains(meant), "{section}: {error}");
+    }
+}
+
 #[test]
 fn value_of_wrong_type_is_refused() {
     refuse(
@@ -117,7 +150,8 @@ fn value_of_wrong_type_is_refused() {
     refuse("- 1\n- 2\n", "x.yaml:1:1: `[...]` is not a mapping; write keys such as `preset:`");
     refuse(
         "ports: [{name: p1, device: net_tap0, speed: [10G]}]\n",
-        "x.yaml:1:45: ports[0].speed: `[...]` is not a bit rate; write e.g. 100M, 10G, 25G, 100G or 400Gb/s",
+        "x.yaml:1:45: ports[0].speed: `[...]` is not a bit rate; write e.g. 100M, 10G, 25G, 100G or 400Gb/s; did you mean \
+         `10G`?",
     );
     refuse_beside_ports(
         "classes: {3: lossless}\n",

@@ -399,6 +399,9 @@ fn read_descriptors(fields: &Fields<'_>, key: &str) -> u16 {
 }
 
 fn read_vlan(item: &Item<'_>) -> Option<VlanMode> {
+    if let Some(list) = item.written_list() {
+        return item.refuse(format!("`{list}` is not a VLAN; tagged ones are written as `{{tagged: {list}}}`"));
+    }
     if !item.is_map() {
         return item.number("a VLAN", 1..=4094).map(VlanMode::Access);
     }

@@ -5,6 +5,7 @@
 
 pub mod bounds;
 pub mod count;
+mod hints;
 pub mod names;
 pub(super) mod range;
 pub mod read;

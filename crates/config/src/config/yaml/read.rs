@@ -5,7 +5,7 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use super::{Node, Shape, renamed};
+use super::{Node, Shape, hints, renamed};
 use crate::config::error::{ConfigError, ConfigErrors, Subject, Warning};
 
 /// Characters of a wrong value that an error repeats at most.
@@ -187,12 +187,34 @@ impl<'a> Item<'a> {
     ///
     /// The text is passed as errors show it: anything but a scalar, or longer than any valid value, does not parse.
     pub fn parse<T: FromStr<Err: fmt::Display>>(&self) -> Option<T> {
-        self.shown().parse().map_err(|error| self.fail(error)).ok()
+        let hint = || self.other_writing(|text| text.parse::<T>().is_ok());
+        self.shown().parse().map_err(|error| self.fail(format!("{error}{}", hint()))).ok()
+    }
+
+    /// The end of an error about this value: the writing that is probably meant, if `accepts` takes one.
+    fn other_writing(&self, accepts: impl Fn(&str) -> bool) -> String {
+        match &self.node.shape {
+            Shape::Scalar(text) => meant(hints::writing(text, accepts).as_deref()),
+            Shape::List(nodes) => meant(single_text(nodes).filter(|text| accepts(text))),
+            Shape::Map(_) | Shape::Null => String::new(),
+        }
+    }
+
+    /// A list of plain values as it is written, such as `[10, 20]`; `None` if it is something else.
+    pub fn written_list(&self) -> Option<String> {
+        let Shape::List(nodes) = &self.node.shape else { return None };
+        let texts = nodes.iter().map(|node| match &node.shape {
+            Shape::Scalar(text) => Some(text.as_str()),
+            _ => None,
+        });
+        let texts = texts.collect::<Option<Vec<_>>>()?;
+        Some(shorten(&format!("[{}]", texts.join(", "))))
     }
 
     /// Reads a value by `read`, whose error names a valid value.
     pub fn read<T>(&self, read: fn(&str) -> Result<T, String>) -> Option<T> {
-        read(&self.shown()).map_err(|error| self.fail(error)).ok()
+        let hint = || self.other_writing(|text| read(text).is_ok());
+        read(&self.shown()).map_err(|error| self.fail(format!("{error}{}", hint()))).ok()
     }
 
     /// Reads a whole number within `range`; `what` names the kind of number with its article, for errors.
@@ -201,8 +223,10 @@ impl<'a> Item<'a> {
         match number.and_then(|number| T::try_from(number).ok()) {
             Some(number) => Some(number),
             None => {
-                let (low, high) = range.into_inner();
-                self.refuse(format!("`{}` is not {what}; write a whole number from {low} to {high}", self.shown()))
+                let hint = self.other_writing(|text| text.parse().is_ok_and(|number| range.contains(&number)));
+                let (low, high) = (range.start(), range.end());
+                let remedy = format!("write a whole number from {low} to {high}{hint}");
+                self.refuse(format!("`{}` is not {what}; {remedy}", self.shown()))
             }
         }
     }
@@ -214,7 +238,10 @@ impl<'a> Item<'a> {
             Some((_, value)) => Some(*value),
             None => {
                 let words: Vec<&str> = choices.iter().map(|(word, _)| *word).collect();
-                self.refuse(format!("`{text}` is not one of the choices; write {}", one_of(&words)))
+                let near = || nearest(&text, &words).filter(|_| words.len() > 1);
+                let single = if let Shape::List(nodes) = &self.node.shape { single_text(nodes) } else { None };
+                let hint = meant(hints::word(single.unwrap_or(&text), &words).or_else(near));
+                self.refuse(format!("`{text}` is not one of the choices; write {}{hint}", one_of(&words)))
             }
         }
     }
@@ -344,12 +371,28 @@ pub fn one_of(words: &[&str]) -> String {
     }
 }
 
-/// The candidate that was probably meant by `word`; `None` if two are equally near, or if it has another number.
+/// The text of a list of one plain value.
+fn single_text(nodes: &[Node]) -> Option<&str> {
+    match nodes {
+        [Node { shape: Shape::Scalar(text), .. }] => Some(text),
+        _ => None,
+    }
+}
+
+/// The end of an error, with the value that was probably meant.
+fn meant(value: Option<&str>) -> String {
+    value.map_or_else(String::new, |value| format!("; did you mean `{value}`?"))
+}
+
+/// The candidate that was probably meant by `word`; `None` if two are equally near, or if it has another number. Upper
+/// and lower case are one.
 pub fn nearest<'a>(word: &str, candidates: &[&'a str]) -> Option<&'a str> {
+    let word = &word.to_lowercase();
+    let distance = |word: &str, candidate: &str| distance(word, &candidate.to_lowercase());
     let close = |candidate: &&str| distance(word, candidate) <= 1 + candidate.len() / 4;
     let near = candidates.iter().copied().filter(close).min_by_key(|candidate| distance(word, candidate))?;
     let same = |other: &&&str| distance(word, other) == distance(word, near);
-    let is_other_number = has_digits(word) && has_digits(near) && letters(word).eq(letters(near));
+    let is_other_number = has_digits(word) && has_digits(near) && letters(word).eq(letters(&near.to_lowercase()));
     (candidates.iter().filter(same).count() == 1 && !is_other_number).then_some(near)
 }
 
@@ -386,6 +429,7 @@ mod tests {
         let keys = ["speed", "cable", "device"];
         assert_eq!(nearest("sped", &keys), Some("speed"));
         assert_eq!(nearest("devices", &keys), Some("device"));
+        assert_eq!((nearest("SPEED", &keys), nearest("p1", &["P1", "up"])), (Some("speed"), Some("P1")));
         assert_eq!(nearest("color", &keys), None);
         assert_eq!(nearest("q1", &["p1", "r1"]), None, "either is as likely");
         assert_eq!(nearest("p9", &["p1", "up"]), None, "another number is no misspelling");
