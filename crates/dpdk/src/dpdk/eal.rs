@@ -9,6 +9,7 @@ use dpdk_sys::{HF_MAX_LCORE, libc, rte_mempool};
 use crate::sets::PortSet;
 use crate::sync::{AtomicBool, Ordering};
 
+use super::claim::{self, Claim};
 use super::lcore::{Lcore, allowed_cpus, list};
 use super::{Error, check, guard, log, mempool, port};
 
@@ -85,6 +86,8 @@ pub(super) struct Shared {
     pub(super) open_ports: Mutex<PortSet>,
     /// Pools that were dropped while some of their buffers were out.
     orphans: Mutex<Vec<Orphan>>,
+    /// The sole right to the PCI devices.
+    _claims: Vec<Claim>,
 }
 
 /// A pool without an owner.
@@ -113,6 +116,8 @@ impl Eal {
     pub fn init(options: &EalOptions) -> Result<Self, Error> {
         let arguments = arguments(options)?;
         preflight(options)?;
+        let claims = options.pci.iter().map(|address| claim::of_pci(&check::pci_address(address)));
+        let claims = claims.collect::<Result<Vec<_>, _>>()?;
         if STARTED.swap(true, Ordering::SeqCst) {
             return Err(Error::AlreadyStarted);
         }
@@ -127,8 +132,13 @@ impl Eal {
         }
         check_lcores(options)?;
         let workers = (1..).zip(&options.worker_cpus).map(|(id, &cpu)| Lcore { id, cpu }).collect();
-        let shared =
-            Shared { workers, control: Mutex::default(), open_ports: Mutex::default(), orphans: Mutex::default() };
+        let shared = Shared {
+            workers,
+            control: Mutex::default(),
+            open_ports: Mutex::default(),
+            orphans: Mutex::default(),
+            _claims: claims,
+        };
         let eal = Self(Arc::new(shared));
         // EAL ignores a device that its driver refuses; the switch must not.
         for devargs in &options.vdevs {

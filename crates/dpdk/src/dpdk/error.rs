@@ -106,16 +106,13 @@ pub enum Error {
         device: String,
     },
 
-    /// Another port, usually of another switch, has the interface.
-    #[error(
-        "`{device}` cannot have the interface {interface}: {holder} has it as a port; stop that switch, or name \
-         another interface"
-    )]
+    /// Another port, usually of another switch, has the interface, socket or PCI device.
+    #[error("`{device}` cannot have the {claimed}: {holder} has it as a port; stop that switch, or name another")]
     InterfaceInUse {
         /// The port that asks for it.
         device: String,
-        /// The interface.
-        interface: String,
+        /// The interface, socket or PCI device.
+        claimed: String,
         /// The process that has it.
         holder: String,
     },

@@ -12,7 +12,7 @@ use super::check::{argument, device_name};
 use super::driver::Driver;
 
 /// Default path of the socket of DPDK's memif driver.
-const DEFAULT_SOCKET: &str = "/run/memif.sock";
+pub(super) const DEFAULT_SOCKET: &str = "/run/memif.sock";
 
 /// Returns the path of the socket file that the port creates. By default a memif server listens at an abstract address
 /// instead, which vanishes with its process.
