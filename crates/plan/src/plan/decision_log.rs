@@ -52,6 +52,8 @@ pub struct LoggedDecision {
     pub group: u8,
     /// Cells of the frame; zero for a pause.
     pub cells: Cells,
+    /// Bytes of the frame, without its frame check sequence; zero for a pause.
+    pub frame_bytes: u16,
     /// Cells that the group held in its reserve, in the port's reserve, in the shared pool and in headroom.
     pub held: [Cells; 4],
     /// Limit on the group's share of the shared pool at that time: T, or X_qoff with dynamic headroom.
@@ -78,7 +80,8 @@ impl LoggedDecision {
             LoggedEvent::Dropped(reason) => (0, reason as u8),
             LoggedEvent::Stopped(cause) => (1, cause as u8),
         };
-        let bytes = [kind, detail, self.ports[0], self.ports[1], self.class, self.group, 0, 0];
+        let [low, high] = self.frame_bytes.to_le_bytes();
+        let bytes = [kind, detail, self.ports[0], self.ports[1], self.class, self.group, low, high];
         let [reserve, port_reserve, shared, headroom] = self.held;
         [
             self.at.0,
@@ -94,7 +97,7 @@ impl LoggedDecision {
 
     fn unpack(words: [u64; WORDS]) -> Option<Self> {
         let (low, high) = (|word: u64| Cells(word as u32), |word: u64| Cells((word >> 32) as u32));
-        let [kind, detail, ingress, egress, class, group, ..] = words[1].to_le_bytes();
+        let [kind, detail, ingress, egress, class, group, frame_bytes @ ..] = words[1].to_le_bytes();
         let decision = match kind {
             0 => LoggedEvent::Dropped(DropReason::TABLE.get(usize::from(detail))?.0),
             _ => LoggedEvent::Stopped(
@@ -108,6 +111,7 @@ impl LoggedDecision {
             class,
             group,
             cells: low(words[2]),
+            frame_bytes: u16::from_le_bytes(frame_bytes),
             backlog: high(words[2]).0,
             held: [low(words[3]), high(words[3]), low(words[4]), high(words[4])],
             limit: low(words[5]),
@@ -160,6 +164,7 @@ mod tests {
             class: 7,
             group: 3,
             cells: Cells(n),
+            frame_bytes: 1514 + n as u16,
             held: [Cells(n); 4],
             limit: Cells(n),
             free: Cells(n),

@@ -51,7 +51,7 @@ impl Telemetry {
         }
         self.logged_drops_changes += 1;
         let mut logged = self.describe(standing, frame.ports, frame.group.into(), LoggedEvent::Dropped(reason));
-        (logged.class, logged.cells) = (frame.class, frame.cells);
+        (logged.class, logged.cells, logged.frame_bytes) = (frame.class, frame.cells, frame.bytes);
         if let Some(queue) = frame.queue {
             let explained = standing.rule.explain(queue.number, queue.drain, queue.pool);
             let limit = explained.limit.filter(|_| reason == DropReason::QueueThreshold);
@@ -91,6 +91,7 @@ impl Telemetry {
             class: group as u8,
             group: group as u8,
             cells: Cells(0),
+            frame_bytes: 0,
             // For a port of another lcore only the settings are visible.
             held: if is_own { [held.reserve, held.port_reserve, held.shared, held.headroom] } else { [Cells(0); 4] },
             limit,
@@ -111,6 +112,8 @@ pub(crate) struct RefusedFrame {
     pub class: u8,
     pub group: u8,
     pub cells: Cells,
+    /// Bytes of the frame, without its frame check sequence.
+    pub bytes: u16,
     /// Whether the switch itself has made the frame.
     pub is_own: bool,
     /// The queue that refused the frame; `None` if no queue did.
@@ -150,6 +153,7 @@ impl RefusedFrame {
             class: desc.class(),
             group: desc.group(),
             cells: desc.cells(),
+            bytes: desc.frame_len(),
             is_own: desc.is_own(),
             queue: None,
         }
@@ -157,7 +161,7 @@ impl RefusedFrame {
 
     /// Frames of `class` and `group` that were shed at `port`, before an egress port was looked up.
     pub fn shed(port: usize, class: u8, group: u8) -> Self {
-        Self { ports: [port as u8; 2], class, group, cells: Cells(0), is_own: false, queue: None }
+        Self { ports: [port as u8; 2], class, group, cells: Cells(0), bytes: 0, is_own: false, queue: None }
     }
 
     /// A frame that its queue refused.

@@ -8,7 +8,7 @@ use crate::mmu::{HeadroomPolicy, Threshold};
 use crate::plan::DropReason;
 use crate::plan::decision_log::{LoggedDecision, LoggedEvent, PauseCause};
 use crate::sets::CLASSES;
-use crate::text::format::{frames, time};
+use crate::text::format::{frames, grouped, time};
 use crate::units::{Cells, Nanos};
 
 /// Drops of one port and class, and the XOFFs that the port sent for the class.
@@ -124,7 +124,7 @@ impl Sentence<'_> {
     fn dropped(&self, reason: DropReason) -> String {
         let logged = self.logged;
         let [from, to] = logged.ports.map(|port| self.look.switch_view.port_name(port.into()).to_owned());
-        let frame = format!("a frame of {} in class {} from {from} to {to}", self.size(logged.cells), logged.class);
+        let frame = format!("{} in class {} from {from} to {to}", frame(logged), logged.class);
         let free = self.size(logged.free);
         match reason {
             DropReason::HeadroomFull => {
@@ -183,12 +183,10 @@ impl Sentence<'_> {
                 )
             }
             PauseCause::Backlog => {
-                let mark = self.look.switch_view.spec.ports[self.port].backlog_mark;
-                let mark = mark.map_or(String::new(), |mark| format!(" (XOFF from {mark} on)"));
-                let left = frames(logged.backlog.into());
+                let left = left_in_ring(logged.backlog, self.look.switch_view.spec.ports[self.port].backlog_mark);
                 format!(
-                    "{name} paused its peer for {group}, because a poll left {left} in the receive ring{mark}: the \
-                     core did not keep up, and the port's own backlog pauses {group}"
+                    "{name} paused its peer for {group}, because {left}: the core did not keep up, and the port's own \
+                     backlog pauses {group}"
                 )
             }
         }
@@ -253,6 +251,25 @@ impl Sentence<'_> {
 
     fn size(&self, cells: Cells) -> String {
         cells.to_bytes(self.look.switch_view.spec.buffer.cell).to_string()
+    }
+}
+
+/// The frame of a decision, by its bytes and by the cells that it takes.
+fn frame(logged: &LoggedDecision) -> String {
+    let (bytes, cells) = (grouped(logged.frame_bytes.into()), logged.cells.0);
+    format!("a frame of {bytes} bytes ({cells} {})", if cells == 1 { "cell" } else { "cells" })
+}
+
+/// The frames in a receive ring that made a backlog. `left` is zero if the device does not count them; below the
+/// `mark` they are one because the poll had no time for them.
+fn left_in_ring(left: u32, mark: Option<u32>) -> String {
+    let waiting = frames(left.into());
+    match mark {
+        _ if left == 0 => {
+            "polls in a row left frames in the receive ring, whose number its device does not tell".into()
+        }
+        Some(mark) if left >= mark => format!("a poll left {waiting} in the receive ring (XOFF from {mark} on)"),
+        _ => format!("a poll that ran out of time left {waiting} in the receive ring (XOFF from the first on)"),
     }
 }
 
@@ -336,6 +353,40 @@ fn remedy(reason: DropReason) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn backlog_that_no_device_counts_is_not_told_as_zero_frames() {
+        let unknown = "polls in a row left frames in the receive ring, whose number its device does not tell";
+        assert_eq!(left_in_ring(0, Some(32)), unknown);
+        assert_eq!(left_in_ring(40, Some(32)), "a poll left 40 frames in the receive ring (XOFF from 32 on)");
+        let cut = "a poll that ran out of time left 1 frame in the receive ring (XOFF from the first on)";
+        assert_eq!(left_in_ring(1, Some(32)), cut);
+    }
+
+    #[test]
+    fn frame_is_shown_in_bytes_and_cells() {
+        let logged = LoggedDecision {
+            at: Nanos(0),
+            decision: LoggedEvent::Dropped(DropReason::PoolEmpty),
+            ports: [0, 1],
+            class: 3,
+            group: 3,
+            cells: Cells(8),
+            frame_bytes: 1514,
+            held: [Cells(0); 4],
+            limit: Cells(0),
+            free: Cells(0),
+            headroom_left: Cells(0),
+            depth: Cells(0),
+            queue_limit: Cells(0),
+            backlog: 0,
+        };
+        assert_eq!(frame(&logged), "a frame of 1,514 bytes (8 cells)");
+        assert_eq!(
+            frame(&LoggedDecision { cells: Cells(1), frame_bytes: 64, ..logged }),
+            "a frame of 64 bytes (1 cell)"
+        );
+    }
 
     #[test]
     fn remedies_name_keys_of_the_configuration() {
