@@ -20,6 +20,7 @@ patience=${HOLDFAST_WAIT:-60}                        # seconds that `up` waits f
 frr=${FRR_LIB:-/usr/lib/frr}
 
 switches="leaf1 leaf2 spine1 spine2"
+begun=                                               # switches that this script has started
 daemons="zebra bfdd bgpd"
 
 # Standard error, also of commands whose output is discarded.
@@ -220,10 +221,31 @@ has_begun() {
     ! { tr '\0' ' ' <"/proc/$(cat "$1")/cmdline"; } 2>/dev/null | grep -qF "$0"
 }
 
+# The last lines of file $1.
+last_lines() {
+    tail -n 15 "$1"
+}
+
+has_ended() {
+    ! runs "$state/$1.pid" && is_gone "$state/$1.pid"
+}
+
+# Whether switch $1 runs with a socket, which one that ends removes first, or has ended.
+is_settled() {
+    { runs "$state/$1.pid" && [ -S "$state/$1.sock" ]; } || has_ended "$1"
+}
+
+# Whether switch $1 answers.
+serves() {
+    runs "$state/$1.pid" && "$holdfast" show version --socket "$state/$1.sock"
+}
+
 start_switch() {
+    wait_for "answer or end of the process before" is_settled "$1"
     runs "$state/$1.pid" && return
     wait_for "end of the process before" is_gone "$state/$1.pid"
     runs "$state/$1.pid" && return
+    begun="$begun $1 "
     # The kernel shares CPUs between sessions (sched(7), autogroup). On busy ones a switch would not poll for a second.
     # shellcheck disable=SC2016
     nsenter --net="/run/netns/$prefix$1-ports" -- setsid sh -c 'echo -15 2>/dev/null >/proc/self/autogroup; exec "$@"' sh \
@@ -233,9 +255,15 @@ start_switch() {
     wait_for "start of $1" has_begun "$state/$1.pid"
 }
 
+# Whether switch $1 answers and has its taps. One that was ending when this script began is started when it has ended.
 has_taps() {
-    kill -0 "$(cat "$state/$1.pid")" || fail "$1 has ended: $(cat "$state/$1.log")"
-    [ -e "/run/netns/$prefix$1" ] && case $1 in
+    if has_ended "$1"; then
+        case $begun in
+        *" $1 "*) fail "$1 has ended. The end of $state/$1.log: $(last_lines "$state/$1.log")" ;;
+        esac
+        start_switch "$1"
+    fi
+    serves "$1" && [ -e "/run/netns/$prefix$1" ] && case $1 in
     leaf*) inside "$1" ip link show dev u2 ;;
     *) inside "$1" ip link show dev d2 ;;
     esac
@@ -249,7 +277,7 @@ start_daemon() {
     rm -f "$directory/$daemon.vty" "$directory/$daemon.pid"
     inside "$name" "$frr/$daemon" -d -f "$directory/$daemon.conf" -i "$directory/$daemon.pid" -z "$directory/zserv.api" \
         --vty_socket "$directory" -P 0 "$@" >"$directory/$daemon.out" 2>&1 3>&- ||
-        fail "$daemon of $name does not start: $(cat "$directory/$daemon.out")"
+        fail "$daemon of $name does not start: $(last_lines "$directory/$daemon.out")"
 }
 
 start() {

@@ -48,7 +48,7 @@ up() {
         --stop-timeout 40 ${config:+-v "$config:/etc/holdfast/tap-tor.yaml:ro"} "$image" \
         run /etc/holdfast/tap-tor.yaml --duration 0 --metrics 127.0.0.1:9464 --json --fail-on-loss >/dev/null
     wait_for "docker exec $switch /usr/libexec/holdfast/healthcheck" || {
-        docker logs "$switch" >&2
+        docker logs --tail 40 "$switch" >&2
         fail "the switch did not start"
     }
     tor=$(pid "$switch")
@@ -85,9 +85,9 @@ check() {
     docker stop -t 40 "$switch" >/dev/null
     code=$(docker inspect -f '{{.State.ExitCode}}' "$switch")
     echo "class $class: $received frames received, $dropped dropped; the switch ended with $code"
-    [ "$code" = 0 ] || { docker logs "$switch" >&2; fail "the switch did not keep class $class lossless, or did not run"; }
+    [ "$code" = 0 ] || { docker logs --tail 40 "$switch" >&2; fail "the switch did not keep class $class lossless, or did not run"; }
     [ "$received" -gt 0 ] || fail "no frame of class $class: mark the traffic with DSCP 24 to 31"
-    [ "$dropped" = 0 ] || { docker logs "$switch" >&2; fail "$dropped frames of class $class were dropped"; }
+    [ "$dropped" = 0 ] || { docker logs --tail 40 "$switch" >&2; fail "$dropped frames of class $class were dropped"; }
     [ "$lost" = 0 ] || fail "$lost frames never came to the switch, which was not polled in time: give it a CPU of its own"
 }
 

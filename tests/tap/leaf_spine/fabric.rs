@@ -248,11 +248,24 @@ impl Fabric {
         hops
     }
 
+    /// The number of a process, by its file.
+    #[track_caller]
+    pub fn pid(&self, name: &str) -> String {
+        let file = self.state.path().join(format!("fabric/{name}.pid"));
+        fs::read_to_string(file).expect("a number").trim().to_owned()
+    }
+
+    /// Sends a process the signal to end in order, and does not wait for that.
+    #[track_caller]
+    pub fn terminate(&self, name: &str) {
+        let sent = Command::new("kill").args(["-TERM", &self.pid(name)]).output().expect("there is `kill`");
+        assert!(sent.status.success(), "{sent:?}");
+    }
+
     /// Kills a process, by the file of its number.
     #[track_caller]
     pub fn kill(&self, name: &str) {
-        let file = self.state.path().join(format!("fabric/{name}.pid"));
-        let pid = fs::read_to_string(file).expect("a number").trim().to_owned();
+        let pid = self.pid(name);
         let killed = Command::new("kill").args(["-KILL", &pid]).output().expect("there is `kill`");
         assert!(killed.status.success(), "{killed:?}");
         let is_over = |pid: &str| match fs::read_to_string(format!("/proc/{pid}/status")) {

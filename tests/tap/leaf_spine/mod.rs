@@ -180,5 +180,11 @@ fn kill_and_restart() {
         fabric.ping("h1", V6);
         eprintln!("{victim}: both paths and equal, fresh tables {:?} after the kill", start.elapsed());
     }
+    // A switch that is still ending: the script starts it when it has ended.
+    let before = fabric.pid("spine2");
+    fabric.terminate("spine2");
+    fabric.script(&["start", "spine2"]);
+    assert_ne!(fabric.pid("spine2"), before, "another process");
+    fabric.wait_for_paths(2);
     fabric.stop();
 }
