@@ -1,7 +1,8 @@
 //! Every atomic type of the library. `tests/loom` replaces them with the types of loom to test every interleaving.
 //!
 //! Loom models `mmu::{tally, pool, queue::reserves}`, `qos::joint_wire` and `dataplane::{handoff, history_ring,
-//! mailbox, shutdown, fdb_view, told}`, `dpdk::gate`. A model replaces `Arc` too where a module imports it from here.
+//! mailbox, shutdown, fdb_clear, fdb_view, told}`, `dpdk::gate`. A model replaces `Arc` too where a module imports it
+//! from here.
 //! `tests/architecture` rejects an atomic from elsewhere.
 
 pub use std::sync::Arc;

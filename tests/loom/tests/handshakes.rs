@@ -1,7 +1,12 @@
-//! Models of `shutdown.rs`, `mailbox.rs` and `fdb_view.rs` of the crate plan, and of `mmu/queue/reserves.rs`.
+//! Models of `shutdown.rs`, `fdb_clear.rs`, `mailbox.rs` and `fdb_view.rs` of the crate plan, and of
+//! `mmu/queue/reserves.rs`.
 
 #[path = "support/check.rs"]
 mod check;
+#[path = "support/clear_models.rs"]
+mod clear_models;
+#[path = "../../../crates/plan/src/plan/lcore/fdb_clear.rs"]
+mod fdb_clear;
 #[path = "../../../crates/plan/src/plan/fdb_view.rs"]
 #[allow(dead_code)]
 mod fdb_view;
@@ -47,6 +52,11 @@ fn settings_are_applied_whole_and_in_order() {
 #[test]
 fn fdb_answer_has_the_part_that_was_requested_last() {
     check::check(3, || models::fdb_answer_has_the_part_that_was_requested_last(AS_ASKED));
+}
+
+#[test]
+fn request_to_clear_stations_is_read_whole_by_each_lcore() {
+    check::check(3, || clear_models::request_to_clear_stations_is_read_whole_by_each_lcore());
 }
 
 #[test]

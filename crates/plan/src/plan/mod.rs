@@ -39,6 +39,6 @@ pub mod spec;
 pub use build_facts::BuildFacts;
 pub use counters::Counters;
 pub use drops::DropReason;
-pub use lcore::{Companion, LcoreControl, run_companion};
+pub use lcore::{ClearedStations, Companion, LcoreControl, run_companion};
 pub use mailbox::mailbox;
 pub use spec::{PortLive, PortSpec, QueueSpec, SwitchSpec};

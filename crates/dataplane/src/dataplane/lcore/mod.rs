@@ -1,6 +1,7 @@
 //! The loop of an lcore: it reads the clock, polls all its ports once, and then reads the requests of the control
 //! thread.
 
+mod clearing;
 pub mod idle;
 pub(crate) mod live_config;
 mod rest;
@@ -10,6 +11,7 @@ use std::sync::Arc;
 use super::pipeline::Pipeline;
 use crate::dataplane::egress::joint::JointPorts;
 use crate::dataplane::ingress::scratch::Scratch;
+use crate::dataplane::lcore::clearing::Clearing;
 use crate::dataplane::lcore::idle::Resting;
 use crate::dataplane::lcore::live_config::LiveConfig;
 use crate::io::Ports;
@@ -63,7 +65,7 @@ impl<I: Ports, C: Companion> Work<I, C> {
         let mut present = Presence { control: self.control.clone(), number, joint, is_over: false };
         let mut links = SeenLinks::default();
         let mut watermarks = 0;
-        let mut showing = Showing::default();
+        let (mut showing, mut clearing) = (Showing::default(), Clearing::default());
         let delay = self.control.delay_ticks();
         let mut resting = self.resting.take();
         // Before the first frame, because a frame to a port without a link is lost.
@@ -98,9 +100,15 @@ impl<I: Ports, C: Companion> Work<I, C> {
                 let (fdb, own) = (&self.pipeline.forwarder.fdb, self.pipeline.own);
                 self.control.stations()[self.pipeline.lcore].show(&mut showing, asked, fdb, own);
             }
+            let asked = self.control.station_clears();
+            let is_clearing = asked != clearing.done;
+            if is_clearing {
+                let (lcore, own) = (self.pipeline.lcore, self.pipeline.own);
+                clearing.proceed(&self.control, asked, lcore, &mut self.pipeline.forwarder.fdb, own);
+            }
             // After the requests: one that is made during the rest waits until the lcore wakes.
             match &mut resting {
-                Some(resting) if moved > 0 => resting.idle.busy(),
+                Some(resting) if moved > 0 || is_clearing => resting.idle.busy(),
                 Some(resting) => self.rest(resting, now, &clock),
                 None => {}
             }

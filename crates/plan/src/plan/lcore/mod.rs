@@ -1,8 +1,11 @@
 //! Requests to lcores, and their answers.
 
+mod fdb_clear;
 mod lags;
 pub mod shutdown;
 
+pub use fdb_clear::ClearedStations;
+use fdb_clear::FdbClear;
 pub use lags::DrainRequest;
 use lags::LagControl;
 use shutdown::Shutdown;
@@ -55,6 +58,7 @@ pub struct LcoreControl {
     watermarks: AtomicU64,
     /// Windows into the lcores' forwarding databases.
     stations: Box<[FdbWindow]>,
+    fdb_clear: FdbClear,
     /// Minimum duration of a poll in ticks; see [`LcoreControl::set_delay`].
     delay: AtomicU64,
     /// Whether a companion on its own lcore may still be sending, and whether there is such a companion at all.
@@ -84,6 +88,7 @@ impl LcoreControl {
             link_changes: AtomicU64::new(0),
             watermarks: AtomicU64::new(0),
             stations: (0..lcores).map(|_| FdbWindow::default()).collect(),
+            fdb_clear: FdbClear::new(lcores),
             delay: AtomicU64::new(0),
             apart: AtomicBool::new(false),
             has_apart: false,
@@ -212,6 +217,23 @@ impl LcoreControl {
         &self.stations
     }
 
+    /// Asks the lcores to remove the learned stations `stations`. Returns the number of the request; `None` if an lcore
+    /// has not carried out the one before. Only one thread at a time may call this.
+    pub fn clear_stations(&self, stations: ClearedStations) -> Option<u64> {
+        self.fdb_clear.request(stations)
+    }
+
+    /// Stations that request `number`, the last one, has removed; `None` until every lcore has carried it out.
+    #[must_use]
+    pub fn cleared_stations(&self, number: u64) -> Option<u64> {
+        self.fdb_clear.removed(number)
+    }
+
+    /// Says that `lcore` has carried out request `number`, and removed so many stations behind its own ports.
+    pub fn answer_station_clear(&self, lcore: usize, number: u64, removed: u64) {
+        self.fdb_clear.answer(lcore, number, removed);
+    }
+
     /// Requests that all watermarks are set to the present values.
     pub fn clear_watermarks(&self) {
         self.watermarks.fetch_add(1, Ordering::Relaxed);
@@ -265,6 +287,19 @@ impl LcoreControl {
         self.watermarks.load(Ordering::Relaxed)
     }
 
+    /// Number of the last request to remove stations.
+    #[inline]
+    #[must_use]
+    pub fn station_clears(&self) -> u64 {
+        self.fdb_clear.asked()
+    }
+
+    /// The stations of that request.
+    #[must_use]
+    pub fn stations_to_clear(&self) -> ClearedStations {
+        self.fdb_clear.stations()
+    }
+
     /// Minimum duration of a poll, in ticks.
     #[must_use]
     pub fn delay_ticks(&self) -> u64 {
@@ -306,4 +341,23 @@ pub fn run_companion<C: Companion>(mut companion: C, control: &LcoreControl, clo
     }
     companion.finish(clock());
     companion
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn request_to_clear_stations_waits_for_the_answers_to_the_one_before() {
+        let control = LcoreControl::new(2);
+        let stations = ClearedStations { ports: PortSet::only(3), vlan: Some(10) };
+        assert_eq!((control.station_clears(), control.clear_stations(stations)), (0, Some(1)));
+        assert_eq!((control.stations_to_clear(), control.cleared_stations(1)), (stations, None));
+        control.answer_station_clear(0, 1, 5);
+        assert_eq!((control.clear_stations(stations), control.stations_to_clear()), (None, stations));
+        control.answer_station_clear(1, 1, 2);
+        assert_eq!(control.cleared_stations(1), Some(7));
+        let all = ClearedStations { ports: PortSet::ALL, vlan: None };
+        assert_eq!((control.clear_stations(all), control.stations_to_clear()), (Some(2), all));
+    }
 }

@@ -126,3 +126,25 @@ fn fdb_fills_to_nine_tenths_and_evicts_no_live_station() {
     assert_eq!(found, learned);
     assert_eq!(fdb.len(), learned);
 }
+
+#[test]
+fn learned_stations_are_removed_on_request_and_static_ones_stay() {
+    let fixed = StaticEntry { vlan: 1, mac: mac(9), port: 3 };
+    let mut fdb = fdb(64, 300, vec![fixed]);
+    for (vlan, number, port) in [(1, 1, 3), (2, 2, 3), (1, 3, 4)] {
+        assert_eq!(fdb.learn_at(vlan, mac(number), port), Learned::New);
+    }
+    fdb.learn_remote(Station::new(1, mac(4).to_number()), 3);
+    let (version, stations) = (fdb.version(), fdb.shares.stations(3));
+    let clear = |fdb: &mut Fdb, port: usize, vlan: Option<u16>| -> u32 {
+        let is_meant = |seen: &Sighting| seen.port == port && vlan.is_none_or(|vlan| seen.station.vlan() == vlan);
+        (0..fdb.buckets()).map(|bucket| fdb.forget_in_bucket(bucket, is_meant)).sum()
+    };
+    assert_eq!(clear(&mut fdb, 5, None), 0);
+    assert_eq!(fdb.version(), version, "nothing has changed");
+    assert_eq!(clear(&mut fdb, 3, Some(1)), 2, "also one that another lcore has seen");
+    assert_ne!(fdb.version(), version, "cached answers are void");
+    assert_eq!((fdb.port_of(1, mac(1)), fdb.port_of(1, mac(4)), fdb.shares.stations(3)), (None, None, stations - 2));
+    assert_eq!((fdb.port_of(2, mac(2)), fdb.port_of(1, mac(3)), fdb.port_of(1, mac(9))), (Some(3), Some(4), Some(3)));
+    assert_eq!((clear(&mut fdb, 3, None), fdb.port_of(1, mac(9)), fdb.len()), (1, Some(3), 2));
+}

@@ -491,6 +491,28 @@ impl Fdb {
         self.change();
     }
 
+    /// Removes the learned stations of `bucket` for which `is_meant` returns true, and returns their number. The caller
+    /// walks all buckets, a few in each poll.
+    pub fn forget_in_bucket(&mut self, bucket: usize, is_meant: impl Fn(&Sighting) -> bool) -> u32 {
+        let mut removed = 0;
+        for way in 0..WAYS {
+            let place = bucket * WAYS + way;
+            let entry = self.entry(place);
+            if self.is_vacant(place) || entry.origin() == Origin::Fixed || !self.is_live(entry) {
+                continue;
+            }
+            let station = Station(self.buckets[bucket].keys[way]);
+            if is_meant(&Sighting { station, port: entry.port(), age: Some(0) }) {
+                self.clear(place);
+                removed += 1;
+            }
+        }
+        if removed > 0 {
+            self.change();
+        }
+        removed
+    }
+
     /// Entries per bucket.
     pub const WAYS: usize = WAYS;
 
