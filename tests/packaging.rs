@@ -309,7 +309,10 @@ fn analysis(drop_ins: &[&str]) -> (f32, String) {
 fn unit_options_and_variables_exist_in_the_program() {
     let unit = fs::read_to_string(repository("conf/systemd/holdfast.service")).expect("the unit");
     let lines: Vec<&str> = unit.lines().collect();
-    for line in ["Type=notify", "NotifyAccess=main", "EnvironmentFile=-/etc/default/holdfast", "User=holdfast"] {
+    for line in ["Type=notify", "NotifyAccess=main", "EnvironmentFile=-/etc/default/holdfast", "User=holdfast"]
+        .into_iter()
+        .chain(["StandardError=journal", "SyslogLevelPrefix=yes"])
+    {
         assert!(lines.contains(&line), "{line}");
     }
     let start = lines.iter().find_map(|line| line.strip_prefix("ExecStart=/usr/bin/holdfast ")).expect("a command");

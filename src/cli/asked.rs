@@ -2,9 +2,10 @@
 
 use clap::ValueEnum;
 use holdfast::api::client::ClientError;
-use holdfast::api::model::Port;
+use holdfast::api::model::{Lag, Port};
 use holdfast::api::socket::VARIABLE;
 use holdfast::api::{Client, Socket};
+use holdfast::config::yaml::names::suggest;
 use serde::Deserialize;
 
 use super::Failure;
@@ -33,12 +34,33 @@ struct Ports {
 /// Checks that the switch has the port `name`, if one is given: a misspelt name must not look like an idle port.
 pub fn check_port(client: &Client, name: Option<&str>) -> Result<(), Failure> {
     let Some(name) = name else { return Ok(()) };
-    let ports = client.get::<Ports>("ports").map_err(failed)?.ports;
+    let ports = client.get::<Ports>("ports")?.ports;
     let names: Vec<&str> = ports.iter().map(|port| port.port.as_str()).collect();
     if names.contains(&name) {
         return Ok(());
     }
-    Err(Failure::usage(format!("there is no port `{name}`; the switch has {}", names.join(", "))))
+    Err(Failure::usage(format!("there is no port `{name}`; {}", suggest(name, &names))))
+}
+
+/// The answer of `/v1/lags`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Lags {
+    lags: Vec<Lag>,
+}
+
+/// The name by which rows know the port `name`. Stations are behind link aggregation groups, so with `by_group` a
+/// member means its group, and a group may be named too.
+pub fn port_to_show(client: &Client, name: &str, by_group: bool) -> Result<String, Failure> {
+    if by_group {
+        let lags = client.get::<Lags>("lags")?.lags;
+        let is_member = |lag: &Lag| lag.members.iter().any(|member| member.port == name);
+        if let Some(lag) = lags.into_iter().find(|lag| lag.name == name || is_member(lag)) {
+            return Ok(lag.name);
+        }
+    }
+    check_port(client, Some(name))?;
+    Ok(name.to_owned())
 }
 
 /// Parses a traffic class.
@@ -56,9 +78,4 @@ pub fn nothing_named<T: ValueEnum>(command: &str) -> Failure {
         "`holdfast {command}` needs an argument; write one of {}, e.g. `holdfast {command} {example}`",
         names.join(", ")
     ))
-}
-
-/// Turns an error of the client into a failure of the command.
-pub fn failed(error: ClientError) -> Failure {
-    Failure::Run(error.to_string())
 }

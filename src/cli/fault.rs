@@ -7,7 +7,7 @@ use holdfast::api::client::ClientError;
 use holdfast::api::model::Faults;
 use holdfast::config;
 
-use super::asked::{Asked, failed};
+use super::asked::Asked;
 use super::{Failure, print};
 
 #[derive(Debug, clap::Args)]
@@ -50,12 +50,12 @@ pub fn fault(args: &Args) -> Result<(), Failure> {
     match &args.order {
         Order::Add { faults, switch } => {
             let request = request(faults)?;
-            let client = switch.client().map_err(failed)?;
+            let client = switch.client()?;
             let ids = client.add_faults(&request).map_err(refused)?;
             print(&added(&client, &ids))
         }
-        Order::Remove { id, switch } => removed(switch.client().map_err(failed)?.remove_faults(Some(*id))),
-        Order::Clear { switch } => removed(switch.client().map_err(failed)?.remove_faults(None)),
+        Order::Remove { id, switch } => removed(switch.client()?.remove_faults(Some(*id))),
+        Order::Clear { switch } => removed(switch.client()?.remove_faults(None)),
     }
 }
 
@@ -75,11 +75,11 @@ fn request(faults: &[String]) -> Result<String, Failure> {
 /// The failure with which the switch has refused faults. Places of the request mean nothing to users of the command.
 fn refused(error: ClientError) -> Failure {
     match error {
-        ClientError::Refused { error, remedy } => {
+        ClientError::Refused { error, remedy, is_input } => {
             let error = error.lines().map(without_place).collect::<Vec<_>>().join("\n");
-            failed(ClientError::Refused { error, remedy })
+            ClientError::Refused { error, remedy, is_input }.into()
         }
-        other => failed(other),
+        other => other.into(),
     }
 }
 
@@ -115,7 +115,7 @@ fn added(client: &Client, ids: &[u64]) -> String {
 }
 
 fn removed(count: Result<u64, ClientError>) -> Result<(), Failure> {
-    match count.map_err(failed)? {
+    match count? {
         1 => print("1 fault is removed\n"),
         count => print(&format!("{count} faults are removed\n")),
     }
@@ -146,9 +146,8 @@ mod tests {
     fn errors_of_the_switch_name_the_fault_and_no_place_of_the_request() {
         let of = |error: &str| {
             let remedy = "correct the request; no fault was added".to_owned();
-            let Failure::Run(text) = refused(ClientError::Refused { error: error.to_owned(), remedy }) else {
-                panic!()
-            };
+            let refusal = ClientError::Refused { error: error.to_owned(), remedy, is_input: true };
+            let Failure::Usage(text) = refused(refusal) else { panic!() };
             text
         };
         assert_eq!(

@@ -7,7 +7,7 @@ use holdfast::text::time::utc;
 
 use serde::Deserialize;
 
-use super::asked::{Asked, failed};
+use super::asked::Asked;
 use super::{Failure, print, print_json};
 
 #[derive(Debug, clap::Args)]
@@ -28,15 +28,15 @@ struct Answer {
 }
 
 pub fn history(args: &Args) -> Result<(), Failure> {
-    let client = args.switch.client().map_err(failed)?;
+    let client = args.switch.client()?;
     if let Some(number) = args.number {
-        let past = client.past(number).map_err(failed)?;
+        let past = client.past(number)?;
         return if args.json { print_json(&serde_json::to_value(past).unwrap_or_default()) } else { print(&past.text) };
     }
     if args.json {
-        return print_json(&client.get_selected("history", "").map_err(failed)?);
+        return print_json(&client.get_selected("history", "")?);
     }
-    print(&table(&client.get::<Answer>("history").map_err(failed)?.history))
+    print(&table(&client.get::<Answer>("history")?.history))
 }
 
 /// The newest first. The settings that changed stand below each.

@@ -1,10 +1,12 @@
 //! The command line: commands, options, and the mapping of outcomes to exit codes.
 
 mod asked;
+mod baseline;
 mod check;
 mod clear;
 mod completions;
 mod doctor;
+mod exit;
 mod fault;
 mod headroom;
 mod history;
@@ -22,7 +24,6 @@ mod top;
 mod usage;
 mod why;
 
-use std::fmt;
 use std::io::{self, Write};
 use std::process::ExitCode;
 use std::sync::LazyLock;
@@ -30,7 +31,8 @@ use std::sync::LazyLock;
 use clap::{Parser, Subcommand};
 use holdfast::build;
 use holdfast::isa::Isa;
-use holdfast::output::{self, Stream};
+
+use self::exit::Failure;
 
 /// The version, and the form of the packet path that this processor runs.
 static LONG_VERSION: LazyLock<String> =
@@ -43,7 +45,7 @@ static LONG_VERSION: LazyLock<String> =
     version = build::VERSION,
     long_version = LONG_VERSION.as_str(),
     arg_required_else_help = true,
-    after_help = "Exit codes: 0 success, 1 failure while running, 2 wrong usage or configuration.\nTry `holdfast run`: \
+    after_help = "Exit codes: 0 success, 1 refused or failed, 2 wrong command line, configuration or other input.\nTry `holdfast run`: \
                   an incast over in-process ports that needs no NIC, no root and no file."
 )]
 struct Cli {
@@ -62,7 +64,7 @@ enum Command {
     /// Explains why a running switch dropped frames and paused peers, from its decision log
     #[command(visible_alias = "why")]
     WhyDropped(why::Args),
-    /// Clears watermarks of a running switch
+    /// Clears watermarks or learned stations of a running switch, or counters for this user
     Clear(clear::Args),
     /// Makes a running switch read its configuration again, or run by another, and apply all of it or nothing
     Reload(reload::Args),
@@ -92,24 +94,6 @@ enum Command {
     Man(man::Args),
 }
 
-/// The reason why a command failed.
-#[derive(Debug)]
-enum Failure {
-    /// Wrong usage or configuration; one message per line.
-    Usage(String),
-    /// An error while the command ran.
-    #[cfg_attr(not(feature = "dpdk"), allow(dead_code))]
-    Run(String),
-    /// A failure that needs no further message, with its exit code.
-    Reported(u8),
-}
-
-impl Failure {
-    fn usage(message: impl fmt::Display) -> Self {
-        Failure::Usage(message.to_string())
-    }
-}
-
 /// Runs the program.
 pub fn main() -> ExitCode {
     privileges::raise();
@@ -137,19 +121,7 @@ pub fn main() -> ExitCode {
         Command::Man(args) => man::man(&args),
         Command::Top(args) => top::top(&args),
     };
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(Failure::Reported(code)) => ExitCode::from(code),
-        Err(Failure::Run(message)) => report(&message, 1),
-        Err(Failure::Usage(message)) => report(&message, 2),
-    }
-}
-
-fn report(message: &str, code: u8) -> ExitCode {
-    let text: String = message.lines().map(|line| format!("error: {line}\n")).collect();
-    // A failed write cannot be reported.
-    let _ = output::write_last(Stream::Err, &text);
-    ExitCode::from(code)
+    outcome.map_or_else(|failure| failure.report(), |()| ExitCode::SUCCESS)
 }
 
 /// Writes to standard output. If the reader has closed the pipe (`| head`), that is not an error.

@@ -9,7 +9,7 @@ use holdfast::api::history::MAX_TEXT;
 use holdfast::api::model::{Reload, ReloadOutcome};
 use holdfast::units::Nanos;
 
-use super::asked::{Asked, failed};
+use super::asked::Asked;
 use super::{Failure, print, print_json};
 
 #[derive(Debug, clap::Args)]
@@ -79,16 +79,16 @@ pub fn rollback(args: &BackArgs) -> Result<(), Failure> {
 }
 
 pub fn confirm(args: &ConfirmArgs) -> Result<(), Failure> {
-    let client = args.switch.client().map_err(failed)?;
-    tell(&client.confirm().map_err(failed)?, args.json)
+    let client = args.switch.client()?;
+    tell(&client.confirm()?, args.json)
 }
 
 impl How {
     fn ask(&self, request: ReloadRequest) -> Result<(), Failure> {
-        let client = self.switch.client().map_err(failed)?;
+        let client = self.switch.client()?;
         let confirm_within_ns = self.confirm.map(|time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
         let request = ReloadRequest { dry_run: self.dry_run, confirm_within_ns, ..request };
-        tell(&client.reload(&request).map_err(failed)?, self.json)
+        tell(&client.reload(&request)?, self.json)
     }
 }
 

@@ -10,7 +10,7 @@ use holdfast::api::reloads::Given;
 use holdfast::api::socket::VARIABLE;
 use holdfast::config::{self, Config, ConfigErrors, Overrides};
 use holdfast::mmu::HeadroomPolicy;
-use holdfast::output::{self, Stream};
+use holdfast::output::{self, Severity};
 use holdfast::pfc::PfcMode;
 use holdfast::units::Nanos;
 
@@ -20,6 +20,10 @@ use super::Failure;
 
 /// Run time of the embedded configuration.
 const EMBEDDED_DURATION: Duration = Duration::from_secs(10);
+
+/// Times between two status lines.
+const SHORTEST_STATUS: Duration = Duration::from_millis(100);
+const LONGEST_STATUS: Duration = Duration::from_secs(86_400);
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -54,6 +58,12 @@ pub struct Args {
     /// Directory in which the switch keeps the configurations by which it ran [default: in memory]
     #[arg(long, value_name = "DIRECTORY", env = "STATE_DIRECTORY", hide_env_values = true)]
     state: Option<PathBuf>,
+    /// Print the status once in this time, or off [default: on a terminal a live picture, elsewhere off]
+    #[arg(long, value_name = "TIME|off")]
+    status: Option<Interval>,
+    /// Form of events on standard error
+    #[arg(long, value_enum, value_name = "FORM", default_value = "text")]
+    events: Events,
     /// Print more, including the log of DPDK
     #[arg(long, short)]
     verbose: bool,
@@ -75,6 +85,31 @@ enum Headroom {
     Independent,
     SharedPool,
     Dynamic,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Events {
+    // A line for people.
+    Text,
+    // The record of `GET /v1/events` as JSON, one a line.
+    Json,
+}
+
+/// The time between two status lines; `None`: there are none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Interval(Option<Duration>);
+
+impl FromStr for Interval {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "off" {
+            return Ok(Self(None));
+        }
+        let RunTime(time) = text.parse().map_err(|_| format!("`{text}` is not a time; write e.g. 10s, or off"))?;
+        let is_usable = (SHORTEST_STATUS..=LONGEST_STATUS).contains(&time);
+        let wrong = || format!("{text} is not between {SHORTEST_STATUS:?} and 1 day; write e.g. 10s, or off");
+        is_usable.then_some(Self(Some(time))).ok_or_else(wrong)
+    }
 }
 
 /// A time to run; zero means no end.
@@ -163,16 +198,20 @@ impl Args {
 }
 
 pub fn run(args: Args) -> Result<(), Failure> {
+    // Before DPDK starts, which has its messages redirected for a while.
+    let _ = output::is_journal();
     let config = args.read(None).map_err(Failure::usage)?;
     for warning in &config.warnings {
-        output::line(Stream::Err, &format!("warning: {warning}"));
+        output::tell(Severity::Warning, &format!("warning: {warning}"));
     }
     start(config, args)
 }
 
 #[cfg(feature = "dpdk")]
 fn start(config: Config, args: Args) -> Result<(), Failure> {
-    let options = holdfast::control::RunOptions {
+    use holdfast::control::{EventFormat, RunOptions, Status};
+
+    let options = RunOptions {
         duration: args.duration(),
         json: args.json,
         fail_on_loss: args.fail_on_loss,
@@ -180,14 +219,21 @@ fn start(config: Config, args: Args) -> Result<(), Failure> {
         verbose: args.verbose,
         state: args.state.clone(),
         interface_wait: args.wait_for_interfaces.map_or(Duration::ZERO, |time| time.0),
+        status: args.status.map_or(Status::Usual, |interval| interval.0.map_or(Status::Off, Status::Every)),
+        events: match args.events {
+            Events::Text => EventFormat::Text,
+            Events::Json => EventFormat::Json,
+        },
     };
     let again = std::sync::Arc::new(move |given: Option<Given>| args.read(given.as_ref()));
-    holdfast::control::run(config, options, again).map_err(|error| Failure::Run(format!("{error:#}")))
+    holdfast::control::run(config, options, again)
+        .map_err(|error| Failure::by_input(error.is_of_input(), format!("{error:#}")))
 }
 
 #[cfg(not(feature = "dpdk"))]
 fn start(_: Config, args: Args) -> Result<(), Failure> {
     let _ = (args.duration(), args.json, args.fail_on_loss, args.verbose, &args.state, args.wait_for_interfaces);
+    let _ = (args.status.map(|interval| interval.0), args.events);
     Err(Failure::usage(
         "this holdfast was built without DPDK and cannot run; build it with `cargo build --release`, which needs \
          libdpdk-dev, and without `--no-default-features`",
@@ -205,6 +251,8 @@ mod tests {
         args: Args,
     }
 
+    const SECOND: Duration = Duration::from_secs(1);
+
     fn args(text: &str) -> Args {
         Only::try_parse_from(std::iter::once("run").chain(text.split_whitespace())).unwrap().args
     }
@@ -216,6 +264,16 @@ mod tests {
         assert_eq!(args("x.yaml --duration 200ms").duration(), Some(Duration::from_millis(200)));
         assert_eq!(args("--duration 0").duration(), None);
         assert_eq!(args("--duration 5").duration(), Some(Duration::from_secs(5)));
+    }
+
+    #[test]
+    fn status_is_a_time_from_a_tenth_of_a_second_to_a_day_or_off() {
+        let status = |text: &str| text.parse::<Interval>().map(|interval| interval.0);
+        assert_eq!(status("off"), Ok(None));
+        assert_eq!((status("1m"), status("10")), (Ok(Some(60 * SECOND)), Ok(Some(10 * SECOND))));
+        for wrong in ["0", "50ms", "2d", "90000s", "never", ""] {
+            assert!(status(wrong).is_err_and(|text| text.ends_with("write e.g. 10s, or off")), "{wrong}");
+        }
     }
 
     #[test]

@@ -9,7 +9,6 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::Duration;
 
-use holdfast::api::client::ClientError;
 use holdfast::api::model::Event;
 use holdfast::api::{Client, State};
 use holdfast::top::{Action, App, INTERVALS, Key, Paint};
@@ -75,10 +74,7 @@ enum Message {
 pub fn top(args: &Args) -> Result<(), Failure> {
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     needs_terminal(io::stdout().is_terminal(), variable("TERM").as_deref())?;
-    let client = args.switch.client().map_err(|error| match error {
-        ClientError::Off => Failure::usage(error),
-        error => Failure::Run(error.to_string()),
-    })?;
+    let client = args.switch.client()?;
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(variable);
     let paint = Paint {
         colour: variable("NO_COLOR").is_none(),

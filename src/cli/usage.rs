@@ -3,11 +3,18 @@
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use holdfast::output;
+
+use super::Failure;
 
 /// Prints the error, and returns the exit code. `--help` and `--version` are such errors too, and end with 0.
 pub fn refuse(error: &clap::Error) -> ExitCode {
     match conflict(error).or_else(|| version(error)) {
-        Some(sentence) => super::report(&sentence, 2),
+        Some(sentence) => Failure::Usage(sentence).report(),
+        None if error.use_stderr() && output::is_journal() => {
+            let text = error.to_string();
+            Failure::usage(text.trim_start_matches("error: ")).report()
+        }
         None => error.exit(),
     }
 }

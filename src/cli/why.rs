@@ -4,7 +4,7 @@ use holdfast::api::model::{Why, age};
 use holdfast::text::format::{frames, grouped};
 use serde::Deserialize;
 
-use super::asked::{Asked, check_port, class, failed};
+use super::asked::{Asked, check_port, class};
 use super::{Failure, print, print_json};
 
 #[derive(Debug, clap::Args)]
@@ -30,9 +30,9 @@ struct Answer {
 }
 
 pub fn why(args: &Args) -> Result<(), Failure> {
-    let client = args.switch.client().map_err(failed)?;
+    let client = args.switch.client()?;
     check_port(&client, args.port.as_deref())?;
-    let mut answers = client.get::<Answer>("why").map_err(failed)?.why;
+    let mut answers = client.get::<Answer>("why")?.why;
     answers.retain(|why| {
         args.port.as_ref().is_none_or(|port| *port == why.port) && (args.class.is_none() || args.class == why.class)
     });

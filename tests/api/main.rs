@@ -20,3 +20,4 @@ mod resources;
 mod rig;
 mod shows;
 mod sockets;
+mod stations;

@@ -30,6 +30,7 @@ fn each_resource_has_only_its_own_key_and_time_and_is_part_of_state() {
         "config",
         "settings",
         "fdb",
+        "vlans",
         "interfaces",
         "neighbours",
         "routes",

@@ -34,6 +34,56 @@ fn show_prints_every_resource_as_table_within_132_columns_and_as_json() {
     switch.end();
 }
 
+/// Whether each `key` in `value`, at any depth, has the value `wanted`.
+fn has_only(value: &Value, keys: &[&str], wanted: &Value) -> bool {
+    match value {
+        Value::Array(rows) => rows.iter().all(|row| has_only(row, keys, wanted)),
+        Value::Object(fields) => fields.iter().all(|(key, field)| match keys.contains(&key.as_str()) {
+            true => field == wanted,
+            false => has_only(field, keys, wanted),
+        }),
+        _ => true,
+    }
+}
+
+/// Each option selects rows of a resource, or the resource refuses it.
+#[test]
+fn each_option_of_show_selects_rows_or_is_refused() {
+    let switch = Switch::start(&[]);
+    let options: [(&[&str], &[&str], Value); 7] = [
+        (&["--port", "p2"], &["port"], "p2".into()),
+        (&["--class", "3"], &["class", "priority", "queue"], 3.into()),
+        (&["10.0.0.0/8"], &[], Value::Null),
+        (&["--source", "static"], &[], Value::Null),
+        (&["--family", "ipv4"], &[], Value::Null),
+        (&["--limit", "5"], &[], Value::Null),
+        (&["--all"], &[], Value::Null),
+    ];
+    for what in &whats() {
+        for (option, keys, wanted) in &options {
+            let args = [&["show", what, "--json"][..], option].concat();
+            let output = switch.holdfast(&args);
+            if output.status.code() == Some(2) {
+                let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+                assert!(stderr.contains(&format!("`show {what}` does not take ")), "{args:?}: {stderr}");
+                assert!(what != "routes" || option[0] == "--class", "{args:?}: {stderr}");
+                continue;
+            }
+            let json: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{args:?}: {output:?}"));
+            assert!(!keys.is_empty() || what == "routes", "{args:?}: selects nothing");
+            assert!(has_only(&json[what.as_str()], keys, wanted), "{args:?}: {json}");
+        }
+    }
+    let sent = |args: &[&str]| {
+        let text = switch.printed(args);
+        let row = text.lines().find(|line| line.starts_with("p1 ")).expect("a row").to_owned();
+        row.split_whitespace().nth(5).expect("received").replace(',', "").parse::<u64>().expect("a number")
+    };
+    let (udp, all) = (sent(&["show", "ports", "--class", "0"]), sent(&["show", "ports"]));
+    assert!(0 < udp && udp < all, "{udp} of {all}: the table has the counters of the class");
+    switch.end();
+}
+
 #[test]
 fn rows_are_picked_by_port_and_class() {
     let switch = Switch::start(&[]);
@@ -45,7 +95,7 @@ fn rows_are_picked_by_port_and_class() {
     let groups = json["groups"].as_array().expect("groups");
     assert!(groups.len() == 5 && groups.iter().all(|group| group["group"] == 3), "{json}");
     let output = switch.holdfast(&["show", "queues", "--port", "p9"]);
-    let expected = "error: there is no port `p9`; the switch has p1, p2, p3, p4, p5\n";
+    let expected = "error: there is no port `p9`; write `p1`, `p2`, `p3`, `p4` or `p5`\n";
     assert_eq!((output.status.code(), String::from_utf8_lossy(&output.stderr).as_ref()), (Some(2), expected));
     switch.end();
 }

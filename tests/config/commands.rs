@@ -256,16 +256,19 @@ fn wrong_client_arguments_are_refused_with_valid_choices() {
         (
             &["show"][..],
             "error: `holdfast show` needs an argument; write one of ports, pfc, buffers, groups, queues, drops, ecn, \
-             fdb, lags, lldp, faults, mirrors, interfaces, neighbours, routes, watchdog, ",
+             fdb, vlans, lags, lldp, faults, mirrors, interfaces, neighbours, routes, watchdog, ",
         ),
         (&["show", "--json"], "e.g. `holdfast show ports`\n"),
         (
             &["clear"],
-            "error: `holdfast clear` needs an argument; write one of watermarks, e.g. `holdfast clear watermarks`\n",
+            "error: `holdfast clear` needs an argument; write one of watermarks, fdb, counters, e.g. `holdfast clear watermarks`\n",
         ),
         (&["show", "ports", "--class", "9"], "`9` is not a traffic class; write a number from 0 to 7"),
         (&["show", "ports", "--class", "x"], "`x` is not a traffic class; write a number from 0 to 7"),
-        (&["show", "lags", "--class", "3"], "`show lags` has no rows of a class; remove --class"),
+        (
+            &["show", "lags", "--class", "3"],
+            "`show lags` does not take --class: it has no rows of a class; remove --class",
+        ),
         (&["version"], "there is no command `version`; write `holdfast --version`, or `holdfast show version` for"),
         (&["why-dropped", "--class", "8"], "`8` is not a traffic class; write a number from 0 to 7"),
         (&["show", "ports", "--watch", "0"], "`0` is not an interval; write seconds from 0.1 to 86400, e.g. 2"),

@@ -4,6 +4,7 @@ mod accepted;
 mod commands;
 mod count;
 mod devices;
+mod exit_codes;
 mod faults;
 mod fdb;
 mod features;

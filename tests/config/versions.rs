@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use assert_cmd::Command;
+use holdfast::stats::NoticeKind;
 
 use super::features::{is_unknown, text};
 use super::*;
@@ -21,7 +22,7 @@ fn every_line_of_the_list_has_a_known_kind() {
     let list = text("tests/config/stable.txt");
     for line in list.lines().filter(|line| !line.starts_with('#')) {
         let kind = line.split(' ').next().unwrap_or_default();
-        assert!(["key", "metric", "api", "command"].contains(&kind), "{line}");
+        assert!(["key", "metric", "api", "command", "event"].contains(&kind), "{line}");
     }
 }
 
@@ -76,6 +77,21 @@ fn promised_resources_of_the_api_are_served_and_documented() {
         let texts = [format!("\"{path}\""), format!("\"{name}\" =>"), format!("\"{name}\"")];
         let is_served = texts.iter().any(|text| server.contains(text));
         assert!(is_served, "{resource} is not served");
+    }
+}
+
+#[test]
+fn kinds_of_events_are_promised_and_documented_with_their_severity() {
+    let (promised, page) = (listed("event"), text("docs/api.md"));
+    let kinds: Vec<String> = NoticeKind::TABLE.iter().map(|(_, name, ..)| (*name).to_owned()).collect();
+    for name in &promised {
+        assert!(kinds.contains(name), "the event {name} is gone");
+    }
+    for (_, name, severity, _) in NoticeKind::TABLE {
+        assert!(promised.iter().any(|other| other == name), "tests/config/stable.txt has no `event {name}`");
+        let row = format!("- `{}`:", severity.label());
+        let row = page.lines().find(|line| line.starts_with(&row)).expect("a line of the severity");
+        assert!(row.contains(&format!("`{name}`")), "docs/api.md: `{name}` is missing at {}", severity.label());
     }
 }
 

@@ -10,6 +10,7 @@ mod flood;
 mod frontend;
 mod idle;
 mod incast;
+mod journal;
 mod launch;
 mod links;
 #[allow(dead_code, reason = "the tests over taps use more of it")]

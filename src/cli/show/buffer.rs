@@ -156,7 +156,7 @@ pub fn queues(looks: &Looks<'_>) -> String {
     }
     let over = match looks.before() {
         Some((_, seconds)) => format!("sent and marked in the last {seconds:.1}s"),
-        None => super::cells::since(looks.state().at_ns),
+        None => looks.since(),
     };
     let seldom = ["at most", "alpha", "limit", "marked", "policy", "telemetry", "QCN at", "messages", "now"];
     let text = table.without_idle(&seldom, NONE).to_string();

@@ -5,7 +5,7 @@ use holdfast::text::table::{Align, Table};
 use holdfast::units::Nanos;
 
 use super::Looks;
-use super::cells::{NONE, bytes, class, count, grown, percent, since};
+use super::cells::{NONE, bytes, class, count, grown, percent};
 use Align::{Left, Right};
 
 /// Whether PFC is generated for the priority, or frames of it were sent or received.
@@ -75,7 +75,7 @@ pub fn pfc(looks: &Looks<'_>) -> String {
     }
     let over = match looks.before() {
         Some((_, seconds)) => format!("counts and shares of the last {seconds:.1}s"),
-        None => since(looks.state().at_ns),
+        None => looks.since(),
     };
     let mut text = table.without_idle(&["XOFF rcvd", "XON rcvd", "held", "ignored"], NONE).to_string();
     text += &format!("(* PFC pauses its senders; held: share of the time; {over})\n");
@@ -123,10 +123,10 @@ pub fn drops(looks: &Looks<'_>) -> String {
         table.row([count(*frames), row.port.clone(), class, row.reason.clone(), meaning.to_owned()]);
     }
     if table.is_empty() {
-        let when = if rate { "since the last reading".to_owned() } else { since(state.at_ns) };
+        let when = if rate { "since the last reading".to_owned() } else { looks.since() };
         return format!("nothing was dropped, {when}\n");
     }
-    let about = if rate { "frames per second".to_owned() } else { since(state.at_ns) };
+    let about = if rate { "frames per second".to_owned() } else { looks.since() };
     format!("{table}(* lossless; {} in all; {about})\n", count(total))
 }
 
@@ -167,7 +167,7 @@ pub fn ecn(looks: &Looks<'_>) -> String {
     }
     let over = match looks.before() {
         Some((_, seconds)) => format!("frames of the last {seconds:.1}s"),
-        None => since(looks.state().at_ns),
+        None => looks.since(),
     };
     format!("{table}(* lossless: marked, never dropped; {over})\n")
 }

@@ -9,10 +9,12 @@ mod lags;
 mod lcores;
 mod lldp;
 mod mirrors;
+mod options;
 mod pages;
 mod ports;
 mod resources;
 mod routing;
+mod vlans;
 mod watch;
 
 use std::io::IsTerminal;
@@ -21,12 +23,13 @@ use std::time::Duration;
 use clap::ValueEnum;
 use holdfast::api::Client;
 use holdfast::api::client::ClientError;
-use holdfast::api::model::State;
+use holdfast::api::model::{Interfaces, State};
 use serde_json::Value;
 
 use self::filter::Filter;
 use self::watch::Screen;
-use super::asked::{Asked, check_port, class, failed, nothing_named};
+use super::asked::{Asked, class, nothing_named, port_to_show};
+use super::baseline::{self, Baseline};
 use super::{Failure, print};
 
 #[derive(Debug, clap::Args)]
@@ -46,6 +49,9 @@ pub struct Args {
     /// For routes: at most so many [default: 1000]
     #[arg(long, value_name = "NUMBER")]
     limit: Option<u32>,
+    /// For routes: also local, neighbour and drop entries; an address or --source shows them too
+    #[arg(long)]
+    all: bool,
     /// Only this port
     #[arg(long, value_name = "NAME")]
     port: Option<String>,
@@ -96,8 +102,12 @@ enum What {
     Drops,
     /// ECN: thresholds and marked frames
     Ecn,
-    /// The forwarding database
+    /// The forwarding database (also `mac`)
+    #[value(alias = "mac")]
     Fdb,
+    /// VLANs: ports, stations, interface of the router
+    #[value(alias = "vlan")]
+    Vlans,
     /// Link aggregation groups: members, partners, and why members are not active
     Lags,
     /// LLDP: neighbours, and settings of theirs that differ, with commands
@@ -108,9 +118,11 @@ enum What {
     Mirrors,
     /// Interfaces of the router: addresses, links
     Interfaces,
-    /// Neighbours of the router: MAC addresses, states
+    /// Neighbours of the router: MAC addresses, states (also `arp`)
+    #[value(alias = "arp")]
     Neighbours,
-    /// Routes in use: next hops and their state
+    /// Routes in use: next hops and their state (also `route`)
+    #[value(alias = "route")]
     Routes,
     /// The PFC watchdog: storms
     Watchdog,
@@ -140,15 +152,9 @@ impl What {
         self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
     }
 
-    /// Whether some of its rows belong to a class, group, priority or queue.
-    fn has_classes(self) -> bool {
-        match self {
-            Self::Ports | Self::Pfc | Self::Groups | Self::Queues | Self::Drops | Self::Ecn | Self::Mirrors => true,
-            Self::Watchdog | Self::Config | Self::Classes | Self::Flows => true,
-            Self::Buffers | Self::Fdb | Self::Lags | Self::Lldp | Self::Faults | Self::Interfaces => false,
-            Self::Neighbours | Self::Routes | Self::Lcores | Self::Hosts | Self::Events => false,
-            Self::Advice | Self::Settings | Self::Version => false,
-        }
+    /// Whether its rows belong to interfaces, which have ports.
+    fn has_interfaces(self) -> bool {
+        matches!(self, Self::Neighbours | Self::Routes)
     }
 }
 
@@ -178,6 +184,15 @@ impl Looks<'_> {
         (ns > 0).then_some((before, ns as f64 / 1e9))
     }
 
+    /// The time from which the counters count, for a line below their table.
+    fn since(&self) -> String {
+        let at_ns = self.now.state.at_ns;
+        match self.now.json.get(baseline::SINCE).and_then(Value::as_str) {
+            Some(time) => format!("since {time}, {}", cells::duration(at_ns)),
+            None => cells::since(at_ns),
+        }
+    }
+
     /// A part of the answer that the state does not contain.
     fn part<T: serde::de::DeserializeOwned>(&self, name: &str) -> Option<T> {
         serde_json::from_value(self.now.json.get(name)?.clone()).ok()
@@ -186,16 +201,17 @@ impl Looks<'_> {
 
 pub fn show(args: &Args) -> Result<(), Failure> {
     let what = args.what.ok_or_else(|| nothing_named::<What>("show"))?;
-    check_class(args, what)?;
-    let client = args.switch.client().map_err(failed)?;
-    check_port(&client, args.port.as_deref())?;
-    let query = query(args, what)?;
-    let filter = Filter { port: args.port.clone(), class: args.class };
-    let request = Request { what, query: &query, limit: args.limit.unwrap_or(USUAL_ROUTES) };
-    let look = || request.send(&client, &filter);
+    options::check(args, what)?;
+    let query = query(args)?;
+    let client = args.switch.client()?;
+    let filter = filter(args, what, &client)?;
+    let is_counted = Baseline::has(&what.name()) && !args.json;
+    let baseline = if is_counted { Baseline::find(&client)? } else { None };
+    let selection = Selection { what, query, limit: args.limit.unwrap_or(USUAL_ROUTES), filter, baseline };
+    let look = || selection.look(&client);
     let render = |looks: &Looks<'_>| render(what, args.json, looks);
     let Some(period) = args.watch else {
-        let seen = look().map_err(failed)?;
+        let seen = look()?;
         return print(&render(&Looks { before: None, now: &seen }));
     };
     let mut screen = Screen::new(std::io::stdout().is_terminal() && !args.json);
@@ -205,7 +221,7 @@ pub fn show(args: &Args) -> Result<(), Failure> {
             Ok(seen) => seen,
             // The switch that was watched has ended.
             Err(ClientError::Nobody(_)) if before.is_some() => return Ok(()),
-            Err(error) => return Err(failed(error)),
+            Err(error) => return Err(error.into()),
         };
         let text = render(&Looks { before: before.as_ref(), now: &seen });
         if !screen.draw(&text)? {
@@ -216,31 +232,46 @@ pub fn show(args: &Args) -> Result<(), Failure> {
     }
 }
 
-/// Refuses `--class` where no row has a class: the unfiltered rows would look like those of the class.
-fn check_class(args: &Args, what: What) -> Result<(), Failure> {
-    if args.class.is_none() || what.has_classes() {
-        return Ok(());
+/// The rows that the options select.
+fn filter(args: &Args, what: What, client: &Client) -> Result<Filter, Failure> {
+    let port = args.port.as_deref().map(|name| port_to_show(client, name, what == What::Fdb)).transpose()?;
+    let interfaces = match &port {
+        Some(port) if what.has_interfaces() => Some(interfaces_of(client, port)?),
+        _ => None,
+    };
+    let is_short = what == What::Routes && !args.all && args.source.is_none() && !is_address(args.route.as_deref());
+    Ok(Filter { port, class: args.class, interfaces, is_short })
+}
+
+/// Whether the route to show is the one that covers an address.
+fn is_address(route: Option<&str>) -> bool {
+    route.is_some_and(|route| !route.contains('/'))
+}
+
+/// The interfaces of the router that `port` carries.
+fn interfaces_of(client: &Client, port: &str) -> Result<Vec<String>, ClientError> {
+    #[derive(Default, serde::Deserialize)]
+    #[serde(default)]
+    struct Answer {
+        interfaces: Interfaces,
     }
-    let what = what.name();
-    Err(Failure::usage(format!("`show {what}` has no rows of a class; remove --class")))
+    let interfaces = client.get::<Answer>("interfaces")?.interfaces.entries.into_iter();
+    let carried = interfaces.filter(|interface| interface.ports.iter().any(|other| other == port));
+    Ok(carried.map(|interface| interface.interface).collect())
 }
 
 /// The parameters of the request for routes, except their number.
-fn query(args: &Args, what: What) -> Result<String, Failure> {
-    let kind = |of: &str| if of.contains('/') { "prefix" } else { "address" };
+fn query(args: &Args) -> Result<String, Failure> {
+    let kind = |of: &str| if is_address(Some(of)) { "address" } else { "prefix" };
     let route = args.route.as_ref().map(|of| format!("{}={of}", kind(of)));
     let named = |name: &str, value: &Option<String>| value.as_ref().map(|value| format!("{name}={value}"));
     let all = [route, named("source", &args.source), named("family", &args.family)];
     let all: Vec<String> = all.into_iter().flatten().collect();
-    if what == What::Routes || (all.is_empty() && args.limit.is_none()) {
-        let is_plain = |text: &String| text.chars().all(|c| c.is_ascii_alphanumeric() || "=.:/_-".contains(c));
-        if let Some(wrong) = all.iter().find(|text| !is_plain(text)) {
-            return Err(Failure::usage(format!("`{wrong}` selects no routes; write e.g. 10.1.2.3 or 10.1.0.0/16")));
-        }
-        return Ok(all.join("&"));
+    let is_plain = |text: &String| text.chars().all(|c| c.is_ascii_alphanumeric() || "=.:/_-".contains(c));
+    if let Some(wrong) = all.iter().find(|text| !is_plain(text)) {
+        return Err(Failure::usage(format!("`{wrong}` selects no routes; write e.g. 10.1.2.3 or 10.1.0.0/16")));
     }
-    let what = what.name();
-    Err(Failure::usage(format!("`show {what}` has no address, --source, --family or --limit; only `show routes` has")))
+    Ok(all.join("&"))
 }
 
 /// Reads once more after a moment. A switch that ends first closes the connection; the second attempt then finds no
@@ -250,22 +281,35 @@ fn look_again(look: impl Fn() -> Result<Seen, ClientError>) -> Result<Seen, Clie
     look()
 }
 
-/// A request to the socket of a switch.
-struct Request<'a> {
+/// The part of the state to show.
+struct Selection {
     what: What,
-    query: &'a str,
-    /// Most routes of the answer.
+    /// Parameters of a request for routes, and their number.
+    query: String,
     limit: u32,
+    filter: Filter,
+    /// The counters from which this user counts.
+    baseline: Option<Baseline>,
 }
 
-impl Request<'_> {
-    fn send(&self, client: &Client, filter: &Filter) -> Result<Seen, ClientError> {
-        let &Self { what, query, limit } = self;
-        let get = |query: &str| client.get_selected(&what.name(), query);
-        let mut json = if what == What::Routes { pages::collect(query, limit, get)? } else { get(query)? };
-        filter.apply(&mut json, &what.name());
+impl Selection {
+    fn look(&self, client: &Client) -> Result<Seen, ClientError> {
+        let name = self.what.name();
+        let get = |query: &str| {
+            let mut answer = client.get_selected(&name, query)?;
+            self.filter.apply(&mut answer, &name);
+            Ok(answer)
+        };
+        let is_paged = self.what == What::Routes;
+        let mut json = if is_paged { pages::collect(&self.query, self.limit, get)? } else { get(&self.query)? };
+        if let Some(baseline) = &self.baseline {
+            baseline.subtract(&name, &mut json);
+        }
         // The answer of another version is shown as far as it can be parsed.
-        let state = serde_json::from_value(json.clone()).unwrap_or_default();
+        let mut state: State = serde_json::from_value(json.clone()).unwrap_or_default();
+        if self.what == What::Ports && self.filter.class.is_some() {
+            state.ports.iter_mut().for_each(ports::take_classes);
+        }
         Ok(Seen { json, state })
     }
 }
@@ -283,6 +327,7 @@ fn render(what: What, json: bool, looks: &Looks<'_>) -> String {
         What::Drops => flow_control::drops(looks),
         What::Ecn => flow_control::ecn(looks),
         What::Fdb => ports::fdb(looks),
+        What::Vlans => vlans::vlans(looks),
         What::Lags => lags::lags(looks),
         What::Lldp => lldp::lldp(looks),
         What::Faults => faults::faults(looks),

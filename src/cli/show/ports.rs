@@ -1,11 +1,11 @@
 //! Ports and the stations behind them.
 
-use holdfast::api::model::{Fdb, Port, State};
+use holdfast::api::model::{Fdb, Port, PortClass, State};
 use holdfast::text::table::{Align, Table};
-use holdfast::units::BitRate;
+use holdfast::units::{BitRate, WIRE_OVERHEAD};
 
 use super::Looks;
-use super::cells::{NONE, bytes, count, gigabits, grown, since};
+use super::cells::{NONE, bytes, count, gigabits, grown};
 use Align::{Left, Right};
 
 /// Columns that are shown only if a value is not zero.
@@ -21,9 +21,24 @@ pub fn ports(looks: &Looks<'_>) -> String {
     let state = looks.state();
     let (table, about) = match looks.before() {
         Some((before, seconds)) => (rates(state, before, seconds), format!("(rates over {seconds:.1}s)")),
-        None => (totals(state), format!("({})", since(state.at_ns))),
+        None => (totals(state), format!("({})", looks.since())),
     };
     format!("{}{about}\n", table.without_idle(&SELDOM, NONE).without_idle(&[FLOW_CONTROL, DESCRIPTION], NONE))
+}
+
+/// Gives `port` the counters of the classes that are left in it. Losses before the switch have no class.
+pub fn take_classes(port: &mut Port) {
+    let sum = |of: fn(&PortClass) -> u64| port.classes.iter().map(of).sum::<u64>();
+    let overhead = |frames: u64| frames * u64::from(WIRE_OVERHEAD);
+    let (received, sent) = (sum(|class| class.received_frames), sum(|class| class.sent_frames));
+    let (received_bytes, sent_bytes) = (sum(|class| class.received_bytes), sum(|class| class.sent_bytes));
+    let dropped_frames = sum(|class| class.dropped_frames);
+    (port.received_frames, port.received_bytes) = (received, received_bytes);
+    port.received_wire_bytes = received_bytes + overhead(received);
+    (port.sent_frames, port.sent_bytes) = (sent, sent_bytes);
+    port.sent_wire_bytes = sent_bytes + overhead(sent);
+    port.dropped_frames = dropped_frames;
+    (port.missed_frames, port.no_buffer_frames, port.receive_errors, port.send_errors) = (0, 0, 0, 0);
 }
 
 fn head(port: &Port) -> [String; 6] {
@@ -174,6 +189,17 @@ mod tests {
         assert_eq!(rows[0][..7], ["port", "state", "speed", "vlan", "pfc", "flow", "control"], "{text}");
         assert_eq!(rows[1][..6], ["p1", "up", "10G", "1", "unproven", "pauses"], "{text}");
         assert_eq!(rows[2][..6], ["p2", "up", "10G", "1", "unproven", "-"], "{text}");
+    }
+
+    #[test]
+    fn port_of_one_class_has_the_counters_of_the_class() {
+        let class =
+            PortClass { class: 3, received_frames: 5, received_bytes: 500, sent_frames: 2, ..Default::default() };
+        let mut port = Port { received_frames: 70, sent_frames: 60, missed_frames: 9, ..Default::default() };
+        port.classes = vec![class];
+        take_classes(&mut port);
+        assert_eq!((port.received_frames, port.received_bytes, port.sent_frames), (5, 500, 2));
+        assert_eq!((port.received_wire_bytes, port.missed_frames), (500 + 5 * u64::from(WIRE_OVERHEAD), 0));
     }
 
     #[test]

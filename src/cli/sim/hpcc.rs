@@ -78,7 +78,7 @@ pub fn run(args: &Args, config: &Path) -> Result<(), Failure> {
         print(&format!("\n{slowdowns}"))?;
     }
     let mut report = |text: &str| {
-        super::super::report(text, 1);
+        Failure::Run(text.to_owned()).report();
     };
     verdict(args, &runs, &mut report, &mut |_, violation| {
         format!("run it again with another seed to learn more: {}", found::describe(violation))

@@ -274,7 +274,7 @@ fn scenario(args: &Args, path: &Path, shard: Option<(Shard, &Path)>) -> Result<(
     show(args, &runs)?;
     let drawn = draw_comparison(args, &runs, &mut claims);
     let mut report = |text: &str| {
-        super::report(text, 1);
+        Failure::Run(text.to_owned()).report();
     };
     let verdict = verdict(args, &runs, &mut report, &mut |run, violation| {
         let smaller = verdict::smaller(args, &written, run, violation);

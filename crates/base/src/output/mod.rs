@@ -4,14 +4,18 @@
 //! left out and counted; a line says how many once the stream is read again. Without [`Writers`] the caller writes, and
 //! gives up on a stream that is not read.
 //!
+//! [`tell`] writes to standard error with a [`Severity`], which systemd's journal keeps.
+//!
 //! # Example
 //!
 //! ```
-//! use holdfast_base::output::{self, Stream};
+//! use holdfast_base::output::{self, Severity, Stream};
 //!
-//! output::line(Stream::Err, "note: this returns at once");
+//! output::tell(Severity::Info, "note: this returns at once");
 //! assert_eq!(output::left_out(Stream::Err), 0);
 //! ```
+
+mod severity;
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
@@ -23,6 +27,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::pulse::{PERIOD, Pulse};
 use crate::sync::{AtomicBool, AtomicU64, Ordering};
+
+pub use self::severity::{Severity, is_journal};
 
 /// Most lines and bytes that wait for the reader of a stream.
 const MOST_LINES: usize = 1024;
@@ -49,8 +55,15 @@ impl Stream {
     pub const TABLE: [(Self, &'static str); 2] = [(Self::Out, "stdout"), (Self::Err, "stderr")];
 
     fn queue(self) -> &'static Queue {
-        static QUEUES: [Queue; 2] = [Queue::new("standard output"), Queue::new("standard error")];
+        static QUEUES: [Queue; 2] = [Queue::new(Stream::Out), Queue::new(Stream::Err)];
         &QUEUES[self as usize]
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Out => "standard output",
+            Self::Err => "standard error",
+        }
     }
 
     /// A descriptor of its own, which stays even if the stream is redirected for a while.
@@ -70,9 +83,18 @@ impl Stream {
     }
 }
 
-/// Writes `text` and a line end to `stream`, or leaves it out if the stream is not read.
-pub fn line(stream: Stream, text: &str) {
-    write(stream, format!("{text}\n").as_bytes());
+/// Writes `text` to standard error, or leaves it out if the stream is not read. For systemd's journal each line begins
+/// with its severity.
+pub fn tell(severity: Severity, text: &str) {
+    write(Stream::Err, severity.lines(text, is_journal()).as_bytes());
+}
+
+/// Writes `text` to standard error after all earlier lines, and waits a limited time for its reader.
+///
+/// # Errors
+/// The error of the system, or [`ErrorKind::TimedOut`] if the stream is not read.
+pub fn tell_last(severity: Severity, text: &str) -> io::Result<()> {
+    write_last(Stream::Err, &severity.lines(text, is_journal()))
 }
 
 /// Writes `bytes`, which count as one line, to `stream`, or leaves them out if the stream is not read.
@@ -145,7 +167,7 @@ fn write_through(file: BorrowedFd<'_>, piece: &[u8]) -> io::Result<()> {
 
 /// The lines of a stream that wait for its thread.
 struct Queue {
-    name: &'static str,
+    stream: Stream,
     state: Mutex<State>,
     /// Wakes the thread of the stream, and those who wait for it.
     changed: Condvar,
@@ -171,7 +193,7 @@ struct State {
 }
 
 impl Queue {
-    const fn new(name: &'static str) -> Self {
+    const fn new(stream: Stream) -> Self {
         let state = State {
             lines: VecDeque::new(),
             bytes: 0,
@@ -182,7 +204,7 @@ impl Queue {
             failure: None,
         };
         let (left_out, is_stalled) = (AtomicU64::new(0), AtomicBool::new(false));
-        Self { name, state: Mutex::new(state), changed: Condvar::new(), left_out, is_stalled }
+        Self { stream, state: Mutex::new(state), changed: Condvar::new(), left_out, is_stalled }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -237,8 +259,9 @@ impl Queue {
     /// The line about lines that were left out since the last one.
     fn notice(&self, state: &mut State) -> Option<Vec<u8>> {
         let count = std::mem::take(&mut state.untold);
-        (count > 0)
-            .then(|| format!("note: {count} lines were left out because {} was not read\n", self.name).into_bytes())
+        let text = || format!("note: {count} lines were left out because {} was not read", self.stream.name());
+        let is_journal = self.stream == Stream::Err && is_journal();
+        (count > 0).then(|| Severity::Warning.lines(&text(), is_journal).into_bytes())
     }
 
     /// The next line; `None` if the queue is closed and empty. `idle` runs at least once a second.
@@ -343,9 +366,8 @@ fn tell_panic(info: &std::panic::PanicHookInfo<'_>) {
     let trace = std::backtrace::Backtrace::capture();
     let trace =
         if trace.status() == std::backtrace::BacktraceStatus::Captured { format!("\n{trace}") } else { String::new() };
-    line(Stream::Err, &format!("thread '{}' {info}{trace}", thread.name().unwrap_or("unnamed")));
+    tell(Severity::Error, &format!("thread '{}' {info}{trace}", thread.name().unwrap_or("unnamed")));
 }
 
 #[cfg(test)]
-#[path = "output_tests.rs"]
 mod tests;

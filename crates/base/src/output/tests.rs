@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::*;
 
 fn open() -> Queue {
-    let queue = Queue::new("the test");
+    let queue = Queue::new(Stream::Out);
     queue.set_open(true);
     queue
 }
@@ -18,7 +18,10 @@ fn text(line: &[u8]) -> String {
 
 /// The number of lines that a notice counts.
 fn noticed(line: &str) -> Option<u64> {
-    line.strip_prefix("note: ")?.strip_suffix(" lines were left out because the test was not read\n")?.parse().ok()
+    line.strip_prefix("note: ")?
+        .strip_suffix(" lines were left out because standard output was not read\n")?
+        .parse()
+        .ok()
 }
 
 proptest! {
@@ -73,7 +76,7 @@ fn long_lines_are_bounded_by_bytes() {
 
 #[test]
 fn queue_without_a_thread_leaves_the_line_to_the_caller() {
-    let queue = Queue::new("the test");
+    let queue = Queue::new(Stream::Out);
     assert!(!queue.push(b"x\n") && !queue.push_always(b"x\n"));
     assert_eq!(queue.left_out.load(Ordering::Relaxed), 0);
 }

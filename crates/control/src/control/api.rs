@@ -8,14 +8,14 @@ use tokio::runtime::{Handle, Runtime};
 use tokio::task::JoinHandle;
 
 use super::RunError;
-use crate::api::model::RunningConfig;
+use crate::api::model::{Event, RunningConfig};
 use crate::api::socket::{Bound, to_serve};
 use crate::api::{EventLog, History, Reloads, Served, Socket, server};
 use crate::config::Config;
-use crate::output::{self, Stream};
+use crate::output::{self, Severity};
 use crate::plan::LcoreControl;
 use crate::router::RouterHandle;
-use crate::stats::Current;
+use crate::stats::{Current, Notice};
 
 /// Longest wait for the end of the server.
 const END_TIME: Duration = Duration::from_secs(1);
@@ -50,7 +50,7 @@ impl Api {
             // A configured group or socket is required, so its failure is an error.
             Err(error) if api.socket != Socket::Usual || api.group.is_some() => Err(error.into()),
             Err(error) => {
-                output::line(Stream::Err, &format!("note: the API is off: {error}"));
+                output::tell(Severity::Warning, &format!("note: the API is off: {error}"));
                 Ok(Self { history, ..Self::default() })
             }
         }
@@ -103,8 +103,13 @@ impl Api {
         };
     }
 
-    /// Adds `line`, notified at `at` since the switch began, to the event log.
-    pub fn note(&self, at: Duration, line: &str) {
-        self.events.add(at, line);
+    /// Adds `notice`, made at `at` since the switch began, to the event log. Returns the event.
+    pub fn note(&self, at: Duration, notice: &Notice) -> Event {
+        self.events.add(at, notice)
+    }
+
+    /// Notices of requests that changed the switch.
+    pub fn take_notices(&self) -> Vec<Notice> {
+        self.events.take_notices()
     }
 }

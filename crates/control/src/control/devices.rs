@@ -5,7 +5,7 @@ use super::steering::{Steered, steer};
 use crate::dpdk::{EthPort, FlowRule, PortStats};
 use crate::sets::PortSet;
 use crate::stats::flow_control::FlowControlDevice;
-use crate::stats::{DeviceStats, SwitchView};
+use crate::stats::{DeviceStats, Notice, NoticeKind, SwitchView};
 
 /// Access to a port for the control thread.
 pub(super) trait PortAccess {
@@ -82,7 +82,7 @@ impl Devices {
         });
         let steered = steered.collect();
         let mut devices = Self { flow_control, steered, shut: PortSet::EMPTY };
-        warnings.extend(devices.shut(ports, switch_view));
+        warnings.extend(devices.shut(ports, switch_view).into_iter().map(|notice| notice.text));
         (devices, refresh(ports, switch_view), warnings)
     }
 
@@ -91,14 +91,17 @@ impl Devices {
         *self.steered.get(port)?
     }
 
-    /// Takes the links of shut ports down, and of others up again. Returns messages about devices that keep their link.
-    fn shut(&mut self, ports: &[impl PortAccess], switch_view: &SwitchView) -> Vec<String> {
+    /// Takes the links of shut ports down, and of others up again. Returns notices about those that keep it.
+    fn shut(&mut self, ports: &[impl PortAccess], switch_view: &SwitchView) -> Vec<Notice> {
         let before = std::mem::replace(&mut self.shut, switch_view.spec.shut_ports());
         let changed = before ^ self.shut;
         let set = |index: usize| {
             let (name, is_shut) = (switch_view.port_name(index), self.shut.contains(index));
             match ports.get(index)?.set_link(!is_shut) {
-                Err(reason) if is_shut => Some(format!("{name} is shut, but its device keeps the link: {reason}")),
+                Err(reason) if is_shut => {
+                    let text = format!("{name} is shut, but its device keeps the link: {reason}");
+                    Some(Notice::new(NoticeKind::LinkKept, text).at_port(name))
+                }
                 // A device that kept its link has no need to take it up.
                 _ => None,
             }
@@ -106,13 +109,16 @@ impl Devices {
         changed.iter().filter_map(set).collect()
     }
 
-    /// Reads every device, and takes down the links of shut ports. Returns the ports whose links are up, and messages
-    /// about changed flow control and devices that keep their link.
-    pub fn look(&mut self, ports: &[impl PortAccess], switch_view: &SwitchView) -> (PortSet, Vec<String>) {
-        let mut lines = self.shut(ports, switch_view);
+    /// Reads every device, and takes down the links of shut ports. Returns the ports whose links are up, and
+    /// notices about changed flow control and devices that keep their link.
+    pub fn look(&mut self, ports: &[impl PortAccess], switch_view: &SwitchView) -> (PortSet, Vec<Notice>) {
+        let mut notices = self.shut(ports, switch_view);
         let up = refresh(ports, switch_view);
-        lines.extend(self.flow_control.look(ports, switch_view, up));
-        (up, lines)
+        let changed = self.flow_control.look(ports, switch_view, up).into_iter();
+        notices.extend(
+            changed.map(|(port, text)| Notice::new(NoticeKind::FlowControl, text).at_port(switch_view.port_name(port))),
+        );
+        (up, notices)
     }
 }
 

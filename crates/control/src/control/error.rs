@@ -146,6 +146,12 @@ fn twice(late: Nanos) -> Nanos {
 }
 
 impl RunError {
+    /// Whether the configuration is wrong on every machine.
+    #[must_use]
+    pub fn is_of_input(&self) -> bool {
+        matches!(self, Self::NoLink { .. } | Self::TooManyPorts { .. } | Self::PciWithoutHugepages)
+    }
+
     /// Adds the name of the port to an error of DPDK.
     pub(super) fn at_port(port: &str) -> impl FnOnce(dpdk::Error) -> Self {
         let port = port.to_owned();

@@ -76,8 +76,8 @@ impl FlowControls {
     }
 
     /// Reads the devices again whose link has come up since the last check, and all devices every `LOOKS_TO_READ_ALL`
-    /// checks. `up` are the ports whose links are up. Returns messages for the ports whose state changed.
-    pub fn look(&mut self, ports: &[impl PortAccess], switch_view: &SwitchView, up: PortSet) -> Vec<String> {
+    /// checks. `up` are the ports whose links are up. Returns the ports whose state changed, with messages.
+    pub fn look(&mut self, ports: &[impl PortAccess], switch_view: &SwitchView, up: PortSet) -> Vec<(usize, String)> {
         let risen = up - std::mem::replace(&mut self.up, up);
         self.looks = (self.looks + 1) % LOOKS_TO_READ_ALL;
         let is_due = |index: usize| self.looks == 0 || risen.contains(index);
@@ -90,7 +90,7 @@ impl FlowControls {
             let state = was.read_again(port, before);
             if state != before {
                 switch_view.flow_control.set(index, state);
-                lines.extend(line(switch_view, index, &was.driver, state));
+                lines.extend(line(switch_view, index, &was.driver, state).map(|line| (index, line)));
             }
         }
         lines

@@ -6,7 +6,7 @@ use super::signals::{Order, Signals};
 use crate::config::Config;
 use crate::config::model::DeviceKind;
 use crate::dpdk;
-use crate::output::{self, Stream};
+use crate::output::{self, Severity};
 
 /// Time between two looks.
 const LOOK: Duration = Duration::from_millis(100);
@@ -24,7 +24,7 @@ pub(super) async fn wait(config: &Config, longest: Duration, signals: &mut Signa
             return true;
         }
         if !is_told {
-            output::line(Stream::Err, &format!("note: waiting for the interfaces {}", missing.join(", ")));
+            output::tell(Severity::Notice, &format!("note: waiting for the interfaces {}", missing.join(", ")));
             is_told = true;
         }
         tokio::select! {

@@ -14,6 +14,7 @@
 
 mod api;
 mod devices;
+mod display;
 mod error;
 mod faulty;
 mod flow_control;
@@ -43,6 +44,7 @@ use std::time::{Duration, Instant};
 
 use tokio::runtime::Handle;
 
+pub use display::{EventFormat, Status};
 pub use error::RunError;
 pub use kernel::KernelError;
 pub use reload::Again;
@@ -63,7 +65,7 @@ use crate::config::{Config, settings};
 use crate::dataplane::{LiveConfig, Pipeline, Work};
 use crate::dpdk::{self, EthIo, EthPort, Worker};
 use crate::hosts::{Hosts, HostsOn};
-use crate::output::{self, Stream};
+use crate::output::{self, Severity, Stream};
 use crate::plan::exception::ExceptionPort;
 use crate::plan::mailbox::{Receiver, mailbox};
 use crate::plan::mirror::CopyFrame;
@@ -93,6 +95,10 @@ pub struct RunOptions {
     pub state: Option<PathBuf>,
     /// Longest time to wait until the kernel's interfaces of ports exist.
     pub interface_wait: Duration,
+    /// How often to print the status.
+    pub status: Status,
+    /// The form of events on standard error.
+    pub events: EventFormat,
 }
 
 /// The running workers: those of the switch, and that of the hosts if they have an lcore of their own.
@@ -218,7 +224,7 @@ fn open_history(directory: Option<&Path>) -> History {
 
 /// Prints a warning.
 fn warn(line: &str) {
-    output::line(Stream::Err, &format!("warning: {line}"));
+    output::tell(Severity::Warning, &format!("warning: {line}"));
 }
 
 /// Takes from the devices, and from the system, the settings that the configuration leaves to them.
@@ -462,7 +468,7 @@ fn listen(address: SocketAddr) -> Result<TcpListener, RunError> {
     listener.set_nonblocking(true).map_err(failed)?;
     if address.port() == 0 {
         let address = listener.local_addr().map_err(failed)?;
-        output::line(Stream::Err, &format!("note: metrics at http://{address}/metrics"));
+        output::tell(Severity::Info, &format!("note: metrics at http://{address}/metrics"));
     }
     Ok(listener)
 }

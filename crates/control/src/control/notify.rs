@@ -16,6 +16,11 @@ const WATCHDOG: (&str, &str) = ("WATCHDOG_USEC", "WATCHDOG_PID");
 /// Interval between checks of the lcores.
 const PERIOD: Duration = Duration::from_millis(100);
 
+/// Whether a service manager started the program, and wants to be notified.
+pub(super) fn is_wanted() -> bool {
+    std::env::var_os(SOCKET).is_some_and(|name| !name.is_empty())
+}
+
 /// A connection to systemd's notification socket.
 #[derive(Debug)]
 pub(super) struct Notifier {

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::stats::{Notice, NoticeKind};
+
 /// Least time between two lines of a subject.
 const QUIET: Duration = Duration::from_secs(1);
 /// Most lines at a time.
@@ -14,7 +16,7 @@ struct Waiting {
     /// Time of the last line.
     reported: Option<Duration>,
     /// The last event since then, and the number of events.
-    last: String,
+    last: Option<Notice>,
     count: u64,
     /// Number of the last event, for the order of the lines.
     number: u64,
@@ -28,6 +30,10 @@ type Subject = (String, (&'static str, Option<&'static str>));
 pub(super) struct ProtocolEvent {
     /// Its subject.
     pub subject: Subject,
+    /// Its kind.
+    pub kind: NoticeKind,
+    /// The port that it concerns, if it is about one.
+    pub port: Option<String>,
     /// The event as a sentence that follows the name of its port, group or session.
     pub text: String,
 }
@@ -60,32 +66,30 @@ impl ProtocolLines {
         Self { protocol, waiting: BTreeMap::new(), events: 0 }
     }
 
-    /// Lines about `events` and earlier ones, without time. `dropped` counts events that were lost.
-    pub fn next(&mut self, events: impl Iterator<Item = ProtocolEvent>, dropped: u64, now: Duration) -> Vec<String> {
+    /// Notices about `events` and earlier ones, without time. `dropped` counts events that were lost.
+    pub fn next(&mut self, events: impl Iterator<Item = ProtocolEvent>, dropped: u64, now: Duration) -> Vec<Notice> {
         for event in events {
             self.events += 1;
+            let text = format!("{}: {}: {}", self.protocol, event.subject.0, event.text);
             let waiting = self.waiting.entry(event.subject).or_default();
             (waiting.count, waiting.number) = (waiting.count + 1, self.events);
-            waiting.last = event.text;
+            waiting.last = Some(Notice { port: event.port, ..Notice::new(event.kind, text) });
         }
         let is_due = |waiting: &Waiting| waiting.reported.is_none_or(|reported| now >= reported + QUIET);
         let due = self.waiting.iter_mut().filter(|(_, waiting)| waiting.count > 0 && is_due(waiting));
         let mut due: Vec<_> = due.collect();
         due.sort_by_key(|(_, waiting)| waiting.number);
-        let mut lines = Vec::new();
-        for ((name, _), waiting) in due.into_iter().take(MOST_LINES) {
-            let more = match std::mem::take(&mut waiting.count) - 1 {
-                0 => String::new(),
-                more => format!(" (and {more} more)"),
-            };
+        let mut notices = Vec::new();
+        for (_, waiting) in due.into_iter().take(MOST_LINES) {
             waiting.reported = Some(now);
-            lines.push(format!("{}: {name}: {}{more}", self.protocol, waiting.last));
+            let more = std::mem::take(&mut waiting.count) - 1;
+            notices.extend(waiting.last.take().map(|notice| notice.and_more(more)));
         }
         if dropped > 0 {
-            let protocol = self.protocol;
-            lines.push(format!("{protocol}: {dropped} events were not reported because too many came at once"));
+            let text = format!("{}: {dropped} events were not reported because too many came at once", self.protocol);
+            notices.push(Notice::new(NoticeKind::EventsLost, text));
         }
-        lines
+        notices
     }
 }
 
@@ -94,11 +98,13 @@ mod tests {
     use super::*;
 
     fn event(port: &str, text: &str) -> ProtocolEvent {
-        ProtocolEvent { subject: (port.to_owned(), ("changed", None)), text: text.to_owned() }
+        let (kind, subject) = (NoticeKind::LldpChanged, (port.to_owned(), ("changed", None)));
+        ProtocolEvent { subject, kind, port: Some(port.to_owned()), text: text.to_owned() }
     }
 
     fn look(lines: &mut ProtocolLines, events: Vec<ProtocolEvent>, ms: u64) -> Vec<String> {
-        lines.next(events.into_iter(), 0, Duration::from_millis(ms))
+        let notices = lines.next(events.into_iter(), 0, Duration::from_millis(ms));
+        notices.into_iter().map(|notice| notice.text).collect()
     }
 
     #[test]
@@ -114,7 +120,8 @@ mod tests {
 
     #[test]
     fn lost_protocol_events_are_counted_in_a_line() {
-        let lines = ProtocolLines::new("lacp").next(std::iter::empty(), 3, Duration::ZERO);
-        assert_eq!(lines, ["lacp: 3 events were not reported because too many came at once"]);
+        let notices = ProtocolLines::new("lacp").next(std::iter::empty(), 3, Duration::ZERO);
+        let text = "lacp: 3 events were not reported because too many came at once";
+        assert_eq!(notices, [Notice::new(NoticeKind::EventsLost, text)]);
     }
 }

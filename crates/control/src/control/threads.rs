@@ -15,6 +15,7 @@ use crate::linux;
 use crate::output::Writers;
 use crate::pulse::{self, LATE, PERIOD, Pulse};
 use crate::stats::health::CONTROL_THREAD;
+use crate::stats::{Notice, NoticeKind};
 
 /// Longest time to wait for the end of the servers.
 const END_TIME: Duration = Duration::from_secs(1);
@@ -124,17 +125,18 @@ pub(super) fn panicked() -> Option<String> {
 pub(super) struct LateThreads(BTreeSet<String>);
 
 impl LateThreads {
-    /// Lines about threads that became late, and about those that run again.
-    pub fn look(&mut self) -> Vec<String> {
+    /// Notices about threads that became late, and about those that run again.
+    pub fn look(&mut self) -> Vec<Notice> {
         let threads = pulse::look();
         let late: BTreeSet<String> =
             threads.into_iter().filter(pulse::Thread::is_late).map(|thread| thread.name).collect();
-        let new = late.difference(&self.0);
-        let mut lines: Vec<_> =
-            new.map(|name| format!("thread: {name} has not run for {} s", LATE.as_secs())).collect();
+        let text = |name| format!("thread: {name} has not run for {} s", LATE.as_secs());
+        let new = late.difference(&self.0).map(|name| Notice::new(NoticeKind::ThreadLate, text(name)));
+        let mut notices: Vec<_> = new.collect();
+        let text = |name, gap: Duration| format!("thread: {name} runs again after {:.1} s", gap.as_secs_f64());
         let again = pulse::take_gaps().into_iter();
-        lines.extend(again.map(|(name, gap)| format!("thread: {name} runs again after {:.1} s", gap.as_secs_f64())));
+        notices.extend(again.map(|(name, gap)| Notice::new(NoticeKind::ThreadRuns, text(name, gap))));
         self.0 = late;
-        lines
+        notices
     }
 }

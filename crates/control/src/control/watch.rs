@@ -1,6 +1,5 @@
 //! The control thread while the lcores run: monitors the switch, displays its state, and executes signals and reloads.
 
-use std::io::IsTerminal;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -8,6 +7,7 @@ use tokio::sync::mpsc;
 
 use super::api::Api;
 use super::devices::Devices;
+use super::display::Display;
 use super::protocol_lines::{ProtocolEvent, Protocols};
 use super::reload::Reloader;
 use super::signals::{Order, Signals};
@@ -16,11 +16,10 @@ use super::threads::{self, LateThreads};
 use super::{RunOptions, Running, setup};
 use crate::api::model::{Reload, ReloadOutcome};
 use crate::api::reloads::{self, Ask, Wanted};
-use crate::output::{self, Stream};
 use crate::plan::LcoreControl;
 use crate::sets::PortSet;
 use crate::stats::verdict::not_lossless_line;
-use crate::stats::{Current, Live, Monitor, Snapshot, Style, SwitchView};
+use crate::stats::{Current, Monitor, Notice, NoticeKind, Snapshot, SwitchView};
 use crate::units::Nanos;
 use crate::{lacp, lldp, mirror};
 
@@ -57,45 +56,52 @@ impl Watch<'_> {
     /// Monitors the switch until its duration ends, a signal arrives or an lcore or another thread has ended on its
     /// own, which only a panic causes.
     pub async fn run(mut self, signals: &mut Signals) {
-        let style = if self.options.json { Style::Plain } else { Style::detect(std::io::stdout().is_terminal()) };
-        let mut live = Live::new(self.current.clone(), style);
+        let mut display = Display::new(self.current.clone(), self.options);
         let mut monitor = Monitor::new(self.current.clone());
         let mut is_tested = false;
         let end = self.options.duration.map(|duration| self.start + duration);
         let mut devices = tokio::time::interval(DEVICE_PERIOD);
         for line in self.reloader.begin().await {
-            self.note(&mut live, &line);
+            self.note(&mut display, Notice::new(NoticeKind::ReloadWarning, line));
         }
-        let mut picture = tokio::time::interval(live.period());
-        picture.tick().await;
+        let mut picture = display.period().map(tokio::time::interval);
+        if let Some(picture) = &mut picture {
+            picture.tick().await;
+        }
         loop {
+            let next_picture = async {
+                match &mut picture {
+                    Some(picture) => drop(picture.tick().await),
+                    None => std::future::pending().await,
+                }
+            };
             tokio::select! {
                 () = at(end.map(Into::into)) => return,
                 order = signals.next() => match order {
                     Order::Stop => return,
-                    Order::ClearWatermarks => self.clear_watermarks(),
+                    Order::ClearWatermarks => self.clear_watermarks(&mut display),
                     Order::Reload => {
                         let order = reloads::Order::Apply { wanted: Wanted::File, confirm_within: None };
-                        self.reload(&mut live, order, "").await;
+                        self.reload(&mut display, order, "").await;
                     }
                 },
                 Some(ask) = self.asked.recv() => {
-                    let answer = self.reload(&mut live, ask.order, &ask.user).await;
+                    let answer = self.reload(&mut display, ask.order, &ask.user).await;
                     // An error is ignored: the requester may be gone.
                     let _ = ask.answer.send(answer);
                 }
-                () = at(self.reloader.deadline()) => self.go_back(&mut live).await,
+                () = at(self.reloader.deadline()) => self.go_back(&mut display).await,
                 _ = devices.tick() => {
-                    self.look(&mut monitor, &mut live);
+                    self.look(&mut monitor, &mut display);
                     if !is_tested && self.start.elapsed() >= SELF_TEST_TIME {
                         is_tested = true;
-                        self.name_the_unproven(&mut live);
+                        self.name_the_unproven(&mut display);
                     }
                     if self.workers.has_ended() || threads::panicked().is_some() {
                         return;
                     }
                 }
-                _ = picture.tick() => show(&mut live, self.snapshot(), self.options.json),
+                () = next_picture => display.show(self.snapshot()),
             }
         }
     }
@@ -104,131 +110,123 @@ impl Watch<'_> {
         Snapshot::take(&self.current.get(), self.start.elapsed())
     }
 
-    fn clear_watermarks(&self) {
+    fn clear_watermarks(&self, display: &mut Display) {
         self.current.get().watermarks.remember(&self.snapshot());
         self.control.clear_watermarks();
+        self.note(display, Notice::new(NoticeKind::WatermarksCleared, "clear: watermarks, by a signal"));
     }
 
     /// Checks links, devices and buffers, and reports events since the last check.
-    fn look(&mut self, monitor: &mut Monitor, live: &mut Live) {
+    fn look(&mut self, monitor: &mut Monitor, display: &mut Display) {
         let switch_view = self.current.get();
-        let (up, lines) = self.devices.look(&self.ports.ports, &switch_view);
+        let (up, notices) = self.devices.look(&self.ports.ports, &switch_view);
         self.control.set_links(up);
         let awaited = PortSet::first(switch_view.spec.ports.len()) - switch_view.spec.shut_ports();
         self.held.look((awaited - up).is_empty(), Instant::now());
-        for line in lines {
-            self.note(live, &line);
-        }
-        for line in self.late.look() {
-            self.note(live, &line);
+        for notice in notices.into_iter().chain(self.late.look()).chain(self.api.take_notices()) {
+            self.note(display, notice);
         }
         self.ports.count_buffers(&switch_view.pools);
         switch_view.health.look(&switch_view.counters, Instant::now());
-        self.report_events(&switch_view, live);
-        for line in switch_view.faults.iter().flat_map(|board| board.take_lines()) {
-            self.note(live, &line);
+        self.report_events(&switch_view, display);
+        for event in switch_view.faults.iter().flat_map(|board| board.take_events()) {
+            let kind = if event.begins { NoticeKind::FaultBegins } else { NoticeKind::FaultEnds };
+            self.note(display, Notice::new(kind, event.text).at_port(switch_view.port_name(event.port)));
         }
-        for line in monitor.look(self.snapshot()) {
-            self.api.note(self.start.elapsed(), &line);
-            announce(live, &line);
+        for notice in monitor.look(self.snapshot()) {
+            self.tell(display, &notice);
         }
     }
 
     /// Reports the events of LLDP, LACP and mirrors.
-    fn report_events(&mut self, switch_view: &SwitchView, live: &mut Live) {
+    fn report_events(&mut self, switch_view: &SwitchView, display: &mut Display) {
         let now = self.start.elapsed();
+        let mut notices = Vec::new();
         if let Some(board) = &switch_view.lldp {
             let (events, dropped) = board.take_events();
-            let line = |event: &lldp::Event| ProtocolEvent {
-                subject: (switch_view.port_name(event.port).to_owned(), event.kind.subject()),
-                text: event.text(),
-            };
-            for line in self.protocols.lldp.next(events.iter().map(line), dropped, now) {
-                self.note(live, &line);
-            }
+            let event = |event: &lldp::Event| lldp_event(event, switch_view.port_name(event.port));
+            notices.extend(self.protocols.lldp.next(events.iter().map(event), dropped, now));
         }
         if let Some(board) = &switch_view.lacp {
             let (events, dropped) = board.take_events();
-            let line =
-                |event: &lacp::Event| ProtocolEvent { subject: (event.who(), event.subject()), text: event.text() };
-            for line in self.protocols.lacp.next(events.iter().map(line), dropped, now) {
-                self.note(live, &line);
-            }
+            notices.extend(self.protocols.lacp.next(events.iter().map(lacp_event), dropped, now));
         }
         if let Some(board) = &switch_view.mirror {
             let (events, dropped) = board.take_events();
-            let line = |event: &mirror::Event| ProtocolEvent {
-                subject: (event.session.clone(), ("destination", None)),
-                text: event.text().to_owned(),
-            };
-            for line in self.protocols.mirror.next(events.iter().map(line), dropped, now) {
-                self.note(live, &line);
-            }
+            notices.extend(self.protocols.mirror.next(events.iter().map(mirror_event), dropped, now));
+        }
+        for notice in notices {
+            self.note(display, notice);
         }
     }
 
     /// Ends the self-test, and reports the ports whose PFC is unproven by now.
-    fn name_the_unproven(&self, live: &mut Live) {
+    fn name_the_unproven(&self, display: &mut Display) {
         let switch_view = self.current.get();
         switch_view.health.set_tested();
         if let Some(line) = not_lossless_line(&switch_view) {
-            self.note(live, &line);
+            self.note(display, Notice::new(NoticeKind::NotLossless, line));
         }
     }
 
     /// Executes an order of `user`. If it was to change the switch, reports the result.
-    async fn reload(&mut self, live: &mut Live, order: reloads::Order, user: &str) -> Reload {
+    async fn reload(&mut self, display: &mut Display, order: reloads::Order, user: &str) -> Reload {
         let is_change = !matches!(order, reloads::Order::Compare(_));
         let answer = self.reloader.execute(order, user).await;
         if is_change {
             self.api.goes_by(self.reloader.running());
-            self.tell_reload(live, &answer, user);
+            self.tell_reload(display, &answer, user);
         }
         answer
     }
 
     /// Goes back to the configuration before, because nobody has confirmed the running one.
-    async fn go_back(&mut self, live: &mut Live) {
-        self.note(live, "reload: nobody has confirmed it: back to the configuration before");
+    async fn go_back(&mut self, display: &mut Display) {
+        let text = "reload: nobody has confirmed it: back to the configuration before";
+        self.note(display, Notice::new(NoticeKind::ReloadReverted, text));
         let answer = self.reloader.go_back().await;
         self.api.goes_by(self.reloader.running());
-        self.tell_reload(live, &answer, "");
+        self.tell_reload(display, &answer, "");
     }
 
     /// Reports the result of a reload, setting by setting.
-    fn tell_reload(&self, live: &mut Live, answer: &Reload, user: &str) {
-        let head = match answer.outcome {
-            ReloadOutcome::Applied => "reload: applied",
-            ReloadOutcome::Unchanged => "reload: nothing differs",
-            ReloadOutcome::Applicable => "reload: could be applied",
-            ReloadOutcome::NeedsRestart => "reload: refused, nothing was applied",
-            ReloadOutcome::Invalid => "reload: the configuration is invalid, nothing was applied",
-            ReloadOutcome::Busy => "reload: nothing was applied",
-            ReloadOutcome::Confirmed => "reload: confirmed",
-            ReloadOutcome::Unconfirmed => "reload: nothing to confirm",
+    fn tell_reload(&self, display: &mut Display, answer: &Reload, user: &str) {
+        let (kind, head) = match answer.outcome {
+            ReloadOutcome::Applied => (NoticeKind::ReloadApplied, "reload: applied"),
+            ReloadOutcome::Unchanged => (NoticeKind::ReloadUnchanged, "reload: nothing differs"),
+            ReloadOutcome::Applicable => (NoticeKind::ReloadUnchanged, "reload: could be applied"),
+            ReloadOutcome::NeedsRestart => (NoticeKind::ReloadRefused, "reload: refused, nothing was applied"),
+            ReloadOutcome::Invalid => {
+                (NoticeKind::ReloadRefused, "reload: the configuration is invalid, nothing was applied")
+            }
+            ReloadOutcome::Busy => (NoticeKind::ReloadRefused, "reload: nothing was applied"),
+            ReloadOutcome::Confirmed => (NoticeKind::ReloadConfirmed, "reload: confirmed"),
+            ReloadOutcome::Unconfirmed => (NoticeKind::ReloadRefused, "reload: nothing to confirm"),
         };
         let by = if user.is_empty() { String::new() } else { format!(", by {user}") };
-        let waits =
-            answer.confirm_within_ns.map(|time| format!("reload: waits for its confirmation for {}", Nanos(time)));
-        let errors = answer.errors.iter().map(|error| format!("reload: error: {error}"));
-        let warnings = answer.warnings.iter().map(|warning| format!("reload: warning: {warning}"));
+        let waits = answer
+            .confirm_within_ns
+            .map(|time| (NoticeKind::ReloadWaits, format!("reload: waits for its confirmation for {}", Nanos(time))));
+        let errors = answer.errors.iter().map(|error| (NoticeKind::ReloadError, format!("reload: error: {error}")));
+        let warnings = answer.warnings.iter();
+        let warnings = warnings.map(|warning| (NoticeKind::ReloadWarning, format!("reload: warning: {warning}")));
         let changes = answer.differences.iter().filter(|_| answer.outcome == ReloadOutcome::Applied);
-        let changes = changes.map(|difference| format!("reload: {}", difference.text));
-        for line in std::iter::once(format!("{head}{by}")).chain(waits).chain(changes).chain(errors).chain(warnings) {
-            self.note(live, &line);
+        let changes = changes.map(|difference| (NoticeKind::ReloadChange, format!("reload: {}", difference.text)));
+        let head = std::iter::once((kind, format!("{head}{by}")));
+        for (kind, text) in head.chain(waits).chain(changes).chain(errors).chain(warnings) {
+            self.note(display, Notice::new(kind, text));
         }
     }
 
-    /// Reports `line` with the time since the start: to the API's subscribers, and on standard error.
-    fn note(&self, live: &mut Live, line: &str) {
-        let line = self.at(line);
-        self.api.note(self.start.elapsed(), &line);
-        announce(live, &line);
+    /// Reports `notice` with the time since the start before its text.
+    fn note(&self, display: &mut Display, notice: Notice) {
+        self.tell(display, &notice.at(self.start.elapsed()));
     }
 
-    /// Prefixes `line` with the time since the start.
-    fn at(&self, line: &str) -> String {
-        format!("t={:.1}s {line}", self.start.elapsed().as_secs_f64())
+    /// Reports `notice`: to clients of the API, and on standard error.
+    fn tell(&self, display: &mut Display, notice: &Notice) {
+        let event = self.api.note(self.start.elapsed(), notice);
+        display.announce(&event, notice.kind.severity());
     }
 }
 
@@ -240,16 +238,35 @@ async fn at(time: Option<tokio::time::Instant>) {
     }
 }
 
-/// Draws the next picture. With `--json`, the picture goes to standard error, and standard output has only the report.
-fn show(live: &mut Live, snapshot: Snapshot, json: bool) {
-    let text = live.next(snapshot);
-    output::write(if json { Stream::Err } else { Stream::Out }, text.as_bytes());
+fn lldp_event(event: &lldp::Event, port: &str) -> ProtocolEvent {
+    let subject = (port.to_owned(), event.kind.subject());
+    let kind = match event.kind {
+        lldp::EventKind::New => NoticeKind::LldpNew,
+        lldp::EventKind::Changed => NoticeKind::LldpChanged,
+        lldp::EventKind::AgedOut => NoticeKind::LldpAgedOut,
+        lldp::EventKind::ShutDown => NoticeKind::LldpShutDown,
+        lldp::EventKind::Removed => NoticeKind::LldpRemoved,
+        lldp::EventKind::TooMany => NoticeKind::LldpTooMany,
+        lldp::EventKind::Differs(..) => NoticeKind::LldpDiffers,
+        lldp::EventKind::Agrees(_) => NoticeKind::LldpAgrees,
+        lldp::EventKind::Loop { .. } => NoticeKind::LldpLoop,
+        lldp::EventKind::LoopEnded { .. } => NoticeKind::LldpLoopEnded,
+    };
+    ProtocolEvent { subject, kind, port: Some(port.to_owned()), text: event.text() }
 }
 
-/// Prints an event to standard error, or below the picture if both are on the same terminal.
-fn announce(live: &mut Live, line: &str) {
-    let is_shown = live.notice(line);
-    if !is_shown || !std::io::stderr().is_terminal() {
-        output::line(Stream::Err, line);
-    }
+fn lacp_event(event: &lacp::Event) -> ProtocolEvent {
+    let (kind, port) = match &event.kind {
+        lacp::EventKind::MemberActive(port) => (NoticeKind::LagMemberActive, Some(port.clone())),
+        lacp::EventKind::MemberIdle(port, _) => (NoticeKind::LagMemberIdle, Some(port.clone())),
+        lacp::EventKind::Up => (NoticeKind::LagUp, None),
+        lacp::EventKind::Down(..) => (NoticeKind::LagDown, None),
+    };
+    ProtocolEvent { subject: (event.who(), event.subject()), kind, port, text: event.text() }
+}
+
+fn mirror_event(event: &mirror::Event) -> ProtocolEvent {
+    let kind = if event.error.is_some() { NoticeKind::MirrorFailed } else { NoticeKind::MirrorRestored };
+    let subject = (event.session.clone(), ("destination", None));
+    ProtocolEvent { subject, kind, port: None, text: event.text().to_owned() }
 }

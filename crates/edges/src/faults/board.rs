@@ -109,8 +109,19 @@ struct Inner {
     /// Slot to look at first for the next fault. A slot stays free for as long as possible: an lcore that has not taken
     /// a change yet counts in the slots of removed faults.
     next_slot: usize,
-    /// Lines about faults that were removed.
-    lines: Vec<String>,
+    /// Events of faults that were removed.
+    events: Vec<FaultEvent>,
+}
+
+/// The begin or the end of a fault.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FaultEvent {
+    /// The port of the fault.
+    pub port: usize,
+    /// Whether the fault begins; otherwise it ends.
+    pub begins: bool,
+    /// The event in a sentence.
+    pub text: String,
 }
 
 /// The faults of a switch. All methods may be called from any thread; none waits for an lcore.
@@ -131,7 +142,7 @@ impl fmt::Debug for FaultBoard {
 }
 
 /// Lines about removed faults that wait to be taken, at most.
-const MOST_LINES: usize = 256;
+const MOST_EVENTS: usize = 256;
 
 impl FaultBoard {
     /// A list for `switch` with the faults of its configuration, which begin now by `clock`, of `hz` ticks a second.
@@ -154,7 +165,7 @@ impl FaultBoard {
                 senders,
                 next_id: 1,
                 next_slot: 0,
-                lines: Vec::new(),
+                events: Vec::new(),
             }),
             counters: Arc::new(FaultCounters::new(switch.ports.len(), lcores)),
             clock: Box::new(clock),
@@ -258,22 +269,26 @@ impl FaultBoard {
         inner.listed.iter().filter(|listed| is_it(&listed.entry)).count()
     }
 
-    /// Lines about faults that have begun or ended since the last call.
+    /// Faults that have begun or ended since the last call.
     #[must_use]
-    pub fn take_lines(&self) -> Vec<String> {
+    pub fn take_events(&self) -> Vec<FaultEvent> {
         let (mut inner, now) = (self.lock(), (self.clock)());
-        let mut lines = std::mem::take(&mut inner.lines);
+        let mut events = std::mem::take(&mut inner.events);
         for listed in &mut inner.listed {
             let (before, after) = (listed.told, state(&listed.entry, now));
             listed.told = after;
             if before == FaultState::Waiting && after != before {
-                lines.push(self.line(listed, "begins"));
+                events.push(self.begin(listed));
             }
             if before != FaultState::Over && after == FaultState::Over {
-                lines.push(self.end_line(listed, now));
+                events.push(self.end(listed, now));
             }
         }
-        lines
+        events
+    }
+
+    fn begin(&self, listed: &Listed) -> FaultEvent {
+        FaultEvent { port: listed.entry.fault.port, begins: true, text: self.line(listed, "begins") }
     }
 
     fn line(&self, listed: &Listed, what: &str) -> String {
@@ -281,9 +296,10 @@ impl FaultBoard {
         format!("fault {} {what}: {}", listed.entry.id, listed.entry.fault.text(port))
     }
 
-    fn end_line(&self, listed: &Listed, now: Ticks) -> String {
+    fn end(&self, listed: &Listed, now: Ticks) -> FaultEvent {
         let hits: u64 = self.status(listed, now).hits.iter().sum();
-        format!("{}; frames hit: {hits}", self.line(listed, "ends"))
+        let text = format!("{}; frames hit: {hits}", self.line(listed, "ends"));
+        FaultEvent { port: listed.entry.fault.port, begins: false, text }
     }
 
     /// The name of port `port`.
@@ -348,7 +364,7 @@ impl FaultBoard {
     }
 
     fn drop_if(&self, inner: &mut Inner, now: Ticks, mut is_meant: impl FnMut(&Listed) -> bool) {
-        let (mut kept, mut lines) = (Vec::new(), Vec::new());
+        let (mut kept, mut events) = (Vec::new(), Vec::new());
         for listed in inner.listed.drain(..) {
             if !is_meant(&listed) {
                 kept.push(listed);
@@ -356,15 +372,15 @@ impl FaultBoard {
             }
             let state = state(&listed.entry, now);
             if state == FaultState::Active && listed.told == FaultState::Waiting {
-                lines.push(self.line(&listed, "begins"));
+                events.push(self.begin(&listed));
             }
             if state != FaultState::Waiting && listed.told != FaultState::Over {
-                lines.push(self.end_line(&listed, now));
+                events.push(self.end(&listed, now));
             }
         }
         inner.listed = kept;
-        let room = MOST_LINES.saturating_sub(inner.lines.len());
-        inner.lines.extend(lines.into_iter().take(room));
+        let room = MOST_EVENTS.saturating_sub(inner.events.len());
+        inner.events.extend(events.into_iter().take(room));
     }
 
     /// Frames that faults hit, by port, verb, direction and row, of those that are not zero. Held frames that were

@@ -45,7 +45,7 @@ pub mod storm;
 pub mod table;
 mod view;
 
-pub use board::{FaultBoard, FaultState, FaultStatus};
+pub use board::{FaultBoard, FaultEvent, FaultState, FaultStatus};
 pub use counters::FaultCounters;
 pub use ports::{Faulty, LcoreFeed};
 pub use spec::{Fault, FaultKind, FaultVerb, Flow, Share, Toward, What};

@@ -37,9 +37,10 @@ fn board_bounds_its_list_and_numbers_are_new() {
     bed.poll();
     assert_eq!(bed.receive(&[udp(0, 1, 9, 0)]).len(), 1);
     assert_eq!(bed.counts(), [1], "counts of the slot before are not its own");
-    let lines = bed.board.take_lines();
-    assert!(lines.iter().any(|line| line.starts_with("fault 1 ends: {lose: p1, for: 1us}; ")), "{lines:?}");
-    assert!(lines.iter().any(|line| line.starts_with("fault 66 begins: {mark: p1}")), "{lines:?}");
+    let events = bed.board.take_events();
+    let is_told = |begins, text| events.iter().any(|event| event.begins == begins && event.text.starts_with(text));
+    assert!(is_told(false, "fault 1 ends: {lose: p1, for: 1us}; "), "{events:?}");
+    assert!(is_told(true, "fault 66 begins: {mark: p1}"), "{events:?}");
     bed.end();
 }
 

@@ -65,7 +65,7 @@ fn shown(request: &Request) -> String {
 /// The answer for an unknown path; `readable` lists the paths that can be read.
 pub(super) fn unknown(request: &Request, readable: &[String]) -> Response {
     let remedy = format!(
-        "GET one of {}, or POST /v1/watermarks/clear, /v1/reload, /v1/reload/confirm or /v1/faults",
+        "GET one of {}, or POST /v1/watermarks/clear, /v1/fdb/clear, /v1/reload, /v1/reload/confirm or /v1/faults",
         readable.join(", ")
     );
     error(StatusCode::NOT_FOUND, &format!("there is no {}", shown(request)), &remedy)
@@ -74,7 +74,7 @@ pub(super) fn unknown(request: &Request, readable: &[String]) -> Response {
 /// The answer for a path with the wrong method.
 pub(super) fn wrong_method(request: &Request) -> Response {
     let right = match request.uri().path() {
-        "/v1/watermarks/clear" | "/v1/reload/confirm" => "POST",
+        "/v1/watermarks/clear" | "/v1/fdb/clear" | "/v1/reload/confirm" => "POST",
         "/v1/reload" => "GET, POST",
         "/v1/faults" => "GET, POST, DELETE",
         path if path.starts_with("/v1/faults/") => "DELETE",

@@ -94,10 +94,20 @@ pub enum ClientError {
         error: String,
         /// Its remedy.
         remedy: String,
+        /// Whether the request is wrong; otherwise this switch does not do it now.
+        is_input: bool,
     },
     /// The asynchronous runtime of this program did not start.
     #[error("this client cannot start: {}; raise the limit on open files (ulimit -n) if it is very low", .0)]
     Runtime(io::Error),
+}
+
+impl ClientError {
+    /// Whether the command line or its input is wrong, whatever the state of the switch.
+    #[must_use]
+    pub fn is_of_input(&self) -> bool {
+        matches!(self, Self::Off | Self::TooLong(_) | Self::Refused { is_input: true, .. })
+    }
 }
 
 /// Lists `paths`, each with the reason why no switch listens there.
@@ -141,6 +151,17 @@ struct AddedAnswer {
 #[derive(Debug, Deserialize)]
 struct Added {
     ids: Vec<u64>,
+}
+
+/// The body of an answer to a request to remove stations.
+#[derive(Debug, Deserialize)]
+struct ClearedAnswer {
+    cleared: Cleared,
+}
+
+#[derive(Debug, Deserialize)]
+struct Cleared {
+    stations: u64,
 }
 
 /// The body of an answer to the removal of faults.
@@ -206,6 +227,19 @@ impl Client {
     pub fn clear_watermarks(&self) -> Result<(), ClientError> {
         let (path, body) = self.ask(Method::POST, "/v1/watermarks/clear")?;
         part(&path, &body, "done").map(drop)
+    }
+
+    /// Removes learned stations: those behind `port`, in `vlan`, or all. Returns their number.
+    ///
+    /// # Errors
+    /// The reason why none was removed.
+    pub fn clear_fdb(&self, port: Option<&str>, vlan: Option<u16>) -> Result<u64, ClientError> {
+        let mut request = serde_json::Map::new();
+        request.extend(port.map(|port| ("port".to_owned(), port.into())));
+        request.extend(vlan.map(|vlan| ("vlan".to_owned(), vlan.into())));
+        let (path, body) = self.send(Method::POST, "/v1/fdb/clear", &Value::Object(request).to_string())?;
+        let answer: ClearedAnswer = serde_json::from_slice(&body).map_err(|error| wrong(&path, &error))?;
+        Ok(answer.cleared.stations)
     }
 
     /// Compares the wanted configuration with the running one, or lets the switch run by it.
@@ -348,7 +382,12 @@ async fn ask(path: &Path, (method, target, body): &(Method, &str, &str)) -> Resu
         return Ok(body.into());
     }
     match serde_json::from_slice::<Refusal>(&body) {
-        Ok(Refusal { error, remedy }) => Err(ClientError::Refused { error, remedy }),
+        Ok(Refusal { error, remedy }) => {
+            // The removal of something that does not exist; other paths an older switch may lack.
+            let is_absent = status == StatusCode::NOT_FOUND && *method == Method::DELETE;
+            let is_input = is_absent || [StatusCode::BAD_REQUEST, StatusCode::PAYLOAD_TOO_LARGE].contains(&status);
+            Err(ClientError::Refused { error, remedy, is_input })
+        }
         Err(_) => Err(broken(&format!("the answer has status {status}"))),
     }
 }

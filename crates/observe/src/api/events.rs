@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::model::Event;
+use crate::stats::Notice;
 
 /// Number of events that are kept.
 pub const KEPT: usize = 256;
@@ -12,10 +13,15 @@ pub const KEPT: usize = 256;
 /// Events that are kept of one subject: one that hosts cause cannot take the places of all others.
 const KEPT_OF_SUBJECT: usize = 16;
 
-/// The last events: at most [`KEPT`], and of each subject at most 16. Only the control thread uses it.
+/// Notices of requests that wait for the control thread at most. Further ones are not reported.
+const MOST_REQUESTS: usize = 64;
+
+/// The last events: at most [`KEPT`], and of each subject at most 16. The control thread adds them; servers read them.
 #[derive(Debug, Default)]
 pub struct EventLog {
     log: Mutex<Log>,
+    /// Notices of requests, for the control thread.
+    requests: Mutex<Vec<Notice>>,
 }
 
 #[derive(Debug, Default)]
@@ -28,19 +34,36 @@ struct Log {
 
 impl EventLog {
     /// Adds an event that was reported at `at` since the start of the switch. At the limit of its subject, the oldest
-    /// event of the subject gives way. If the log is full, the oldest of the subject that has most gives way.
-    pub fn add(&self, at: Duration, text: &str) {
+    /// event of the subject gives way. If the log is full, the oldest of the subject that has most gives way. Returns
+    /// the event.
+    pub fn add(&self, at: Duration, notice: &Notice) -> Event {
         let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
-        let subject = subject(text).to_owned();
+        let subject = subject(&notice.text).to_owned();
         if log.count(&subject) >= KEPT_OF_SUBJECT {
             log.leave_out(&subject);
         } else if log.events.len() >= KEPT {
             let greatest = log.greatest();
             log.leave_out(&greatest);
         }
-        let (number, at_ns) = (log.next, u64::try_from(at.as_nanos()).unwrap_or(u64::MAX));
+        let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let event = Event::new(log.next, nanos(at), nanos(wall), notice);
         log.next += 1;
-        log.events.push((subject, Event { number, at_ns, text: text.to_owned(), left_out: 0 }));
+        log.events.push((subject, event.clone()));
+        event
+    }
+
+    /// Has the control thread report `notice` of a request soon.
+    pub fn report(&self, notice: Notice) {
+        let mut requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
+        if requests.len() < MOST_REQUESTS {
+            requests.push(notice);
+        }
+    }
+
+    /// Takes the notices of requests.
+    #[must_use]
+    pub fn take_notices(&self) -> Vec<Notice> {
+        std::mem::take(&mut self.requests.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// All kept events, the oldest first.
@@ -76,6 +99,10 @@ impl Log {
     }
 }
 
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
 /// The kind of an event and the port, group or session that it concerns: `link: p2` of `t=1.0s link: p2 is down`.
 fn subject(text: &str) -> &str {
     let line = text.strip_prefix("t=").and_then(|text| text.split_once(' ')).map_or(text, |(_, line)| line);
@@ -89,11 +116,29 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::stats::NoticeKind;
 
     fn log(texts: impl IntoIterator<Item = String>) -> Vec<Event> {
         let log = EventLog::default();
-        texts.into_iter().enumerate().for_each(|(ms, text)| log.add(Duration::from_millis(ms as u64), &text));
+        let notice = |text| Notice::new(NoticeKind::Advice, text);
+        texts
+            .into_iter()
+            .enumerate()
+            .for_each(|(ms, text)| drop(log.add(Duration::from_millis(ms as u64), &notice(text))));
         log.all()
+    }
+
+    #[test]
+    fn event_has_kind_severity_place_and_wall_clock_in_one_line_of_json() {
+        let log = EventLog::default();
+        let notice = Notice::new(NoticeKind::WatchdogStorm, "watchdog: p2 class 3").at_port("p2").of_class(Some(3));
+        let event = log.add(Duration::from_secs(5), &notice.and_more(2));
+        assert!(event.at_unix_ns > 1_600_000_000_000_000_000, "{event:?}");
+        let line = event.json().replace(&event.at_unix_ns.to_string(), "W");
+        let expected = r#"{"number":0,"at_ns":5000000000,"at_unix_ns":W,"kind":"watchdog_storm","severity":"warning","#;
+        let place = r#""port":"p2","class":3,"text":"watchdog: p2 class 3 (and 2 more)","more":2,"left_out":0}"#;
+        assert_eq!(line, format!("{expected}{place}"));
+        assert_eq!(log.all(), [event]);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use axum::Router;
+use axum::body::to_bytes;
 use axum::extract::{Request, State as Shared};
 use axum::http::{StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
@@ -19,19 +20,19 @@ use super::answer::{
 };
 use super::configs;
 use super::events::EventLog;
-use super::faults;
-use super::fdb::{FdbReader, Silent, Source};
+use super::faults::{self, MAX_BODY};
+use super::fdb::{ClearRequest, FdbReader, Silent, Source};
 use super::history::History;
 use super::model::{
-    Advice, Buffers, Class, Dropped, Ecn, Faults, Flow, Group, Host, Lag, Lcore, LldpPort, Look, Mirrors, Pfc, Port,
-    Queue, RunningConfig, Setting, Version, Watchdog, Why,
+    Advice, Buffers, Class, Dropped, Ecn, Faults, Fdb, Flow, Group, Host, Lag, Lcore, LldpPort, Look, Mirrors, Pfc,
+    Port, Queue, RunningConfig, Setting, Version, Vlan, Watchdog, Why,
 };
 use super::reloads::Reloads;
 use super::routing;
 use crate::plan::LcoreControl;
 use crate::router::RouterHandle;
 use crate::stats::bounded::{Bounded, Peer, busy, hang_up_after};
-use crate::stats::{Current, Snapshot};
+use crate::stats::{Current, Notice, NoticeKind, Snapshot, SwitchView};
 
 /// Most simultaneous connections. A person and a few programs need a handful.
 pub const MAX_CONNECTIONS: usize = 32;
@@ -114,6 +115,16 @@ impl Served {
         u64::try_from(self.began.0.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 
+    fn source<'a>(&'a self, switch_view: &'a SwitchView) -> Source<'a> {
+        Source { switch_view, control: &self.control, hz: self.hz }
+    }
+
+    /// Formats the forwarding database with the time of now.
+    fn fdb_writer(&self) -> impl FnOnce(&Fdb) -> Vec<u8> {
+        let at_ns = self.at_ns();
+        move |fdb| text(&Part { at_ns, name: "fdb", part: fdb })
+    }
+
     fn config(&self) -> RunningConfig {
         let config = self.config.read().unwrap_or_else(PoisonError::into_inner).clone();
         RunningConfig { hash: self.hash(), ..config }
@@ -190,6 +201,13 @@ pub fn router(served: Arc<Served>) -> Router {
             .route("/v1", get(|| std::future::ready(json(StatusCode::OK, &Index { resources: paths() }))))
             .route("/v1/state", get(|Shared(served): Shared<Arc<Served>>| async move { state(&served) }))
             .route("/v1/fdb", get(|Shared(served): Shared<Arc<Served>>| async move { fdb(&served).await }))
+            .route("/v1/vlans", get(|Shared(served): Shared<Arc<Served>>| async move { vlans(&served).await }))
+            .route(
+                "/v1/fdb/clear",
+                post(|Shared(served): Shared<Arc<Served>>, request: Request| async move {
+                    clear_fdb(&served, request).await
+                }),
+            )
             .route(
                 "/v1/interfaces",
                 get(|Shared(served): Shared<Arc<Served>>| async move { routing::interfaces(&served).await }),
@@ -261,7 +279,7 @@ fn paths() -> Vec<String> {
     ["state"]
         .into_iter()
         .chain(VIEWS.iter().map(|resource| resource.name))
-        .chain(["fdb", "interfaces", "neighbours", "routes", "reload"])
+        .chain(["fdb", "vlans", "interfaces", "neighbours", "routes", "reload"])
         .map(|name| format!("/v1/{name}"))
         .collect()
 }
@@ -271,20 +289,61 @@ fn state(served: &Served) -> Response {
 }
 
 async fn fdb(served: &Served) -> Response {
-    let source = Source { switch_view: &served.current.get(), control: &served.control, hz: served.hz };
-    let at_ns = served.at_ns();
+    let switch_view = served.current.get();
     // A repeated answer has the time of its first request.
-    match served.fdb.read(&source, |fdb| text(&Part { at_ns, name: "fdb", part: fdb })).await {
+    match served.fdb.text(&served.source(&switch_view), served.fdb_writer()).await {
         Ok(text) => (StatusCode::OK, [(header::CONTENT_TYPE, "application/json")], text).into_response(),
-        Err(Silent) => {
-            let remedy = "retry; check that the switch is not ending and that each lcore has a CPU";
-            error(
-                StatusCode::SERVICE_UNAVAILABLE,
-                "an lcore of the switch did not return its forwarding database",
-                remedy,
-            )
-        }
+        Err(Silent) => silent(),
     }
+}
+
+async fn vlans(served: &Served) -> Response {
+    let switch_view = served.current.get();
+    match served.fdb.stations(&served.source(&switch_view), served.fdb_writer()).await {
+        Ok(stations) => {
+            let vlans = Vlan::all(&switch_view.spec, &stations);
+            json(StatusCode::OK, &Part { at_ns: served.at_ns(), name: "vlans", part: vlans })
+        }
+        Err(Silent) => silent(),
+    }
+}
+
+/// The answer if an lcore did not do its part in time.
+fn silent() -> Response {
+    let remedy = "retry; check that the switch is not ending and that each lcore has a CPU";
+    error(
+        StatusCode::SERVICE_UNAVAILABLE,
+        "an lcore of the switch did not answer about its forwarding database",
+        remedy,
+    )
+}
+
+/// The answer to a request that removed stations.
+#[derive(Serialize)]
+struct Cleared {
+    stations: u64,
+}
+
+/// Removes the learned stations that the request names.
+async fn clear_fdb(served: &Served, request: Request) -> Response {
+    if !served.writes {
+        let remedy = "write `api: {writes: true}` in the switch's configuration, and restart it";
+        return error(StatusCode::FORBIDDEN, "this switch's API is read-only", remedy);
+    }
+    let Ok(body) = to_bytes(request.into_body(), MAX_BODY).await else {
+        let what = format!("the request did not arrive whole, or has more than {MAX_BODY} bytes");
+        return error(StatusCode::PAYLOAD_TOO_LARGE, &what, "send one JSON object");
+    };
+    let asked = ClearRequest::read(&body);
+    let stations = asked.and_then(|asked| Ok((asked.stations(&served.current.get().spec)?, asked)));
+    let (stations, asked) = match stations {
+        Ok(stations) => stations,
+        Err((what, remedy)) => return error(StatusCode::BAD_REQUEST, &what, &remedy),
+    };
+    let Ok(count) = served.fdb.clear(&served.control, stations).await else { return silent() };
+    let notice = Notice::new(NoticeKind::FdbCleared, format!("clear: learned stations{}: {count}", asked.text()));
+    served.events.report(Notice { port: asked.port, ..notice });
+    json(StatusCode::OK, &Part { at_ns: served.at_ns(), name: "cleared", part: Cleared { stations: count } })
 }
 
 /// The answer to a successful write.
@@ -300,5 +359,6 @@ fn clear(served: &Served) -> Response {
     let switch_view = served.current.get();
     switch_view.watermarks.remember(&Snapshot::take(&switch_view, served.began.0.elapsed()));
     served.control.clear_watermarks();
+    served.events.report(Notice::new(NoticeKind::WatermarksCleared, "clear: watermarks, by a request"));
     json(StatusCode::OK, &Done { done: "watermarks are set to the current values" })
 }

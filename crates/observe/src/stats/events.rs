@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use super::notice::{Notice, NoticeKind};
 use super::snapshot::{PortSnapshot, Snapshot};
 use super::switch_view::SwitchView;
 use crate::pfc::WatchdogAction;
@@ -18,13 +19,29 @@ const QUIET: Duration = Duration::from_secs(1);
 
 /// An event at one place that occurred `count` times since the previous snapshot.
 struct Event {
+    kind: NoticeKind,
+    class: Option<usize>,
     text: String,
     count: u64,
 }
 
+impl Event {
+    fn new(kind: NoticeKind, text: String) -> Self {
+        Self { kind, class: None, text, count: 1 }
+    }
+
+    fn times(self, count: u64) -> Self {
+        Self { count, ..self }
+    }
+
+    fn of_class(self, class: Option<usize>) -> Self {
+        Self { class, ..self }
+    }
+}
+
 type Finder = fn(&SwitchView, &PortSnapshot, &PortSnapshot, usize) -> Vec<Event>;
 
-/// Each kind with its finder, which compares the previous and the current snapshot of one port.
+/// The label of each kind with its finder, which compares the previous and the current snapshot of one port.
 const KINDS: [(&str, Finder); 15] = [
     ("watchdog", |switch_view, before, now, port| storms(switch_view, before, now, port)),
     ("watchdog", |switch_view, before, now, port| restores(switch_view, before, now, port)),
@@ -49,7 +66,7 @@ struct Waiting {
     /// Time of the last line.
     reported: Option<Duration>,
     /// The last event since then, and the number of events.
-    last: String,
+    last: Option<Notice>,
     count: u64,
 }
 
@@ -61,39 +78,37 @@ pub struct Events {
 }
 
 impl Events {
-    /// Lines, without line ends, about the events since the previous snapshot, or since the start.
+    /// Notices about the events since the previous snapshot, or since the start.
     #[must_use]
-    pub fn next(&mut self, switch_view: &SwitchView, now: Snapshot) -> Vec<String> {
+    pub fn next(&mut self, switch_view: &SwitchView, now: Snapshot) -> Vec<Notice> {
         let mut nothing = PortSnapshot::default();
         nothing.device.link_up = true;
-        let mut lines = Vec::new();
-        for ((kind, find), waiting) in KINDS.iter().zip(&mut self.waiting) {
+        let mut notices = Vec::new();
+        for ((label, find), waiting) in KINDS.iter().zip(&mut self.waiting) {
             for (port, counters) in now.ports.iter().enumerate() {
                 let before = self.before.ports.get(port).unwrap_or(&nothing);
                 for event in find(switch_view, before, counters, port) {
                     waiting.count += event.count;
-                    waiting.last = event.text;
+                    let notice = Notice::new(event.kind, format!("{label}: {}", event.text));
+                    waiting.last = Some(notice.at_port(switch_view.port_name(port)).of_class(event.class));
                 }
             }
-            lines.extend(waiting.line(kind, now.at));
+            notices.extend(waiting.notice(now.at));
         }
         self.before = now;
-        lines
+        notices
     }
 }
 
 impl Waiting {
-    fn line(&mut self, kind: &str, at: Duration) -> Option<String> {
+    fn notice(&mut self, at: Duration) -> Option<Notice> {
         let is_quiet = self.reported.is_none_or(|reported| at >= reported + QUIET);
         if self.count == 0 || !is_quiet {
             return None;
         }
-        let more = match std::mem::take(&mut self.count) - 1 {
-            0 => String::new(),
-            more => format!(" (and {more} more)"),
-        };
         self.reported = Some(at);
-        Some(format!("t={:.1}s {kind}: {}{more}", at.as_secs_f64(), self.last))
+        let more = std::mem::take(&mut self.count) - 1;
+        Some(self.last.take()?.and_more(more).at(at))
     }
 }
 
@@ -116,13 +131,19 @@ fn storms(switch_view: &SwitchView, before: &PortSnapshot, now: &PortSnapshot, p
         format!("{port} {queue} paused for {detection}: {does}")
     };
     let storms = grown(&before.watchdog_storms, &now.watchdog_storms).into_iter();
-    storms.map(|(queue, count)| Event { text: text(queue), count }).collect()
+    let event = |(queue, count)| {
+        Event::new(NoticeKind::WatchdogStorm, text(queue)).times(count).of_class(switch_view.class_of_queue(queue))
+    };
+    storms.map(event).collect()
 }
 
 fn restores(switch_view: &SwitchView, before: &PortSnapshot, now: &PortSnapshot, port: usize) -> Vec<Event> {
     let text = |queue| format!("{} {} restored", switch_view.port_name(port), switch_view.queue_name(queue));
     let restores = grown(&before.watchdog_restores, &now.watchdog_restores).into_iter();
-    restores.map(|(queue, count)| Event { text: text(queue), count }).collect()
+    let event = |(queue, count)| {
+        Event::new(NoticeKind::WatchdogRestored, text(queue)).times(count).of_class(switch_view.class_of_queue(queue))
+    };
+    restores.map(event).collect()
 }
 
 fn backlogs(switch_view: &SwitchView, before: &PortSnapshot, now: &PortSnapshot, port: usize) -> Vec<Event> {
@@ -130,10 +151,8 @@ fn backlogs(switch_view: &SwitchView, before: &PortSnapshot, now: &PortSnapshot,
     let port = switch_view.port_name(port);
     // Zero if the device cannot count them.
     let left = if now.backlog_frames == 0 { "frames".to_owned() } else { frames(now.backlog_frames) };
-    let event = || Event {
-        text: format!("{port} has {left} waiting: its lossless classes are paused by its own backlog"),
-        count,
-    };
+    let text = || format!("{port} has {left} waiting: its lossless classes are paused by its own backlog");
+    let event = || Event::new(NoticeKind::Backlog, text()).times(count);
     (count > 0).then(event).into_iter().collect()
 }
 
@@ -149,7 +168,7 @@ fn sheds(switch_view: &SwitchView, before: &PortSnapshot, now: &PortSnapshot, po
         )
     };
     let classes = (0..CLASSES).filter(|&class| shed(class) > 0);
-    classes.map(|class| Event { text: text(class), count: 1 }).collect()
+    classes.map(|class| Event::new(NoticeKind::Shed, text(class)).of_class(Some(class))).collect()
 }
 
 /// Frames of all classes that a port dropped for a reason since the snapshot before.
@@ -168,7 +187,7 @@ fn floods(switch_view: &SwitchView, before: &PortSnapshot, now: &PortSnapshot, p
     let event = |(reason, frames)| {
         let count = dropped(before, now, reason);
         let text = format!("{} received {frames} beyond its limit: they are dropped", switch_view.port_name(port));
-        (count > 0).then_some(Event { text, count: 1 })
+        (count > 0).then(|| Event::new(NoticeKind::Flood, text))
     };
     kinds.into_iter().filter_map(event).collect()
 }
@@ -180,7 +199,7 @@ fn punt_floods(switch_view: &SwitchView, before: &PortSnapshot, now: &PortSnapsh
         let count = of(now).saturating_sub(of(before));
         let port = switch_view.port_name(port);
         let text = || format!("{port} received {label} for the switch beyond its rate: {} are dropped", frames(count));
-        (count > 0 && *cause != PuntCause::LoopProbe).then(|| Event { text: text(), count: 1 })
+        (count > 0 && *cause != PuntCause::LoopProbe).then(|| Event::new(NoticeKind::Flood, text()))
     };
     PuntCause::TABLE.iter().filter_map(event).collect()
 }
@@ -196,7 +215,7 @@ fn full_shares(switch_view: &SwitchView, before: &PortSnapshot, now: &PortSnapsh
         false => format!("the forwarding database is full, and {name} has most"),
     };
     let text = || format!("{reason}: its oldest give way, {} so far", grouped(now.fdb_evicted));
-    (steps(now) > steps(before)).then(|| Event { text: text(), count: 1 }).into_iter().collect()
+    (steps(now) > steps(before)).then(|| Event::new(NoticeKind::StationLimit, text())).into_iter().collect()
 }
 
 fn bpdus(switch_view: &SwitchView, before: &PortSnapshot, now: &PortSnapshot, port: usize) -> Vec<Event> {
@@ -208,18 +227,14 @@ fn bpdus(switch_view: &SwitchView, before: &PortSnapshot, now: &PortSnapshot, po
             switch_view.port_name(port)
         )
     };
-    (of(before) == 0 && of(now) > 0).then(|| Event { text: text(), count: 1 }).into_iter().collect()
+    (of(before) == 0 && of(now) > 0).then(|| Event::new(NoticeKind::SpanningTree, text())).into_iter().collect()
 }
 
 /// Port XOFF is a gauge, not a counter: an XOFF that begins and ends between two snapshots is not seen.
 fn port_xoffs(switch_view: &SwitchView, before: &PortSnapshot, now: &PortSnapshot, port: usize) -> Vec<Event> {
-    let event = || Event {
-        text: format!(
-            "{} has no buffer left except its insurance: the whole port is XOFF",
-            switch_view.port_name(port)
-        ),
-        count: 1,
-    };
+    let name = switch_view.port_name(port);
+    let text = || format!("{name} has no buffer left except its insurance: the whole port is XOFF");
+    let event = || Event::new(NoticeKind::PortXoff, text());
     (now.port_xoff && !before.port_xoff).then(event).into_iter().collect()
 }
 
@@ -227,13 +242,14 @@ fn stucks(switch_view: &SwitchView, before: &PortSnapshot, now: &PortSnapshot, p
     let count = now.egress_stucks.saturating_sub(before.egress_stucks);
     let limit = switch_view.spec.ports.get(port).and_then(|port| port.live.stuck_after).unwrap_or(Nanos(0));
     let name = switch_view.port_name(port);
-    let event =
-        || Event { text: format!("{name} accepted no frame for {limit}: frames for this port are dropped"), count };
+    let text = || format!("{name} accepted no frame for {limit}: frames for this port are dropped");
+    let event = || Event::new(NoticeKind::Stuck, text()).times(count);
     (count > 0).then(event).into_iter().collect()
 }
 
 fn moves(switch_view: &SwitchView, before: &PortSnapshot, now: &PortSnapshot, port: usize) -> Vec<Event> {
-    let event = || Event { text: format!("{} accepts frames again", switch_view.port_name(port)), count: 1 };
+    let text = || format!("{} accepts frames again", switch_view.port_name(port));
+    let event = || Event::new(NoticeKind::StuckEnded, text());
     (before.egress_stuck && !now.egress_stuck).then(event).into_iter().collect()
 }
 
@@ -244,14 +260,15 @@ fn links(switch_view: &SwitchView, before: &PortSnapshot, now: &PortSnapshot, po
         None => "is down: frames for this port are dropped".to_owned(),
         Some(group) => format!("is down: other active members of {} carry its flows, if there are any", group.name),
     };
-    let event = || Event { text: format!("{} {}", switch_view.port_name(port), what()), count: 1 };
+    let kind = if now.device.link_up { NoticeKind::LinkUp } else { NoticeKind::LinkDown };
+    let event = || Event::new(kind, format!("{} {}", switch_view.port_name(port), what()));
     (before.device.link_up != now.device.link_up).then(event).into_iter().collect()
 }
 
 /// A number that grows for long: told at the first, and each time that it has doubled.
-fn doubled(before: u64, now: u64, text: impl Fn() -> String) -> Vec<Event> {
+fn doubled(kind: NoticeKind, before: u64, now: u64, text: impl Fn() -> String) -> Vec<Event> {
     let is_told = now.leading_zeros() < before.leading_zeros();
-    is_told.then(|| Event { text: text(), count: 1 }).into_iter().collect()
+    is_told.then(|| Event::new(kind, text())).into_iter().collect()
 }
 
 /// Frames that Linux did not get.
@@ -263,7 +280,7 @@ fn withheld(switch_view: &SwitchView, before: &PortSnapshot, now: &PortSnapshot,
             frames(now.linux_withheld)
         )
     };
-    doubled(before.linux_withheld, now.linux_withheld, text)
+    doubled(NoticeKind::LinuxWithheld, before.linux_withheld, now.linux_withheld, text)
 }
 
 /// Neighbours that gave way.
@@ -275,13 +292,13 @@ fn evictions(switch_view: &SwitchView, before: &PortSnapshot, now: &PortSnapshot
             grouped(now.neighbours_evicted)
         )
     };
-    doubled(before.neighbours_evicted, now.neighbours_evicted, text)
+    doubled(NoticeKind::NeighbourLimit, before.neighbours_evicted, now.neighbours_evicted, text)
 }
 
 fn transmit_losses(switch_view: &SwitchView, before: &PortSnapshot, now: &PortSnapshot, port: usize) -> Vec<Event> {
     let lost = now.device.tx_errors.saturating_sub(before.device.tx_errors);
     let text = || format!("{} lost {} that its device had accepted", switch_view.port_name(port), frames(lost));
-    (lost > 0).then(|| Event { text: text(), count: 1 }).into_iter().collect()
+    (lost > 0).then(|| Event::new(NoticeKind::TransmitLoss, text())).into_iter().collect()
 }
 
 #[cfg(test)]
@@ -305,7 +322,25 @@ mod tests {
 
     /// The lines of a snapshot taken after this many tenths of a second.
     fn look(events: &mut Events, switch_view: &SwitchView, tenths: u64) -> Vec<String> {
-        events.next(switch_view, Snapshot::take(switch_view, Duration::from_millis(tenths * 100)))
+        texts(events.next(switch_view, Snapshot::take(switch_view, Duration::from_millis(tenths * 100))))
+    }
+
+    fn texts(notices: Vec<Notice>) -> Vec<String> {
+        notices.into_iter().map(|notice| notice.text).collect()
+    }
+
+    #[test]
+    fn notice_names_kind_port_class_and_further_events() {
+        let (switch_view, mut events) = (watched(), Events::default());
+        switch_view.counters.ports[1].watchdog_storms[3].add(3);
+        let snapshot = Snapshot::take(&switch_view, Duration::from_secs(1));
+        let notices = events.next(&switch_view, snapshot);
+        let [notice] = &notices[..] else { panic!("{notices:?}") };
+        assert_eq!((notice.kind.name(), notice.port.as_deref()), ("watchdog_storm", Some("p2")));
+        assert_eq!((notice.class, notice.more), (Some(3), 2));
+        switch_view.devices[0].publish(&crate::stats::DeviceStats { link_up: false, ..Default::default() });
+        let notices = events.next(&switch_view, Snapshot::take(&switch_view, Duration::from_secs(2)));
+        assert_eq!((notices[0].kind.name(), notices[0].class), ("link_down", None));
     }
 
     #[test]
@@ -378,12 +413,12 @@ mod tests {
         now.ports[1].neighbours_evicted = 5000;
         let expected =
             "t=5000.0s neighbours: p2: 5,000 of its share gave way to others: a host there uses many addresses";
-        assert_eq!(events.next(&switch_view, now), [expected]);
+        assert_eq!(texts(events.next(&switch_view, now)), [expected]);
         let mut now = Snapshot::take(&switch_view, Duration::from_secs(6000));
         now.ports[1].linux_withheld = 3000;
         let expected = "t=6000.0s linux: p2: 3,000 frames did not reach Linux: their senders exceed the port's share of \
                         its neighbours";
-        assert_eq!(events.next(&switch_view, now), [expected]);
+        assert_eq!(texts(events.next(&switch_view, now)), [expected]);
     }
 
     #[test]

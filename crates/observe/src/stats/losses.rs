@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::notice::{Notice, NoticeKind};
 use super::snapshot::Snapshot;
 use super::switch_view::SwitchView;
 use crate::plan::DropReason;
@@ -40,27 +41,29 @@ pub struct Losses {
 }
 
 impl Losses {
-    /// Lines, without line ends, about the frames lost until `now`.
+    /// Notices about the frames lost until `now`.
     #[must_use]
-    pub fn next(&mut self, switch_view: &SwitchView, now: &Snapshot) -> Vec<String> {
-        let mut lines = Vec::new();
+    pub fn next(&mut self, switch_view: &SwitchView, now: &Snapshot) -> Vec<Notice> {
+        let mut notices = Vec::new();
         for (port, counters) in now.ports.iter().enumerate() {
             for class in (0..CLASSES).filter(|&class| switch_view.is_lossless(class)) {
                 for (reason, label, meaning) in DropReason::TABLE {
                     let reason = *reason as usize;
                     let total = counters.drops[class][reason];
                     let Some(new) = self.new_frames((port, class, reason), total, now.at) else { continue };
-                    let (at, name) = (now.at.as_secs_f64(), switch_view.port_name(port));
+                    let name = switch_view.port_name(port);
                     let remaining = if new == total {
                         format!("{label}, {meaning}")
                     } else {
                         format!("{label} ({} in all)", grouped(total))
                     };
-                    lines.push(format!("t={at:.1}s {PREFIX}{name} class {class} lost {}: {remaining}", frames(new)));
+                    let text = format!("{PREFIX}{name} class {class} lost {}: {remaining}", frames(new));
+                    let notice = Notice::new(NoticeKind::LosslessDrop, text).at_port(name).of_class(Some(class));
+                    notices.push(notice.at(now.at));
                 }
             }
         }
-        lines
+        notices
     }
 
     /// The frames to report now, of `total` frames lost at `place`; `None` if no line is due.
@@ -93,7 +96,8 @@ mod tests {
     const FULL: usize = DropReason::HeadroomFull as usize;
 
     fn look(losses: &mut Losses, switch_view: &SwitchView, tenths: u64) -> Vec<String> {
-        losses.next(switch_view, &Snapshot::take(switch_view, Duration::from_millis(tenths * 100)))
+        let notices = losses.next(switch_view, &Snapshot::take(switch_view, Duration::from_millis(tenths * 100)));
+        notices.into_iter().map(|notice| notice.text).collect()
     }
 
     #[test]

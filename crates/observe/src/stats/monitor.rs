@@ -6,6 +6,7 @@ use super::advice::{Adviser, advices};
 use super::current::Current;
 use super::events::Events;
 use super::losses::Losses;
+use super::notice::{Notice, NoticeKind};
 use super::snapshot::Snapshot;
 
 /// Remembers the reports about one switch.
@@ -24,15 +25,20 @@ impl Monitor {
         Self { current, events: Events::default(), losses: Losses::default(), adviser: Adviser::default() }
     }
 
-    /// Lines to report now, without line ends. Advice begins with `warning: `, events with their time.
+    /// Notices to report now. The text of advice begins with `warning: `, that of events with their time.
     #[must_use]
-    pub fn look(&mut self, now: Snapshot) -> Vec<String> {
+    pub fn look(&mut self, now: Snapshot) -> Vec<Notice> {
         let switch_view = self.current.get();
         let advices = self.adviser.fresh(advices(&switch_view, &now));
-        let mut lines = self.losses.next(&switch_view, &now);
-        lines.extend(self.events.next(&switch_view, now));
-        lines.extend(advices.into_iter().map(|advice| format!("warning: {}", advice.text)));
-        lines
+        let mut notices = self.losses.next(&switch_view, &now);
+        notices.extend(self.events.next(&switch_view, now));
+        let advice = advices.into_iter().map(|advice| {
+            let notice = Notice::new(NoticeKind::Advice, format!("warning: {}", advice.text));
+            let port = switch_view.spec.ports.iter().find(|port| advice.place.split(' ').next() == Some(&port.name));
+            port.map_or_else(|| notice.clone(), |port| notice.clone().at_port(&port.name))
+        });
+        notices.extend(advice);
+        notices
     }
 }
 
@@ -48,7 +54,10 @@ mod tests {
         let current = Current::new(quiet());
         let switch_view = current.get();
         let mut monitor = Monitor::new(current);
-        let mut look = |seconds| monitor.look(Snapshot::take(&switch_view, Duration::from_secs(seconds)));
+        let mut look = |seconds| {
+            let notices = monitor.look(Snapshot::take(&switch_view, Duration::from_secs(seconds)));
+            notices.into_iter().map(|notice| notice.text).collect::<Vec<_>>()
+        };
         assert_eq!(look(1), [""; 0]);
         switch_view.counters.ports[1].watchdog_storms[3].add(1);
         let lines = look(2);

@@ -221,6 +221,12 @@ impl SwitchView {
         class_or(&self.spec.classes.tc_to_queue, queue, "queue")
     }
 
+    /// The class whose frames wait in `queue`, if it is the only one.
+    #[must_use]
+    pub fn class_of_queue(&self, queue: usize) -> Option<usize> {
+        only_class(&self.spec.classes.tc_to_queue, queue)
+    }
+
     /// Frames that `port`, which sends copies, could not send: its queues refused or discarded them. Frames that it
     /// received are not among them.
     #[must_use]

@@ -25,6 +25,7 @@ mod port;
 mod queue;
 mod reload;
 mod routing;
+mod vlan;
 mod watchdog;
 mod why;
 
@@ -48,6 +49,7 @@ pub use port::{Port, PortClass};
 pub use queue::Queue;
 pub use reload::{Difference, Reload, ReloadOutcome};
 pub use routing::{Interface, Interfaces, Neighbour, Neighbours, NextHop, Route, Routes};
+pub use vlan::Vlan;
 pub use watchdog::{Watchdog, WatchdogQueue};
 pub use why::{Explained, Reason, Why, age};
 

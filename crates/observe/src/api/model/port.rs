@@ -135,6 +135,10 @@ pub struct PortClass {
     pub received_frames: u64,
     /// Bytes of the received frames.
     pub received_bytes: u64,
+    /// Data frames sent.
+    pub sent_frames: u64,
+    /// Bytes of the sent frames.
+    pub sent_bytes: u64,
     /// Frames dropped.
     pub dropped_frames: u64,
 }
@@ -223,6 +227,8 @@ impl Port {
                     lossless: switch_view.is_lossless(class),
                     received_frames: counters.rx_frames[class],
                     received_bytes: counters.rx_bytes[class],
+                    sent_frames: counters.tx_frames[class],
+                    sent_bytes: counters.tx_bytes[class],
                     dropped_frames: counters.dropped(|row| row == class),
                 })
                 .collect(),

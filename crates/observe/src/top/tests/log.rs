@@ -71,7 +71,7 @@ fn events_come_once_in_their_place_and_without_their_time() {
         number,
         at_ns: seconds * 1_000_000_000,
         text: text.to_owned(),
-        left_out: 0,
+        ..Event::default()
     };
     let events = [event(0, 1, "t=1.0s watchdog: p2 class 3 restored"), event(1, 3, "warning: p1: too late")];
     let (before, now) = second();

@@ -203,7 +203,7 @@ fn random(seed: u64) -> App {
             number: number as u64,
             at_ns: rng.number(),
             text: name(number),
-            left_out: 0,
+            ..Event::default()
         });
         app.look(now, &events);
         if rng.next().is_multiple_of(5) {
