@@ -9,6 +9,7 @@
 mod abuse;
 #[path = "../pages/blocks.rs"]
 mod blocks;
+mod description;
 mod faults;
 mod history;
 mod pages;

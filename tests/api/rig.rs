@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::description;
 use crate::process::{Ended, Process, mortal, wait_for};
 
 /// The program under test.
@@ -95,7 +96,7 @@ impl Switch {
         Ok(stream)
     }
 
-    /// Returns the status and the body of the answer to `METHOD TARGET`.
+    /// Returns the status and the body of the answer to `METHOD TARGET`, which obeys the description of the API.
     #[track_caller]
     pub fn ask(&self, request: &str) -> (u16, String) {
         self.try_ask(request).unwrap_or_else(|| panic!("no answer to {request}"))
@@ -107,11 +108,14 @@ impl Switch {
         let mut answer = String::new();
         stream.read_to_string(&mut answer).ok()?;
         let (head, body) = answer.split_once("\r\n\r\n")?;
-        Some((head.split(' ').nth(1)?.parse().ok()?, body.to_owned()))
+        let status = head.split(' ').nth(1)?.parse().ok()?;
+        description::check(request, status, body);
+        Some((status, body.to_owned()))
     }
 
     fn try_get(&self, name: &str) -> Option<Value> {
-        let (status, body) = self.try_ask(&format!("GET /v1/{name}"))?;
+        let target = format!("/v1/{name}");
+        let (status, body) = self.try_ask(&format!("GET {}", target.trim_end_matches('/')))?;
         (status == 200).then(|| serde_json::from_str(&body).ok())?
     }
 

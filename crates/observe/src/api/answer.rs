@@ -4,9 +4,11 @@ use axum::extract::Request;
 use axum::http::{StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use schemars::JsonSchema;
 use serde::{Serialize, Serializer, ser::SerializeMap};
 
 use super::model::Look;
+use super::operations::{Method, OPERATIONS};
 use crate::stats::bounded::{HEADER_MAX, is_too_long};
 
 /// One part of the state with the time of its snapshot.
@@ -44,9 +46,12 @@ pub(super) fn text(value: &impl Serialize) -> Vec<u8> {
 }
 
 /// An error and its remedy.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Error")]
 pub(super) struct Refusal<'a> {
+    /// The mistake, or the reason why there is no answer.
     pub error: &'a str,
+    /// The way to an answer.
     pub remedy: &'a str,
 }
 
@@ -62,37 +67,38 @@ fn shown(request: &Request) -> String {
     request.uri().path().chars().take(SHOWN_CHARS).collect()
 }
 
-/// The answer for an unknown path; `readable` lists the paths that can be read.
-pub(super) fn unknown(request: &Request, readable: &[String]) -> Response {
-    let remedy = format!(
-        "GET one of {}, or POST /v1/watermarks/clear, /v1/fdb/clear, /v1/reload, /v1/reload/confirm or /v1/faults",
-        readable.join(", ")
-    );
+/// The answer for an unknown path.
+pub(super) fn unknown(request: &Request) -> Response {
+    let of = |is_read: bool| {
+        let operations = OPERATIONS.iter().filter(|of| (of.method == Method::Get) == is_read && !of.path.contains('{'));
+        operations.filter(|of| of.method != Method::Delete && of.path != "/v1").map(|of| of.path).collect::<Vec<_>>()
+    };
+    let remedy = format!("GET one of {}, or POST to one of {}", of(true).join(", "), of(false).join(", "));
     error(StatusCode::NOT_FOUND, &format!("there is no {}", shown(request)), &remedy)
 }
 
 /// The answer for a path with the wrong method.
 pub(super) fn wrong_method(request: &Request) -> Response {
-    let right = match request.uri().path() {
-        "/v1/watermarks/clear" | "/v1/fdb/clear" | "/v1/reload/confirm" => "POST",
-        "/v1/reload" => "GET, POST",
-        "/v1/faults" => "GET, POST, DELETE",
-        path if path.starts_with("/v1/faults/") => "DELETE",
-        _ => "GET",
-    };
+    let path = request.uri().path();
+    let right: Vec<&str> = OPERATIONS.iter().filter(|of| of.is_at(path)).map(|of| of.method.word()).collect();
+    let right = right.join(", ");
     let what = format!("{} is not supported for {}", request.method(), shown(request));
     let mut response = error(StatusCode::METHOD_NOT_ALLOWED, &what, &format!("use {right}"));
-    response.headers_mut().insert(header::ALLOW, header::HeaderValue::from_static(right));
+    if let Ok(right) = header::HeaderValue::from_str(&right) {
+        response.headers_mut().insert(header::ALLOW, right);
+    }
     response
 }
 
-/// The only resource with parameters. It checks them itself.
-pub(super) const WITH_PARAMETERS: &str = "/v1/routes";
-
-/// Refuses query parameters: a client would believe that an ignored parameter filters the answer.
+/// Refuses query parameters: a client would believe that an ignored parameter filters the answer. Operations that have
+/// some check them.
 pub(super) async fn refuse_parameters(request: Request, next: Next) -> Response {
+    let has_parameters = |path: &str| {
+        let mut operations = OPERATIONS.iter().filter(|of| of.is_at(path));
+        operations.any(|of| of.parameters.iter().any(|parameter| !of.has_in_path(parameter.name)))
+    };
     match request.uri().query() {
-        Some(_) if request.uri().path() != WITH_PARAMETERS => error(
+        Some(_) if !has_parameters(request.uri().path()) => error(
             StatusCode::BAD_REQUEST,
             "only /v1/routes accepts parameters",
             "send the request without `?`, and filter the answer",

@@ -6,6 +6,7 @@ use axum::body::to_bytes;
 use axum::extract::{ConnectInfo, Request};
 use axum::http::StatusCode;
 use axum::response::Response;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::answer::{Part, error, json, read_only};
@@ -23,7 +24,7 @@ pub const LONGEST_CONFIRM: Duration = Duration::from_secs(86_400);
 const MAX_BODY: usize = 6 * MAX_TEXT + 1024;
 
 /// The body of a request to change the configuration. An empty one means the file of the switch.
-#[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ReloadRequest {
     /// The configuration; null: that of the switch's file, or of `number`.

@@ -7,6 +7,7 @@ use axum::body::to_bytes;
 use axum::extract::Request;
 use axum::http::StatusCode;
 use axum::response::Response;
+use schemars::JsonSchema;
 use serde::Serialize;
 use tokio::time::Instant;
 
@@ -21,8 +22,10 @@ pub const MAX_BODY: usize = 64 << 10;
 const TAKE_TIME: Duration = Duration::from_secs(2);
 const LOOK_TIME: Duration = Duration::from_millis(1);
 
-#[derive(Serialize)]
-struct Added {
+/// Faults that were added.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Added {
+    /// Their numbers, in the order of the request.
     ids: Vec<u64>,
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use axum::body::Bytes;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::sync::Mutex;
 
@@ -46,10 +47,10 @@ pub(super) struct FdbReader {
 }
 
 /// The stations that a request removes: all learned ones without a member.
-#[derive(Debug, Default, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct ClearRequest {
-    /// Those behind this port or link aggregation group.
+    /// Those behind this port or [group](lag.md).
     pub port: Option<String>,
     /// Those in this VLAN.
     pub vlan: Option<u16>,

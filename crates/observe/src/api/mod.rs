@@ -1,7 +1,8 @@
 //! The API: requests to a running switch over a Unix socket, in HTTP/1.1 and JSON.
 //!
-//! [`model`] defines the answers, [`server`] serves them at [`socket`], and [`client`] sends requests. The server runs
-//! in the control thread and reads counters without locks, so the API does not affect the packet path.
+//! [`operations`] lists the requests and [`model`] defines the answers; [`openapi`] describes both. [`server`] serves
+//! them at [`socket`], and [`client`] sends requests. The server runs in the control thread and reads counters without
+//! locks, so the API does not affect the packet path.
 //!
 //! # Example
 //!
@@ -26,6 +27,8 @@ mod faults;
 mod fdb;
 pub mod history;
 pub mod model;
+pub mod openapi;
+pub mod operations;
 pub mod reloads;
 pub mod routing;
 pub mod server;

@@ -17,7 +17,7 @@ use crate::units::Nanos;
 /// Routes of an answer without `limit`.
 const USUAL_ROUTES: usize = 1_000;
 /// Most routes of an answer.
-const MOST_ROUTES: usize = 10_000;
+pub(super) const MOST_ROUTES: usize = 10_000;
 /// Most routes that the router looks at for an answer. Meanwhile it handles no punted frame.
 const MOST_WALKED: usize = 50_000;
 

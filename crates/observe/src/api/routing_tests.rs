@@ -6,6 +6,7 @@ use http_body_util::BodyExt;
 use serde_json::Value;
 
 use super::*;
+use crate::api::operations::{OPERATIONS, Values};
 use crate::plan::LcoreControl;
 use crate::router::RouterHandle;
 use crate::stats::{Current, fixture};
@@ -149,5 +150,19 @@ fn switch_that_bridges_answers_empty_lists() {
         assert_eq!(status, StatusCode::OK);
         let part = answer.as_object().unwrap().values().find_map(Value::as_object).unwrap();
         assert_eq!((&part["routing"], &part["entries"]), (&Value::Bool(false), &serde_json::json!([])), "{answer}");
+    }
+}
+
+#[test]
+fn every_described_parameter_is_read_and_named_in_the_refusal_of_another() {
+    let operation = OPERATIONS.iter().find(|operation| operation.path == "/v1/routes").unwrap();
+    let (_, remedy) = Selection::read("x=1").unwrap_err();
+    for parameter in operation.parameters {
+        let words = if let Values::Words(words) = parameter.values { words() } else { vec![parameter.example] };
+        for word in words {
+            let query = format!("{}={word}", parameter.name);
+            assert!(Selection::read(&query).is_ok(), "{query}");
+        }
+        assert!(remedy.contains(parameter.name), "{remedy}");
     }
 }

@@ -8,27 +8,23 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use axum::Router;
 use axum::body::to_bytes;
 use axum::extract::{Request, State as Shared};
-use axum::http::{StatusCode, Uri, header};
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{delete, get, post};
+use axum::routing::on;
+use schemars::JsonSchema;
 use serde::Serialize;
 use tokio::net::UnixListener;
 
 use super::answer::{
-    Part, Refusal, WITH_PARAMETERS, error, json, part, read_only, refuse_long_headers, refuse_parameters, text,
-    unknown, wrong_method,
+    Part, Refusal, error, json, read_only, refuse_long_headers, refuse_parameters, text, unknown, wrong_method,
 };
-use super::configs;
 use super::events::EventLog;
-use super::faults::{self, MAX_BODY};
+use super::faults::MAX_BODY;
 use super::fdb::{ClearRequest, FdbReader, Silent, Source};
 use super::history::History;
-use super::model::{
-    Advice, Buffers, Class, Dropped, Ecn, Faults, Fdb, Flow, Group, Host, Lag, Lcore, LldpPort, Look, Mirrors, Pfc,
-    Port, Queue, RunningConfig, Setting, Version, Vlan, Watchdog, Why,
-};
+use super::model::{Fdb, Look, RunningConfig, Version, Vlan};
+use super::operations::{Method, OPERATIONS};
 use super::reloads::Reloads;
-use super::routing;
 use crate::plan::LcoreControl;
 use crate::router::RouterHandle;
 use crate::stats::bounded::{Bounded, Peer, busy, hang_up_after};
@@ -93,7 +89,7 @@ impl Served {
         }
     }
 
-    fn version(&self) -> Version {
+    pub(super) fn version(&self) -> Version {
         Version {
             version: self.current.get().build.version.to_owned(),
             api: "v1".to_owned(),
@@ -125,7 +121,7 @@ impl Served {
         move |fdb| text(&Part { at_ns, name: "fdb", part: fdb })
     }
 
-    fn config(&self) -> RunningConfig {
+    pub(super) fn config(&self) -> RunningConfig {
         let config = self.config.read().unwrap_or_else(PoisonError::into_inner).clone();
         RunningConfig { hash: self.hash(), ..config }
     }
@@ -135,51 +131,12 @@ impl Served {
     }
 
     /// Takes a snapshot of the switch and answers with the part that `of` formats.
-    fn look(&self, of: impl FnOnce(&Look<'_>) -> Response) -> Response {
+    pub(super) fn look(&self, of: impl FnOnce(&Look<'_>) -> Response) -> Response {
         let switch_view = self.current.get();
         let snapshot = Snapshot::take(&switch_view, self.began.0.elapsed());
         of(&Look { switch_view: &switch_view, snapshot: &snapshot, devices: &self.devices })
     }
 }
-
-/// A resource: a part of the state under its own name.
-struct Resource {
-    name: &'static str,
-    of: fn(&Served, &Look<'_>) -> Response,
-}
-
-macro_rules! views {
-    ($($name:literal => $of:expr;)+) => {
-        &[$(Resource { name: $name, of: |served, look| part(look, $name, ($of)(served, look)) }),+]
-    };
-}
-
-/// Every resource but the whole state.
-const VIEWS: &[Resource] = views! {
-    "version" => |served: &Served, _: &Look<'_>| served.version();
-    "classes" => |_, look| Class::all(look);
-    "ports" => |_, look| Port::all(look);
-    "pfc" => |_, look| Pfc::all(look);
-    "buffers" => |_, look| Buffers::of(look);
-    "groups" => |_, look| Group::all(look);
-    "queues" => |_, look| Queue::all(look);
-    "drops" => |_, look| Dropped::all(look);
-    "ecn" => |_, look| Ecn::all(look);
-    "watchdog" => |_, look| Watchdog::all(look);
-    "lcores" => |_, look| Lcore::all(look);
-    "lags" => |_, look| Lag::all(look);
-    "lldp" => |_, look| LldpPort::all(look);
-    "faults" => |_, look| Faults::of(look);
-    "mirrors" => |_, look| Mirrors::of(look);
-    "hosts" => |_, look| Host::all(look);
-    "flows" => |_, look| Flow::all(look);
-    "why" => |_, look| Why::all(look);
-    "advice" => |_, look| Advice::all(look);
-    "events" => |served: &Served, _: &Look<'_>| served.events.all();
-    "config" => |served: &Served, _: &Look<'_>| served.config();
-    "settings" => |_, look| Setting::all(look);
-    "history" => |served: &Served, _: &Look<'_>| served.history.all();
-};
 
 /// Serves `served` on `listener`. The future does not end by itself. To end it, drop it or the runtime on which it was
 /// spawned; open connections are then cut.
@@ -196,72 +153,13 @@ pub async fn serve(listener: UnixListener, served: Arc<Served>) -> io::Result<()
 
 /// The router for all requests.
 pub fn router(served: Arc<Served>) -> Router {
-    let mut router =
-        Router::new()
-            .route("/v1", get(|| std::future::ready(json(StatusCode::OK, &Index { resources: paths() }))))
-            .route("/v1/state", get(|Shared(served): Shared<Arc<Served>>| async move { state(&served) }))
-            .route("/v1/fdb", get(|Shared(served): Shared<Arc<Served>>| async move { fdb(&served).await }))
-            .route("/v1/vlans", get(|Shared(served): Shared<Arc<Served>>| async move { vlans(&served).await }))
-            .route(
-                "/v1/fdb/clear",
-                post(|Shared(served): Shared<Arc<Served>>, request: Request| async move {
-                    clear_fdb(&served, request).await
-                }),
-            )
-            .route(
-                "/v1/interfaces",
-                get(|Shared(served): Shared<Arc<Served>>| async move { routing::interfaces(&served).await }),
-            )
-            .route(
-                "/v1/neighbours",
-                get(|Shared(served): Shared<Arc<Served>>| async move { routing::neighbours(&served).await }),
-            )
-            .route(
-                WITH_PARAMETERS,
-                get(|Shared(served): Shared<Arc<Served>>, uri: Uri| async move {
-                    routing::routes(&served, uri.query()).await
-                }),
-            )
-            .route(
-                "/v1/reload",
-                get(|Shared(served): Shared<Arc<Served>>| async move { configs::compare(&served).await }).post(
-                    |Shared(served): Shared<Arc<Served>>, request: Request| async move {
-                        configs::reload(&served, request).await
-                    },
-                ),
-            )
-            .route(
-                "/v1/reload/confirm",
-                post(|Shared(served): Shared<Arc<Served>>, request: Request| async move {
-                    configs::confirm(&served, request).await
-                }),
-            )
-            .route(
-                "/v1/history/{number}",
-                get(|Shared(served): Shared<Arc<Served>>, uri: Uri| async move { configs::past(&served, uri.path()) }),
-            )
-            .route(
-                "/v1/faults",
-                post(|Shared(served): Shared<Arc<Served>>, request: Request| async move {
-                    faults::add(&served, request).await
-                })
-                .delete(|Shared(served): Shared<Arc<Served>>| async move { faults::remove(&served, None).await }),
-            )
-            .route(
-                "/v1/faults/{id}",
-                // `Path` would refuse names that are not UTF-8 without JSON.
-                delete(|Shared(served): Shared<Arc<Served>>, uri: Uri| async move {
-                    faults::remove(&served, uri.path().rsplit('/').next()).await
-                }),
-            )
-            .route("/v1/watermarks/clear", post(|Shared(served): Shared<Arc<Served>>| async move { clear(&served) }));
-    for resource in VIEWS {
-        let answer =
-            move |Shared(served): Shared<Arc<Served>>| async move { served.look(|look| (resource.of)(&served, look)) };
-        router = router.route(&format!("/v1/{}", resource.name), get(answer));
+    let mut router = Router::new();
+    for operation in OPERATIONS {
+        let answer = |Shared(served): Shared<Arc<Served>>, request: Request| (operation.handle)(served, request);
+        router = router.route(operation.path, on(operation.method.filter(), answer));
     }
     router
-        .fallback(|request: Request| std::future::ready(unknown(&request, &paths())))
+        .fallback(|request: Request| std::future::ready(unknown(&request)))
         .method_not_allowed_fallback(|request: Request| std::future::ready(wrong_method(&request)))
         .layer(axum::middleware::from_fn(refuse_parameters))
         .layer(axum::middleware::from_fn(refuse_long_headers))
@@ -269,26 +167,27 @@ pub fn router(served: Arc<Served>) -> Router {
         .with_state(served)
 }
 
-#[derive(Serialize)]
-struct Index {
-    resources: Vec<String>,
+/// The list of resources.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Index {
+    /// Paths that can be read.
+    resources: Vec<&'static str>,
 }
 
-/// Paths of all readable resources.
-fn paths() -> Vec<String> {
-    ["state"]
-        .into_iter()
-        .chain(VIEWS.iter().map(|resource| resource.name))
-        .chain(["fdb", "vlans", "interfaces", "neighbours", "routes", "reload"])
-        .map(|name| format!("/v1/{name}"))
-        .collect()
+impl Index {
+    pub fn new() -> Self {
+        let read =
+            OPERATIONS.iter().filter(|of| of.method == Method::Get && of.path != "/v1" && !of.path.contains('{'));
+        Self { resources: read.map(|of| of.path).collect() }
+    }
 }
 
-fn state(served: &Served) -> Response {
+/// The whole state at one time.
+pub(super) fn state(served: &Served) -> Response {
     served.look(|look| json(StatusCode::OK, &look.state(served.version())))
 }
 
-async fn fdb(served: &Served) -> Response {
+pub(super) async fn fdb(served: &Served) -> Response {
     let switch_view = served.current.get();
     // A repeated answer has the time of its first request.
     match served.fdb.text(&served.source(&switch_view), served.fdb_writer()).await {
@@ -297,7 +196,7 @@ async fn fdb(served: &Served) -> Response {
     }
 }
 
-async fn vlans(served: &Served) -> Response {
+pub(super) async fn vlans(served: &Served) -> Response {
     let switch_view = served.current.get();
     match served.fdb.stations(&served.source(&switch_view), served.fdb_writer()).await {
         Ok(stations) => {
@@ -319,13 +218,14 @@ fn silent() -> Response {
 }
 
 /// The answer to a request that removed stations.
-#[derive(Serialize)]
-struct Cleared {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Cleared {
+    /// Stations that were removed.
     stations: u64,
 }
 
 /// Removes the learned stations that the request names.
-async fn clear_fdb(served: &Served, request: Request) -> Response {
+pub(super) async fn clear_fdb(served: &Served, request: Request) -> Response {
     if !served.writes {
         let remedy = "write `api: {writes: true}` in the switch's configuration, and restart it";
         return error(StatusCode::FORBIDDEN, "this switch's API is read-only", remedy);
@@ -347,12 +247,13 @@ async fn clear_fdb(served: &Served, request: Request) -> Response {
 }
 
 /// The answer to a successful write.
-#[derive(Serialize)]
-struct Done {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Done {
+    /// The effect.
     done: &'static str,
 }
 
-fn clear(served: &Served) -> Response {
+pub(super) fn clear(served: &Served) -> Response {
     if !served.writes {
         return read_only("kill -USR1");
     }

@@ -127,7 +127,7 @@ impl From<DropReason> for Side {
             R::NoMember | R::LosslessUnknown | R::LosslessGroup | R::PfcDestination => Self::InDiscards,
             R::HeadroomFull | R::HeadroomPoolEmpty | R::Threshold | R::PoolEmpty | R::NoBuffer => Self::InDiscards,
             R::Shed | R::PuntPoliced | R::StormBroadcast | R::StormMulticast | R::StormUnknown => Self::InDiscards,
-            R::LoopBlocked | R::LagInactive | R::MirrorOutput | R::Bpdu => Self::InDiscards,
+            R::LoopBlocked | R::LagInactive | R::MirrorOutput | R::Bpdu | R::AdminDown => Self::InDiscards,
             R::Ipv4Options | R::TtlExpired | R::Martian | R::OwnSource | R::NoRoute | R::Blackhole => Self::InDiscards,
             R::NeighbourIncomplete | R::FragmentationNeeded | R::FragmentationUnsupported => Self::InDiscards,
             R::NotRoutable => Self::InDiscards,

@@ -1,5 +1,6 @@
 //! The buffer: its division and its use.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Look;
@@ -7,30 +8,29 @@ use crate::mmu::HeadroomPolicy;
 use crate::units::Cells;
 
 /// The whole buffer.
-#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Buffers {
-    /// Bytes in a cell; a frame takes whole cells.
+    /// Size of a cell; a frame takes whole cells.
     pub cell_bytes: u64,
     /// Size of the whole buffer.
     pub size_bytes: u64,
-    /// Guaranteed to groups, ports and queues.
+    /// Reserves of groups, ports and queues.
     pub reserves_bytes: u64,
-    /// Bytes that frames hold of the whole buffer.
+    /// Bytes that frames hold.
     pub held_bytes: u64,
     /// Frames in egress queues.
     pub held_frames: u64,
-    /// Policy of the headroom, in which lossless groups store frames that arrive after XOFF: `independent`,
-    /// `shared-pool` or `dynamic`.
+    /// `independent`, `shared-pool` or `dynamic`.
     pub headroom_policy: String,
-    /// `lossless`, `lossy` and `headroom`.
+    /// Pools.
     pub pools: Vec<Pool>,
-    /// The parts of the buffer that belong to ports.
+    /// Parts of ports.
     pub ports: Vec<PortBuffer>,
 }
 
 /// One pool.
-#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Pool {
     /// `lossless`, `lossy` or `headroom`.
@@ -39,32 +39,31 @@ pub struct Pool {
     pub size_bytes: u64,
     /// Bytes in use.
     pub used_bytes: u64,
-    /// The most that ever was in use; null for headroom that is not a pool, since each group then has its own
-    /// watermark.
+    /// Most bytes in use; null: headroom without a pool.
     pub used_highest_bytes: Option<u64>,
 }
 
 /// The part of the buffer that belongs to a port and is shared by its groups.
-#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct PortBuffer {
     /// The port.
     pub port: String,
-    /// Bytes of all kinds of buffer that frames received at this port hold.
+    /// Bytes that frames received here hold.
     pub held_bytes: u64,
-    /// Guaranteed to its lossy groups beyond their own reserves.
+    /// Reserve for lossy groups.
     pub lossy_reserve_bytes: u64,
-    /// Part of the lossy reserve in use.
+    /// Use of it.
     pub lossy_reserve_used_bytes: u64,
-    /// Guaranteed to its lossless groups.
+    /// Reserve for lossless groups.
     pub lossless_reserve_bytes: u64,
-    /// Part of the lossless reserve in use.
+    /// Use of it.
     pub lossless_reserve_used_bytes: u64,
-    /// Insurance of dynamic headroom; zero under another policy.
+    /// Insurance with dynamic headroom, else 0.
     pub insurance_bytes: u64,
-    /// Part of the insurance in use.
+    /// Use of it.
     pub insurance_used_bytes: u64,
-    /// The most insurance that ever was in use.
+    /// Most of it that was in use.
     pub insurance_highest_bytes: u64,
 }
 

@@ -1,12 +1,13 @@
 //! The running program and its configuration.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Look;
 use crate::sets::CLASSES;
 
 /// The running program.
-#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Version {
     /// Version of the program.
@@ -15,41 +16,41 @@ pub struct Version {
     pub api: String,
     /// Process ID.
     pub pid: u32,
-    /// Start of the switch, in nanoseconds since 1970 (UTC).
+    /// Start of the switch, since 1970 (UTC).
     pub began_unix_ns: u64,
     /// File of its configuration, or `<embedded>`.
     pub config_source: String,
-    /// A number that changes with any setting, as in the metric `holdfast_config_info`.
+    /// Changes with any setting, as in `holdfast_config_info`.
     pub config_hash: String,
-    /// Whether requests may change the switch.
+    /// Whether POST is allowed (`api: {writes: true}`).
     pub writes: bool,
 }
 
 /// The configuration that runs.
-#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct RunningConfig {
     /// File, or `<embedded>`.
     pub source: String,
-    /// A number that changes with any setting, as in the metric `holdfast_config_info`.
+    /// Changes with any setting, as in `holdfast_config_info`.
     pub hash: String,
-    /// Options of the command line that override the text, as they were typed.
+    /// Options of the command line that override the text.
     pub overrides: Vec<String>,
     /// The text as it was read.
     pub text: String,
 }
 
 /// One setting that runs, written or by default.
-#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Setting {
     /// The port that has it; null: the switch.
     pub port: Option<String>,
-    /// Its name in differences of a reload: its key, below the class of its group or queue.
+    /// Its name in differences of a reload.
     pub key: String,
-    /// Its value for people; numbers may be rounded.
+    /// Its value for people, rounded.
     pub value: String,
-    /// Whether it can change while the switch runs.
+    /// Whether a reload can change it.
     pub live: bool,
 }
 
@@ -69,16 +70,16 @@ impl Setting {
 }
 
 /// One traffic class.
-#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Class {
     /// Its number.
     pub class: u8,
     /// Whether it is configured as lossless.
     pub lossless: bool,
-    /// Priority group at ingress, which is also its PFC priority.
+    /// Ingress priority group, also PFC priority.
     pub group: u8,
-    /// Queue at egress.
+    /// Egress queue.
     pub queue: u8,
 }
 

@@ -1,5 +1,6 @@
 //! Events, and advice for the configuration.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Look;
@@ -7,10 +8,10 @@ use crate::stats::Notice;
 use crate::stats::advice::advices;
 
 /// One event that the switch reported.
-#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Event {
-    /// Its number, counted from zero; a client can skip the events that it has already read.
+    /// From 0, to find new ones.
     pub number: u64,
     /// Time since the start of the switch.
     pub at_ns: u64,
@@ -58,15 +59,14 @@ impl Event {
 }
 
 /// One piece of advice for the configuration, derived from counters.
-#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Advice {
-    /// `headroom_short`, `poll_gap`, `headroom_full`, `backlog`, `watchdog`, `stuck`, `fdb_limit`, `neighbours` or
-    /// `linux_neighbours`.
+    /// Its [kind](metrics.md#events-and-warnings).
     pub topic: String,
-    /// The port, port and class, or lcore that it concerns.
+    /// Port, port and class, or lcore.
     pub place: String,
-    /// The sentence, including the place.
+    /// Sentence with the place.
     pub text: String,
 }
 

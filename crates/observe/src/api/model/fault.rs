@@ -1,5 +1,6 @@
 //! Injected faults.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Look;
@@ -8,7 +9,7 @@ use crate::faults::counters::PFC_ROW;
 use crate::sets::CLASSES;
 
 /// Injected faults: whether they are allowed, and all of them.
-#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Faults {
     /// Whether the configuration allows faults.
@@ -21,31 +22,31 @@ pub struct Faults {
     pub list: Vec<Fault>,
 }
 
-/// A injected fault.
-#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// An injected fault.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Fault {
-    /// Its number.
+    /// Its number, never used again.
     pub id: u64,
     /// Its port.
     pub port: String,
-    /// Its kind: `lose`, `delay`, `duplicate`, `reorder`, `corrupt`, `mark`, `storm`, `late` or `ignore`.
+    /// [Kind](faults.md#keys).
     pub fault: String,
-    /// `switch` or `host`; `None`: both directions.
+    /// `switch` or `host`; null: both.
     pub toward: Option<String>,
     /// `waiting`, `active` or `over`.
     pub state: String,
-    /// Whether the configuration injects it, not the API.
+    /// Whether it is of the configuration.
     pub configured: bool,
-    /// The order as the configuration writes it.
+    /// The fault as the configuration writes it.
     pub text: String,
     /// Frames that it hit.
     pub frames: u64,
-    /// Those of lossless classes among them.
+    /// Hit frames of lossless classes.
     pub lossless_frames: u64,
-    /// PFC frames among them.
+    /// Hit MAC control frames.
     pub pfc_frames: u64,
-    /// Frames that it was to hold or copy, and let pass for lack of room.
+    /// Frames not held or copied, for lack of room.
     pub passed_frames: u64,
 }
 

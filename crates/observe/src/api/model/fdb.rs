@@ -1,31 +1,32 @@
 //! The forwarding database.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The forwarding database; each lcore has a copy of its own.
-#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Fdb {
-    /// Most entries of one copy.
+    /// Most entries of an lcore's database.
     pub capacity: u32,
-    /// Time after which a learned entry expires unless its station sends; zero: it never expires.
+    /// Life of a learned entry; 0: unlimited.
     pub ageing_ns: u64,
-    /// Live entries, by VLAN and address.
+    /// Stations, by VLAN and address.
     pub entries: Vec<FdbEntry>,
 }
 
 /// One station.
-#[derive(Debug, Default, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct FdbEntry {
     /// VLAN.
     pub vlan: u16,
     /// Address.
     pub mac: String,
-    /// Port behind which the station is.
+    /// Port of the station.
     pub port: String,
     /// `learned` or `static`.
     pub origin: String,
-    /// Time since it last sent a frame, in steps of an eighth of a second; null for a static entry.
+    /// Time since last seen, to an eighth of a second; null: static.
     pub age_ns: Option<u64>,
 }

@@ -1,5 +1,6 @@
 //! Priority groups: the ingress side of the buffer.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Look, classes_of, threshold};
@@ -8,46 +9,46 @@ use crate::sets::CLASSES;
 use crate::stats::needs::{Need, needs};
 
 /// One priority group of a port.
-#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Group {
     /// The port.
     pub port: String,
-    /// Its number, which is also its PFC priority.
+    /// 0 to 7, also PFC priority.
     pub group: u8,
     /// Traffic classes in it.
     pub classes: Vec<u8>,
-    /// Whether it uses the lossless pool and has headroom.
+    /// Whether it uses the lossless pool and headroom.
     pub lossless: bool,
-    /// Whether its peer is paused (XOFF).
+    /// Whether it holds its peer at XOFF.
     pub xoff: bool,
-    /// Buffer guaranteed to it.
+    /// Its own reserve.
     pub reserve_bytes: u64,
-    /// Dynamic Threshold factor; null if the limit is static.
+    /// Factor of the Dynamic Threshold; null: fixed limit.
     pub alpha: Option<f64>,
-    /// Static limit on its share of the pool; null if the limit is dynamic.
+    /// Fixed limit; null: dynamic.
     pub static_limit_bytes: Option<u64>,
-    /// Current limit on its share of the pool, beyond its reserve.
+    /// Current limit, without reserve (`holdfast_group_threshold_bytes`).
     pub limit_bytes: u64,
-    /// Use including the reserve at which it currently goes XOFF; null for a lossy group.
+    /// Use that now causes XOFF, with reserve; null: lossy.
     pub xoff_bytes: Option<u64>,
-    /// Distance below its limit to which its share must fall for XON; zero for a lossy group.
+    /// Distance below the limit for XON; 0: lossy.
     pub xon_offset_bytes: u64,
-    /// Share below which it goes XON regardless of its limit; zero for a lossy group.
+    /// XON below this at any limit; 0: lossy.
     pub xon_floor_bytes: u64,
     /// Bytes in reserve and shared pool.
     pub used_bytes: u64,
-    /// The most bytes that reserve and shared pool ever held.
+    /// Most bytes of these.
     pub used_highest_bytes: u64,
-    /// The most bytes of the shared pool that it ever held.
+    /// Most bytes in the shared pool.
     pub shared_highest_bytes: u64,
-    /// Most headroom that it may use (eta).
+    /// Most headroom that it may use: eta.
     pub headroom_size_bytes: u64,
     /// Bytes in headroom.
     pub headroom_bytes: u64,
-    /// The most bytes that headroom ever held.
+    /// Most bytes of these.
     pub headroom_highest_bytes: u64,
-    /// Headroom that it needed according to measurements; null if PFC does not guard it.
+    /// Measured need of headroom; null: no PFC.
     pub headroom_needed_bytes: Option<u64>,
 }
 

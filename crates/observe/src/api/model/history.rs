@@ -1,9 +1,10 @@
 //! Configurations by which the switch ran.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A configuration by which the switch ran, without its text.
-#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Past {
     /// Its number, which grows by one; `holdfast rollback` takes it.
@@ -21,7 +22,7 @@ pub struct Past {
 }
 
 /// The text of a configuration by which the switch ran.
-#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct PastText {
     /// Its number.

@@ -1,5 +1,6 @@
 //! Virtual hosts and their flows.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Look;
@@ -8,7 +9,7 @@ use crate::sets::CLASSES;
 use crate::units::WIRE_OVERHEAD;
 
 /// One virtual host.
-#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Host {
     /// Its name.
@@ -17,19 +18,19 @@ pub struct Host {
     pub port: String,
     /// PFC frames it received.
     pub pfc_received_frames: u64,
-    /// Time for which it was paused, by priority.
+    /// Time told to stop, by priority.
     pub paused_ns: Vec<u64>,
-    /// Frames received that belong to no flow to this host.
+    /// Frames received, of no flow to it.
     pub foreign_frames: u64,
 }
 
 /// One flow, end to end.
-#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Flow {
     /// Sending host.
     pub from: String,
-    /// Receiving host; null for an external station, whose counters are not known.
+    /// Receiving host; null: outside station.
     pub to: Option<String>,
     /// `roce` or `udp`.
     pub kind: String,
@@ -39,19 +40,19 @@ pub struct Flow {
     pub frame_bytes: u32,
     /// Frames sent.
     pub sent_frames: u64,
-    /// Frames received; each sequence number counts once.
+    /// Frames received; each sequence number once.
     pub received_frames: u64,
-    /// Bytes that these frames took on the wire.
+    /// Bytes of these on the wire.
     pub received_wire_bytes: u64,
-    /// Frames sent and not received, including those in flight; null for an external receiver.
+    /// Frames not received, in flight included; null: outside.
     pub missing_frames: Option<u64>,
-    /// Frames received with Congestion Experienced.
+    /// Frames received with CE.
     pub ce_frames: u64,
-    /// Median latency: half of all frames took no longer; accurate to 12.5 %.
+    /// Median latency, within 12.5 %.
     pub latency_p50_ns: Option<u64>,
-    /// 99th percentile of the latency: 99 % of all frames took no longer.
+    /// 99 % of latencies were no longer, within 12.5 %.
     pub latency_p99_ns: Option<u64>,
-    /// Longest latency of any frame.
+    /// Longest latency.
     pub latency_highest_ns: Option<u64>,
 }
 

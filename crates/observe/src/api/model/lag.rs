@@ -1,53 +1,54 @@
 //! Link aggregation groups and their members.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Look;
 use crate::lacp::{GroupView, MemberView, PartnerView};
 
 /// A link aggregation group.
-#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Lag {
     /// Its name.
     pub name: String,
-    /// `active` or `passive` with LACP, `static` without.
+    /// `active`, `passive` or `static`.
     pub lacp: String,
-    /// Whether it wants a data unit each second.
+    /// Whether the peer should send a data unit each second.
     pub fast: bool,
-    /// Fewest active members with which it carries frames.
+    /// Fewest active members.
     pub min_links: u8,
     /// Whether it carries frames.
     pub up: bool,
-    /// Address of the system at the other end; null: no member has a partner.
+    /// MAC address of the other end.
     pub partner_system: Option<String>,
     /// Key of the other end.
     pub partner_key: Option<u16>,
-    /// Members by port.
+    /// Members, by port.
     pub members: Vec<LagMember>,
 }
 
 /// A member of a group.
-#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct LagMember {
     /// The port.
     pub port: String,
     /// Whether it takes and sends frames.
     pub active: bool,
-    /// Whether it keeps its frames until older ones of their flows have left by other members.
+    /// Whether it keeps its frames until older ones have left by other members.
     pub opening: bool,
-    /// Why it is not active; null: it is.
+    /// [Why it is idle](lag.md#why-a-member-is-idle).
     pub reason: Option<String>,
     /// The reason as a sentence with a remedy.
     pub advice: Option<String>,
-    /// State of the port as LACP states it.
+    /// Bits of LACP that the port states.
     pub state: Vec<String>,
     /// The other end of the link, while its data unit holds.
     pub partner: Option<LagPartner>,
-    /// LACP data units sent.
+    /// Data units sent.
     pub sent_frames: u64,
-    /// LACP data units received.
+    /// Data units received.
     pub received_frames: u64,
     /// Markers answered.
     pub markers: u64,
@@ -60,10 +61,10 @@ pub struct LagMember {
 }
 
 /// The other end of a link.
-#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct LagPartner {
-    /// Address of its system.
+    /// MAC address.
     pub system: String,
     /// Priority of its system.
     pub system_priority: u16,
@@ -73,7 +74,7 @@ pub struct LagPartner {
     pub partner_port: u16,
     /// Priority of its port.
     pub port_priority: u16,
-    /// State of its port as it states it.
+    /// Bits that it states.
     pub state: Vec<String>,
 }
 

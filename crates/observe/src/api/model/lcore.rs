@@ -1,55 +1,55 @@
 //! Dataplane lcores: their polls, rests and hand-offs.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Look;
 
 /// One lcore of the dataplane.
-#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Lcore {
     /// Its number, from zero.
     pub lcore: u8,
     /// Ports that it owns.
     pub ports: Vec<String>,
-    /// Polls of its ports.
+    /// Polls of all its ports.
     pub polls: u64,
     /// Polls that moved a frame.
     pub busy_polls: u64,
-    /// Configured longest time between two polls, a term of the headroom formula.
+    /// `lcores.poll_gap`.
     pub poll_gap_configured_ns: u64,
-    /// Sum of all gaps between polls.
+    /// Sum of all gaps.
     pub poll_gap_sum_ns: u64,
-    /// Median gap: half of the gaps were shorter than this (a power of two); null before the first gap.
+    /// Half of the gaps were shorter: a power of two, or the longest gap.
     pub poll_gap_p50_ns: Option<u64>,
-    /// 99 % of the gaps were shorter than this.
+    /// 99 % were shorter, in the same way.
     pub poll_gap_p99_ns: Option<u64>,
     /// The longest gap.
     pub poll_gap_highest_ns: u64,
-    /// Histogram of the gaps: entry n counts those below 2^n ns that no earlier entry counts, the last entry all
-    /// others.
+    /// Histogram: entry n (from 0) counts gaps below 2^n ns that no earlier one counts, the last all others.
     pub poll_gaps: Vec<u64>,
-    /// Longest rest without traffic; null if the lcore never rests.
+    /// Configured longest [rest](idle.md); null: never rests.
     pub rest_longest_ns: Option<u64>,
-    /// Number of rests.
+    /// Rests.
     pub rests: u64,
-    /// Total time of the rests.
+    /// Time of all rests.
     pub rested_ns: u64,
-    /// 99 % of the rests ended no later than this after their planned end; null before the first rest.
+    /// 99 % of rests ended late by less; null: before the first.
     pub rest_overshoot_p99_ns: Option<u64>,
-    /// The longest delay after a planned end.
+    /// Latest end of a rest.
     pub rest_overshoot_highest_ns: u64,
-    /// Frames handed to the lcores that own their egress ports.
+    /// Frames handed to other lcores.
     pub handed_off_frames: u64,
-    /// Most frames that ever waited in one hand-off ring to it.
+    /// Most frames in one hand-off ring to it.
     pub handoff_highest_frames: u64,
     /// Frames in its egress queues.
     pub held_frames: u64,
     /// Entries in its forwarding database.
     pub fdb_entries: u64,
-    /// Addresses learned, or moved to another port.
+    /// Addresses learned or moved.
     pub fdb_learned: u64,
-    /// Addresses not learned because the forwarding database was full.
+    /// Addresses not learned: no room.
     pub fdb_full: u64,
 }
 

@@ -1,5 +1,6 @@
 //! LLDP: ports, their neighbours, and the differences of these.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Look;
@@ -9,7 +10,7 @@ use crate::stats::SwitchView;
 const NS_PER_S: u64 = 1_000_000_000;
 
 /// LLDP of one port.
-#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct LldpPort {
     /// The port.
@@ -20,22 +21,22 @@ pub struct LldpPort {
     pub sent_frames: u64,
     /// Frames received.
     pub received_frames: u64,
-    /// Received frames discarded for an error, or for lack of room for a neighbour.
+    /// Frames discarded, for an error or for lack of room.
     pub discarded_frames: u64,
     /// TLVs discarded for an error.
     pub discarded_tlvs: u64,
-    /// Whether neighbours are ignored because there are eight already.
+    /// Whether neighbours are ignored because there are eight.
     pub too_many: bool,
-    /// The own port whose frames come back here; null: none do.
+    /// The own port whose LLDP or [probes](lldp.md#probes) come back here.
     pub loop_with: Option<String>,
-    /// Whether the loop guard has blocked the port.
+    /// Whether the [loop guard](lldp.md#loops) has blocked the port.
     pub blocked: bool,
-    /// Neighbours, oldest first.
+    /// Neighbours as they state themselves, oldest first.
     pub neighbours: Vec<LldpNeighbour>,
 }
 
 /// A neighbour, as it states itself. Texts have no control characters.
-#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct LldpNeighbour {
     /// Its chassis.
@@ -50,7 +51,7 @@ pub struct LldpNeighbour {
     pub system_description: Option<String>,
     /// Description of its port.
     pub port_description: Option<String>,
-    /// Capabilities in use, such as `bridge` and `station`.
+    /// Capabilities in use, such as `bridge`.
     pub capabilities: Vec<String>,
     /// Addresses for management.
     pub management: Vec<String>,
@@ -58,39 +59,39 @@ pub struct LldpNeighbour {
     pub age_ns: u64,
     /// Time until it expires.
     pub expires_ns: u64,
-    /// Priorities with PFC; null: it states none.
+    /// Priorities with PFC.
     pub pfc_priorities: Option<Vec<u8>>,
-    /// Longest frame, with header and check sequence.
+    /// Longest frame.
     pub max_frame_bytes: Option<u16>,
     /// VLAN of untagged frames; 0: none.
     pub port_vlan: Option<u16>,
-    /// Its statements that differ from the settings of the port.
+    /// Statements that differ from the settings of the port.
     pub differences: Vec<LldpDifference>,
     /// Notes that are no differences.
     pub notes: Vec<LldpNote>,
 }
 
 /// A difference between a neighbour and its port.
-#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct LldpDifference {
-    /// Name, as in the metric `holdfast_lldp_differences`.
+    /// Its [kind](lldp.md#differences).
     pub name: String,
-    /// Both values in a sentence.
+    /// Sentence with both values.
     pub text: String,
-    /// The command that mends it at the neighbour.
+    /// Command that mends it at the neighbour.
     pub command: String,
-    /// The command of `mlnx_qos`, if the neighbour may have a NIC of Mellanox.
+    /// Command of `mlnx_qos`.
     pub mellanox_command: Option<String>,
 }
 
 /// A note about a neighbour.
-#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct LldpNote {
-    /// Name.
+    /// Its name.
     pub name: String,
-    /// The note in a sentence.
+    /// Sentence.
     pub text: String,
 }
 

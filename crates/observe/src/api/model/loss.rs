@@ -1,5 +1,6 @@
 //! Dropped frames and ECN marks.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Look;
@@ -8,14 +9,14 @@ use crate::sets::CLASSES;
 use crate::units::Probability;
 
 /// Frames dropped at one port in one class for one reason; combinations without drops are left out.
-#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Dropped {
-    /// The ingress port, or the egress port for frames that its queue dropped.
+    /// Receiving or egress port ([metrics.md](metrics.md#drops)).
     pub port: String,
-    /// Traffic class; null if the frames were dropped before classification.
+    /// Traffic class; null: before classification.
     pub class: Option<u8>,
-    /// Whether the class is configured as lossless.
+    /// Whether the class is configured lossless.
     pub lossless: bool,
     /// Label of the reason.
     pub reason: String,
@@ -26,26 +27,26 @@ pub struct Dropped {
 }
 
 /// ECN of one queue that marks frames.
-#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Ecn {
     /// The port.
     pub port: String,
     /// The queue.
     pub queue: u8,
-    /// Whether it only marks, and does not drop frames that cannot be marked.
+    /// Whether it marks only, never drops early.
     pub lossless: bool,
-    /// Depth up to which no frame is marked.
+    /// Depth up to which nothing is marked.
     pub kmin_bytes: u64,
-    /// Depth from which every frame is marked.
+    /// Depth from which all is marked.
     pub kmax_bytes: u64,
-    /// Marking probability just below `kmax`.
+    /// Probability just below `kmax`.
     pub pmax: f64,
-    /// Bytes in the queue, in whole cells.
+    /// Bytes waiting.
     pub depth_bytes: u64,
     /// Frames sent.
     pub sent_frames: u64,
-    /// Frames that were marked Congestion Experienced.
+    /// Frames marked CE.
     pub marked_frames: u64,
 }
 

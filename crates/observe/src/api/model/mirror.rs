@@ -1,5 +1,6 @@
 //! Mirrors and sFlow.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Look;
@@ -9,42 +10,42 @@ use crate::plan::mirror::{CopyCause, MirrorSession, ReasonSet};
 use crate::sets::{ClassSet, PortSet};
 
 /// Sessions that copy frames, the events that they copy, and the agent of sFlow.
-#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Mirrors {
-    /// The sessions: the mirrors, and behind them those of sFlow.
+    /// Mirrors, and behind them those of sFlow.
     pub sessions: Vec<Session>,
     /// Frames by event, over all sessions; empty without sessions.
     pub events: Vec<CopiedEvent>,
     /// Ports that send copies.
     pub outputs: Vec<MirrorOutput>,
-    /// The agent of sFlow; null: there is none.
+    /// The agent of sFlow.
     pub sflow: Option<Sflow>,
-    /// Copies that were discarded: they were made for the sessions before a reload.
+    /// Copies discarded, made for the sessions before a reload.
     pub stale_copies: u64,
 }
 
 /// A session.
-#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Session {
     /// Its name.
     pub name: String,
-    /// Events that it copies: `dropped`, `marked`, `sampled`.
+    /// `dropped`, `marked` or `sampled`.
     pub events: Vec<String>,
-    /// One of so many received frames is copied; null: none for that alone.
+    /// One of so many received frames is copied.
     pub one_in: Option<u32>,
     /// Drop reasons; null: all.
     pub reasons: Option<Vec<String>>,
-    /// Ports that received the frames; null: all.
+    /// Receiving ports; null: all.
     pub ports: Option<Vec<String>>,
     /// Traffic classes; null: all, and frames without a class.
     pub classes: Option<Vec<u8>>,
     /// Bytes of a frame that are copied.
     pub frame_bytes: u16,
-    /// Most copies of each event and traffic class by each lcore in a second.
+    /// Most copies by each lcore, of each event and traffic class.
     pub copies_per_second: u32,
-    /// The destination, in words.
+    /// `port mon`, a path, or `sflow`.
     pub destination: String,
     /// Copies that the destination took.
     pub copies: u64,
@@ -52,50 +53,49 @@ pub struct Session {
     pub written_bytes: u64,
     /// Copies that the destination refused.
     pub lost_copies: u64,
-    /// The last error with its remedy; null: there is none, or it is over. Errors of sFlow are those of its agent.
+    /// Last error with its remedy; null: there is none, or it is over. For sFlow see `sflow.error`.
     pub error: Option<String>,
 }
 
 /// A port that sends copies.
-#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct MirrorOutput {
     /// Its name.
     pub port: String,
-    /// Frames that its queues refused or discarded: they are slower than the copies.
+    /// Frames that its queues refused or discarded.
     pub dropped_frames: u64,
 }
 
 /// Frames that met an event.
-#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct CopiedEvent {
     /// `dropped`, `marked` or `sampled`.
     pub event: String,
-    /// Copies given to the exporters. One copy serves all sessions that want it.
+    /// Copies given to the exporters; one serves all sessions that want it.
     pub copied_frames: u64,
-    /// Frames that were not copied for a session, as they were beyond its rate or the bytes of a poll. A frame counts
-    /// once for each session.
+    /// Frames not copied for a session: beyond its rate, or the bytes of a poll.
     pub policed_frames: u64,
-    /// Frames that were not copied, as every buffer was in use.
+    /// Frames not copied, since every buffer was in use.
     pub no_buffer_frames: u64,
 }
 
 /// The agent of sFlow.
-#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Sflow {
-    /// Addresses of the collectors.
+    /// Address and port of each.
     pub collectors: Vec<String>,
-    /// Address by which collectors know the switch.
+    /// Address of the switch for collectors.
     pub agent: String,
-    /// Interval of counter samples; null: there are none.
+    /// Interval of counters; null: none.
     pub poll_ns: Option<u64>,
-    /// Datagrams sent, each to one collector.
+    /// Datagrams sent.
     pub datagrams: u64,
     /// Datagrams that the kernel refused.
     pub send_errors: u64,
-    /// The last error of each failing collector, with its remedy; null: the last datagram to each was sent.
+    /// Collectors whose last datagram was not sent, each with its remedy; null: none.
     pub error: Option<String>,
 }
 

@@ -29,6 +29,7 @@ mod vlan;
 mod watchdog;
 mod why;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use buffer::{Buffers, Pool, PortBuffer};
@@ -60,7 +61,7 @@ use crate::stats::{Snapshot, SwitchView};
 use crate::units::Cells;
 
 /// The switch at one time: its settings and its counters.
-#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct State {
     /// Time since the start of the switch.

@@ -1,5 +1,6 @@
 //! Priority flow control in both directions.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Look;
@@ -8,56 +9,56 @@ use crate::sets::{CLASSES, ClassSet};
 use crate::stats::SwitchView;
 
 /// PFC of one port.
-#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Pfc {
     /// The port.
     pub port: String,
-    /// PFC mode: `off`, `software` or `asymmetric`.
+    /// PFC [mode](pfc.md#modes).
     pub mode: String,
-    /// Whether PFC can be relied upon: `proven`, `trusted`, `unproven` or `off`.
+    /// [Standing](nics.md) of its PFC.
     pub standing: String,
     /// PFC frames sent.
     pub sent_frames: u64,
     /// PFC frames received.
     pub received_frames: u64,
-    /// Classic PAUSE frames received, and ignored.
+    /// Classic PAUSE frames received, ignored.
     pub pause_received_frames: u64,
-    /// Whether the whole port is XOFF because the memory that its groups share is at its limit (dynamic headroom).
+    /// Whether the whole port is XOFF (dynamic headroom).
     pub port_xoff: bool,
-    /// PFC of each priority.
+    /// Priorities.
     pub priorities: Vec<PfcPriority>,
 }
 
 /// One priority of a port.
-#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct PfcPriority {
     /// Its number.
     pub priority: u8,
-    /// Whether the port pauses its peer for this priority: its group is lossless, and PFC is on.
+    /// Whether the port may pause its peer.
     pub generated: bool,
-    /// Whether the port stops sending when the peer pauses this priority.
+    /// Whether the port obeys its peer.
     pub obeyed: bool,
-    /// Whether the port currently pauses its peer.
+    /// Whether the port holds its peer at XOFF.
     pub xoff: bool,
-    /// Whether the peer currently pauses this port.
+    /// Whether the peer holds the port at XOFF.
     pub paused: bool,
-    /// PFC frames sent that paused the peer, including refreshes.
+    /// XOFFs sent, with refreshes.
     pub sent_xoff_frames: u64,
-    /// PFC frames sent that resumed the peer.
+    /// XONs sent.
     pub sent_xon_frames: u64,
-    /// Times that XOFF stopped the receive queues that carry this priority (`pfc: queue`).
+    /// Times that XOFF [stopped receive queues](pfc.md#pfc-by-queue).
     pub queue_stops: u64,
-    /// PFC frames received that paused this port.
+    /// XOFFs received.
     pub received_xoff_frames: u64,
-    /// PFC frames received that resumed this port.
+    /// XONs received.
     pub received_xon_frames: u64,
-    /// PFC frames received that this port would obey, but ignores because of the watchdog.
+    /// XOFFs received and not obeyed because of the watchdog.
     pub ignored_frames: u64,
-    /// Time for which the port has paused its peer.
+    /// Time that the port held its peer.
     pub sent_paused_ns: u64,
-    /// Time for which the peer has paused this port, whether obeyed or not.
+    /// Time that the peer held the port, obeyed or not.
     pub received_paused_ns: u64,
 }
 

@@ -1,5 +1,6 @@
 //! Ports: their settings and counters.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Look;
@@ -11,16 +12,16 @@ use crate::stats::snapshot::Values;
 use crate::units::WIRE_OVERHEAD;
 
 /// One port.
-#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Port {
     /// Its name.
     pub port: String,
     /// `shut` by the operator, `blocked` by the loop guard, `down` (no link), `stuck` (`egress_stuck`) or `up`.
     pub state: String,
-    /// The operator's words about it; empty: none.
+    /// The operator's words about it, as configured; empty: none.
     pub description: String,
-    /// Device behind the port: a PCI address, a virtual device or `ring`.
+    /// PCI address, virtual device or `ring`.
     pub device: String,
     /// MAC address of the port.
     pub mac: String,
@@ -28,11 +29,11 @@ pub struct Port {
     pub rate_bps: u64,
     /// Largest IP packet.
     pub mtu_bytes: u16,
-    /// Length of its cable in metres.
+    /// Length of its cable.
     pub cable_m: f64,
-    /// The lcore that owns it.
+    /// Owning lcore.
     pub lcore: u8,
-    /// The mark that decides the class of a frame: `dscp`, `pcp` or `port`.
+    /// Mark that decides the class of a frame: `dscp`, `pcp` or `port`.
     pub trust: String,
     /// Class of frames without the trusted mark.
     pub default_class: u8,
@@ -44,87 +45,86 @@ pub struct Port {
     pub roce_ack_frames: u64,
     /// CNPs received that got this class.
     pub roce_cnp_frames: u64,
-    /// Most broadcast frames a second that it may receive to be flooded; null: any number.
+    /// Most broadcast frames a second to be flooded; null: any number.
     pub storm_broadcast_pps: Option<u32>,
     /// The limit of multicast frames.
     pub storm_multicast_pps: Option<u32>,
     /// The limit of frames to unknown stations.
     pub storm_unknown_pps: Option<u32>,
-    /// VLAN of untagged frames; null if untagged frames are dropped.
+    /// VLAN of untagged frames; null: they are dropped.
     pub vlan_untagged: Option<u16>,
     /// VLANs that are tagged on the wire.
     pub vlan_tagged: Vec<u16>,
     /// Whether its link is up.
     pub link_up: bool,
-    /// Whether its transmission is stuck: the device takes no frames, and frames for this port are dropped.
+    /// Whether it is [stuck](configuration.md#stuck_after): frames for it are dropped.
     pub egress_stuck: bool,
-    /// Times that its transmission got stuck.
+    /// Times stuck.
     pub egress_stucks: u64,
-    /// PFC mode: `off`, `software`, `asymmetric` or `queue`.
+    /// PFC [mode](pfc.md#modes).
     pub pfc_mode: String,
-    /// Whether PFC can be relied upon: `proven`, `trusted`, `unproven` or `off`.
+    /// [Standing](nics.md) of its PFC.
     pub pfc_standing: String,
-    /// The device's own flow control: `none`, `off`, `filters`, `pauses` or `unknown`.
+    /// Flow control that the [device does itself](nics.md).
     pub flow_control: String,
-    /// Whether the port has lossless classes and its PFC can be relied upon.
+    /// Whether it has lossless classes, and PFC is proven or trusted.
     pub lossless: bool,
-    /// Data frames received, without PFC frames and malformed frames.
+    /// Data frames received, without PFC and malformed ones.
     pub received_frames: u64,
-    /// Bytes of these frames without the frame check sequence.
+    /// Bytes of these.
     pub received_bytes: u64,
-    /// Bytes of these frames on the wire, including frame check sequence, preamble and gap.
+    /// Bytes of these on the wire.
     pub received_wire_bytes: u64,
     /// Data frames sent.
     pub sent_frames: u64,
-    /// Bytes of the sent frames.
+    /// Bytes of these.
     pub sent_bytes: u64,
-    /// Bytes of the sent frames on the wire.
+    /// Bytes of these on the wire.
     pub sent_wire_bytes: u64,
-    /// Dropped frames of all reasons. Drops before the egress queue count at the ingress port, drops at the queue at
-    /// the egress port.
+    /// All drops that `drops` counts at this port.
     pub dropped_frames: u64,
-    /// Dropped frames of lossless classes.
+    /// Drops in lossless classes.
     pub lossless_dropped_frames: u64,
-    /// Frames lost to a full receive ring, before any admission.
+    /// Frames lost to a full receive ring.
     pub missed_frames: u64,
-    /// Whether the device reports such losses at all.
+    /// Whether the device reports such loss.
     pub missed_seen: bool,
-    /// Frames lost to an empty packet pool, before any admission.
+    /// Frames lost to an empty packet pool.
     pub no_buffer_frames: u64,
-    /// Frames that the device received with errors.
+    /// Frames received with errors.
     pub receive_errors: u64,
-    /// Frames that the device accepted but could not send.
+    /// Frames taken by the device and not sent.
     pub send_errors: u64,
-    /// Frames left in the receive ring from which the lossless groups go XOFF; null if they never do.
+    /// Number of frames left in the receive ring that causes XOFF; null: none does.
     pub backlog_mark_frames: Option<u32>,
-    /// Frames left in the receive ring by the last poll that left any.
+    /// Frames left by the last poll that left any.
     pub backlog_frames: u64,
-    /// The most frames that a poll ever left.
+    /// Most frames left by a poll.
     pub backlog_highest_frames: u64,
-    /// Times that this backlog made the lossless groups XOFF.
+    /// XOFFs caused by these.
     pub backlog_xoffs: u64,
-    /// Time for which this backlog held them at XOFF.
+    /// Time at XOFF because of them.
     pub backlog_held_ns: u64,
-    /// Counters of each traffic class.
+    /// Traffic classes.
     pub classes: Vec<PortClass>,
-    /// Receive queues; empty if the port has one and no `pfc: queue`.
+    /// Receive queues, by the frames of the last second or two; empty with one queue and no `pfc: queue`.
     pub receive_queues: Vec<ReceiveQueue>,
 }
 
 /// One receive queue of a port, by the frames of the last second or two.
-#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ReceiveQueue {
     /// Its number.
     pub queue: u8,
-    /// Lossless priority groups that it carries. With `pfc: queue`, XOFF of any of them stops the queue.
+    /// Lossless groups in it; with [`pfc: queue`](pfc.md#pfc-by-queue) XOFF of any stops it.
     pub lossless_groups: Vec<u8>,
-    /// Whether it carries frames of other groups.
+    /// Whether it carries other frames too.
     pub lossy: bool,
 }
 
 /// One traffic class of a port.
-#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct PortClass {
     /// Its number.

@@ -1,5 +1,6 @@
 //! Egress queues.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::pfc::obeyed;
@@ -8,52 +9,52 @@ use crate::qos::QueueDiscipline;
 use crate::sets::CLASSES;
 
 /// One egress queue of a port.
-#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Queue {
     /// The port.
     pub port: String,
-    /// Its number.
+    /// 0 to 7.
     pub queue: u8,
     /// Traffic classes in it.
     pub classes: Vec<u8>,
-    /// Whether its frames are never refused: it holds a lossless class, which the groups bound.
+    /// Whether it never refuses frames.
     pub lossless: bool,
-    /// DWRR weight for the rate that strict queues leave; null for a strict queue.
+    /// Its share (DWRR); null: strict.
     pub weight: Option<u8>,
-    /// Maximum rate on the wire in bits per second; null if only the port bounds the queue.
+    /// Maximum rate on the wire; null: none.
     pub max_rate_bps: Option<u64>,
-    /// Bytes on the wire that it may send at once after it was below its maximum rate; null without one.
+    /// Burst of the maximum rate; null: none.
     pub max_burst_bytes: Option<u64>,
-    /// Nanoseconds for which it had frames and was held by its maximum rate.
+    /// Time with frames, held by the maximum rate.
     pub max_rate_held_ns: u64,
-    /// Whether the peer pauses it and the port obeys.
+    /// Whether its peer holds it, and it obeys.
     pub paused: bool,
-    /// Part of the lossy pool that is reserved for it.
+    /// Reserve in the lossy pool.
     pub reserve_bytes: u64,
-    /// Dynamic Threshold factor; null if the limit is static or there is none.
+    /// Factor of the Dynamic Threshold; null: fixed or none.
     pub alpha: Option<f64>,
-    /// Static limit; null if the limit is dynamic or there is none.
+    /// Fixed limit; null: dynamic or none.
     pub static_limit_bytes: Option<u64>,
-    /// Current limit; null if there is none.
+    /// Current limit; null: none. With [ABM](buffer.md#active-buffer-management) a queue may use a part of it.
     pub limit_bytes: Option<u64>,
     /// Whether ABM lowers its limit with its drain rate.
     pub abm: bool,
-    /// Whether the switch notes its depth in marked RoCE packets, for HPCC and PowerTCP.
+    /// Whether the switch notes its depth in marked RoCE packets.
     pub telemetry: bool,
-    /// Depth at which QCN holds it; null if it is no congestion point.
+    /// Depth at which QCN holds it; null: no congestion point.
     pub qcn_set_point_bytes: Option<u64>,
-    /// Bytes in the queue.
+    /// Bytes waiting.
     pub depth_bytes: u64,
-    /// The most bytes that ever were in the queue.
+    /// Most bytes that waited.
     pub depth_highest_bytes: u64,
     /// Frames sent.
     pub sent_frames: u64,
-    /// Bytes of the sent frames.
+    /// Bytes of these.
     pub sent_bytes: u64,
-    /// Frames marked Congestion Experienced.
+    /// Frames marked Congestion Experienced (CE).
     pub ecn_marked_frames: u64,
-    /// Messages of QCN that its congestion point has made; null if it is none.
+    /// Messages of QCN that its congestion point made; null: it is none.
     pub qcn_made_messages: Option<u64>,
 }
 

@@ -1,11 +1,12 @@
 //! Differences between the configuration file and the running configuration, and the result of a reload.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::config::settings;
 
 /// Result of reading the configuration again.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ReloadOutcome {
     /// No setting differs.
@@ -29,16 +30,16 @@ pub enum ReloadOutcome {
 }
 
 /// One reading of the configuration file.
-#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Reload {
-    /// The result.
+    /// `unchanged`, `applicable`, `applied` (after POST), `needs_restart`, `invalid` or `busy`.
     pub outcome: ReloadOutcome,
     /// The file.
     pub source: String,
-    /// Errors in the file, or reasons why it cannot be applied; empty if there are none.
+    /// Mistakes, or reasons against applying.
     pub errors: Vec<String>,
-    /// Warnings: settings that work, but probably not as intended.
+    /// Warnings.
     pub warnings: Vec<String>,
     /// Settings that differ.
     pub differences: Vec<Difference>,
@@ -47,20 +48,20 @@ pub struct Reload {
 }
 
 /// One setting that differs.
-#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Difference {
-    /// Names of the ports that it concerns; empty for the whole switch.
+    /// Ports; empty: whole switch.
     pub ports: Vec<String>,
-    /// Its key in the configuration.
+    /// Configuration key.
     pub key: String,
-    /// The old value; null if there was none.
+    /// Running value.
     pub before: Option<String>,
-    /// The new value; null if there is none.
+    /// Value in the file.
     pub after: Option<String>,
-    /// Whether the setting can change while the switch runs.
+    /// Whether it can change without restart.
     pub live: bool,
-    /// The whole difference in one line.
+    /// Summary line.
     pub text: String,
 }
 

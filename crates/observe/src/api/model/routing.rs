@@ -1,6 +1,7 @@
 //! Routing: interfaces, neighbours and routes.
 
 use ipnet::IpNet;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::plan::SwitchSpec;
@@ -9,32 +10,32 @@ use crate::router::view::{HopView, RouteView};
 use crate::router::{InterfaceView, NeighbourView, Source};
 
 /// Interfaces of the router.
-#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Interfaces {
-    /// Whether the switch routes. If not, `entries` is empty.
+    /// Whether the switch routes; else `entries` is empty.
     pub routing: bool,
-    /// Interfaces, in the order of the configuration.
+    /// Interfaces.
     pub entries: Vec<Interface>,
 }
 
 /// One interface.
-#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Interface {
     /// Name.
     pub interface: String,
-    /// `port` for a routed port, `vlan` for a bridged VLAN.
+    /// `port` (routed port) or `vlan` (bridged VLAN).
     pub kind: String,
-    /// VLAN; null for a routed port.
+    /// VLAN; null: routed port.
     pub vlan: Option<u16>,
     /// Ports that carry its frames.
     pub ports: Vec<String>,
-    /// Whether one of the ports has a link.
+    /// Whether one of them has a link.
     pub up: bool,
     /// MAC address.
     pub mac: String,
-    /// Longest IP packet that it sends.
+    /// Longest IP packet.
     pub mtu_bytes: u16,
     /// Addresses with prefix lengths, the link-local one last.
     pub addresses: Vec<String>,
@@ -64,30 +65,31 @@ impl Interfaces {
 }
 
 /// Neighbours of the router.
-#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Neighbours {
-    /// Whether the switch routes. If not, `entries` is empty.
+    /// Whether the switch routes.
     pub routing: bool,
     /// Neighbours, by interface and address.
     pub entries: Vec<Neighbour>,
 }
 
 /// One neighbour.
-#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Neighbour {
     /// Interface.
     pub interface: String,
     /// IP address.
     pub address: String,
-    /// MAC address; null while it is unknown.
+    /// MAC address; null: not known.
     pub mac: Option<String>,
-    /// `static`, `reachable`, `stale`, `probing`, `incomplete`, `failed` or `silent`.
+    /// `static`, `reachable`, `stale` (usable, will be asked), `probing` (usable, asked again), `incomplete` (asked
+    /// first), `failed`, `silent` (static, without an answer).
     pub state: String,
-    /// Time since it was confirmed; null if it never was.
+    /// Time since it was confirmed; null: never.
     pub age_ns: Option<u64>,
-    /// Sets of next hops that contain it, its own included.
+    /// Sets of next hops of routes with it.
     pub groups: u32,
     /// Frames routed to it.
     pub routed_frames: u64,
@@ -111,28 +113,28 @@ impl Neighbours {
 }
 
 /// Routes in use.
-#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Routes {
-    /// Whether the switch routes. If not, `entries` is empty.
+    /// Whether the switch routes.
     pub routing: bool,
-    /// The prefix after which the next request continues; null if there are no further routes.
+    /// Prefix for `after`, if there may be further routes.
     pub next: Option<String>,
-    /// Routes, IPv4 first, by prefix.
+    /// Routes.
     pub entries: Vec<Route>,
 }
 
 /// One route.
-#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Route {
     /// Destinations.
     pub prefix: String,
     /// `local`, `neighbour`, `connected`, `static` or `kernel`.
     pub source: String,
-    /// `forward` to next hops, `connected` network, `local` delivery, or `drop`.
+    /// `forward`, `connected` (hosts are their own next hops), `local` (the switch itself), `drop`.
     pub action: String,
-    /// Interface of a connected network; null for others.
+    /// Interface of a connected network.
     pub interface: Option<String>,
     /// Whether packets are forwarded or delivered now.
     pub usable: bool,
@@ -141,14 +143,14 @@ pub struct Route {
 }
 
 /// One next hop of a route.
-#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct NextHop {
     /// IP address.
     pub address: String,
     /// Interface.
     pub interface: String,
-    /// Share of the flows, in proportion to the other next hops.
+    /// Share of the flows.
     pub weight: u16,
     /// Whether packets go there now.
     pub usable: bool,

@@ -1,37 +1,38 @@
 //! PFC watchdogs, which detect peers that pause a class for too long: settings and counters.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Look;
 use crate::sets::CLASSES;
 
 /// The watchdog of one port.
-#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Watchdog {
     /// The port.
     pub port: String,
-    /// Action in a storm: `drop`, `forward` or `alert`.
+    /// `drop`, `forward` or `alert`.
     pub action: String,
-    /// Time for which a queue must be blocked to count as a storm.
+    /// Time until a storm.
     pub detection_ns: u64,
-    /// Time for which the priority must be quiet to end a storm.
+    /// Quiet time until its end.
     pub restoration_ns: u64,
-    /// Counters of each queue.
+    /// Queues.
     pub queues: Vec<WatchdogQueue>,
 }
 
 /// Counters of the watchdog at one queue.
-#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct WatchdogQueue {
     /// The queue.
     pub queue: u8,
     /// Whether it is in a storm.
     pub storming: bool,
-    /// Storms detected.
+    /// Storms found.
     pub storms: u64,
-    /// Storms that have ended.
+    /// Storms ended.
     pub restores: u64,
 }
 

@@ -1,6 +1,7 @@
 //! Reasons for dropped frames and paused peers: the last decisions of each class as sentences, with the counters that
 //! decided them.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Look;
@@ -12,25 +13,25 @@ use crate::text::format::{frames, grouped, time};
 use crate::units::{Cells, Nanos};
 
 /// Drops of one port and class, and the XOFFs that the port sent for the class.
-#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Why {
-    /// The ingress port, or the egress port for frames that its queue dropped.
+    /// Port, as in `drops`.
     pub port: String,
-    /// Traffic class; null if the frames were dropped before classification.
+    /// Traffic class; null: before classification.
     pub class: Option<u8>,
-    /// Whether the class is configured as lossless.
+    /// Whether the class is configured lossless.
     pub lossless: bool,
     /// Frames dropped, by reason.
     pub reasons: Vec<Reason>,
-    /// XOFFs that the port has sent to its peer for the group of the class, including refreshes.
+    /// XOFFs sent for the class's group, with refreshes.
     pub xoffs: u64,
-    /// The last decisions whose counters were recorded, the newest first. At most one drop is recorded in a poll.
+    /// Recorded decisions, newest first.
     pub decisions: Vec<Explained>,
 }
 
 /// Frames dropped for one reason.
-#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Reason {
     /// Label of the reason.
@@ -39,21 +40,21 @@ pub struct Reason {
     pub frames: u64,
     /// Meaning of the reason.
     pub meaning: String,
-    /// Remedy; empty if the switch works as intended.
+    /// Remedy; empty: none needed.
     pub remedy: String,
 }
 
 /// One decision.
-#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Explained {
-    /// Time since the decision.
+    /// How long ago, to a poll.
     pub age_ns: u64,
     /// `dropped` or `stopped`.
     pub what: String,
-    /// For a drop its reason; for a pause `group`, `port` or `backlog`.
+    /// Label of a drop; of a pause `group` (its threshold), `port` (dynamic headroom) or `backlog`.
     pub reason: String,
-    /// The counters that decided, as a sentence.
+    /// Counters that decided.
     pub text: String,
 }
 

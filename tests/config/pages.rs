@@ -1,0 +1,81 @@
+//! docs/api.md shows the operations of the API with the fields of their answers, as the code describes them.
+//! `UPDATE_DOCS=1` writes them again.
+
+use holdfast::api::openapi;
+use holdfast::api::operations::{Method, OPERATIONS, Operation, Parameter, STATUSES, Values};
+use serde_json::Value;
+
+use super::features::text;
+use super::fields::{Schemas, hold, phrase, with_part};
+
+fn parameter(parameter: &Parameter) -> String {
+    let words = match parameter.values {
+        Values::Words(words) => words().iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", "),
+        _ => String::new(),
+    };
+    let words = if words.is_empty() { words } else { format!(": {words}") };
+    format!("- `{}={}`: {}{words}\n", parameter.name, parameter.example, phrase(parameter.text))
+}
+
+/// The section of an operation. Answers of requests that change the switch are in its text.
+fn section(operation: &Operation, document: &Value) -> String {
+    let mut parts = vec![format!("### `{} {}`\n", operation.method.word(), operation.path)];
+    if !operation.text.is_empty() {
+        parts.push(format!("{}\n", operation.text));
+    }
+    let query = operation.parameters.iter().filter(|parameter| !operation.has_in_path(parameter.name));
+    let query: String = query.map(parameter).collect();
+    if !query.is_empty() {
+        parts.push(format!("Parameters:\n\n{query}\nFields:\n"));
+    }
+    if let (Method::Get, Some(member)) = (operation.method, operation.answer.member) {
+        let responses = &document["paths"][operation.path]["get"]["responses"];
+        let answer = &responses["200"]["content"]["application/json"]["schema"]["properties"][member];
+        let schemas = Schemas(document["components"]["schemas"].as_object().expect("schemas"));
+        parts.push(schemas.lists(answer));
+    }
+    parts.retain(|part| !part.is_empty());
+    parts.join("\n") + "\n"
+}
+
+#[test]
+fn api_page_shows_operations_fields_and_statuses_of_the_code() {
+    let (document, page) = (openapi::document(), text("docs/api.md"));
+    let operations: String = OPERATIONS.iter().map(|operation| section(operation, &document)).collect();
+    let statuses = STATUSES.iter().map(|status| format!("- {}: {}\n", status.code, status.text));
+    let fresh = with_part(&page, "operations", &format!("\n{operations}"));
+    let fresh = with_part(&fresh, "statuses", &format!("\n{}\n", statuses.collect::<String>()));
+    hold("docs/api.md", &page, &fresh);
+}
+
+#[test]
+fn each_operation_has_a_name_and_states_the_parameters_of_its_path() {
+    let document = openapi::document();
+    let mut names = Vec::new();
+    for operation in OPERATIONS {
+        let described = &document["paths"][operation.path][operation.method.word().to_lowercase()];
+        names.push(described["operationId"].as_str().expect("a name").to_owned());
+        let in_path = operation.path.split('{').skip(1).filter_map(|part| part.split('}').next());
+        for name in in_path {
+            assert!(operation.parameters.iter().any(|parameter| parameter.name == name), "{operation:?}");
+        }
+    }
+    names.sort_unstable();
+    assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{names:?}");
+}
+
+/// The schema is that of the OpenAPI Initiative; schemas of answers obey that of JSON Schema.
+#[test]
+fn description_is_valid_openapi() {
+    let schema: Value = serde_saphyr::from_str(include_str!("openapi-3.1.yaml")).expect("a schema");
+    let judge = jsonschema::validator_for(&schema).expect("a valid schema");
+    let mut document = openapi::document();
+    let errors: Vec<String> =
+        judge.iter_errors(&document).map(|error| format!("{}: {error}", error.instance_path())).collect();
+    assert!(errors.is_empty(), "{errors:#?}");
+    for (name, schema) in document["components"]["schemas"].as_object().expect("schemas") {
+        assert!(jsonschema::draft202012::meta::is_valid(schema), "{name}: {schema}");
+    }
+    document["paths"]["/v1"]["get"]["responses"] = "none".into();
+    assert!(!judge.is_valid(&document), "the schema finds mistakes");
+}
