@@ -270,7 +270,7 @@ mod tests {
     fn status_is_a_time_from_a_tenth_of_a_second_to_a_day_or_off() {
         let status = |text: &str| text.parse::<Interval>().map(|interval| interval.0);
         assert_eq!(status("off"), Ok(None));
-        assert_eq!((status("1m"), status("10")), (Ok(Some(60 * SECOND)), Ok(Some(10 * SECOND))));
+        assert_eq!((status("1min"), status("10")), (Ok(Some(60 * SECOND)), Ok(Some(10 * SECOND))));
         for wrong in ["0", "50ms", "2d", "90000s", "never", ""] {
             assert!(status(wrong).is_err_and(|text| text.ends_with("write e.g. 10s, or off")), "{wrong}");
         }

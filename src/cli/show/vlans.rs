@@ -51,9 +51,9 @@ mod tests {
         ];
         let text = vlans_of(json!({"vlans": vlans}));
         insta::assert_snapshot!(text, @r"
-        vlan  untagged  tagged                                       stations  interface
-           1  p1,p2     -                                               1,234  -
-          10  -         p1,p2,p3,p4,p5,p6,p7,p8,p9,p10,p11,p12 +8           -  vlan10
+        vlan  untagged  tagged                                     stations  interface
+           1  p1,p2     -                                             1,234  -
+          10  -         p1,p2,p3,p4,p5,p6,p7,p8,p9,p10,p11,p12 +8         -  vlan10
         (2 VLANs)
         ");
     }

@@ -154,7 +154,6 @@ pub fn run(mut config: Config, options: RunOptions, again: Again) -> Result<(), 
     warnings.iter().for_each(|line| warn(line));
     let gate = hosts.first().filter(|_| hosts_must_wait(&ports, up)).map(Hosts::close_gate);
     let current = Current::new(switch_view);
-    control.set_shut(config.switch.shut_ports());
     control.set_links(up);
     serve(helpers.servers(), listener, &current).map_err(RunError::Runtime)?;
     let (reloads, asked) = Reloads::new();
@@ -304,6 +303,7 @@ fn control(config: &Config, hz: u64) -> LcoreControl {
     }
     let delay = u128::from(config.lcores.poll_delay.0) * u128::from(hz) / 1_000_000_000;
     control.set_delay(u64::try_from(delay).unwrap_or(u64::MAX));
+    control.set_shut(config.switch.shut_ports());
     control
 }
 

@@ -60,6 +60,8 @@ impl<P: Packet> Pipeline<P> {
             state.schedule_discard(ClassSet::ALL, reason);
         }
         if self.own.contains(port) {
+            // Its peer gets XON before it is shut, whatever its groups hold.
+            self.update_pfc(port);
             if up {
                 self.announce_pfc(port);
             }
@@ -86,8 +88,8 @@ impl<P: Packet> Pipeline<P> {
     }
 
     /// Finds the special ports: shut, idle ([`Lags::idle`](crate::dataplane::ingress::lags::Lags)), routed and sampled
-    /// ones, those with classes for RoCE's answers, and those with receive queues of which XOFF stops some. Call it when one
-    /// of these changes.
+    /// ones, those with classes for RoCE's answers, and those with receive queues of which XOFF stops some. Call it
+    /// when one of these changes.
     pub(crate) fn follow_special(&mut self) {
         self.special = self.own.iter().filter(|&port| self.has_stages(port)).collect();
     }

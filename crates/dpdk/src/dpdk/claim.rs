@@ -25,8 +25,8 @@ enum Claimed {
     Program(String),
     /// The client of a socket whose server takes one.
     Client(String),
-    /// One end of a memif: role, socket and number.
-    Memif(&'static str, String, String),
+    /// The client's end of a memif: socket and number.
+    Memif(String, String),
     /// A PCI device.
     Pci(String),
 }
@@ -46,7 +46,7 @@ impl Claimed {
             // By its name, since it may not exist yet.
             Self::Program(name) => format!("holdfast/tap/{name}"),
             Self::Client(path) => format!("holdfast/client/{}", short(path)),
-            Self::Memif(role, socket, id) => format!("holdfast/memif/{role}/{id}/{}", short(socket)),
+            Self::Memif(socket, id) => format!("holdfast/memif/{id}/{}", short(socket)),
             Self::Pci(address) => format!("holdfast/pci/{address}"),
         }
     }
@@ -56,7 +56,7 @@ impl Claimed {
         match self {
             Self::Kernel(name) | Self::Program(name) => format!("interface {name}"),
             Self::Client(path) => format!("socket {path}"),
-            Self::Memif(role, socket, id) => format!("{role} of memif {id} at {socket}"),
+            Self::Memif(socket, id) => format!("client of memif {id} at {socket}"),
             Self::Pci(address) => format!("PCI device {address}"),
         }
     }
@@ -138,10 +138,10 @@ fn client_socket(devargs: &str, driver: Driver) -> Option<Claimed> {
     let has = |key, value| argument(devargs, key) == Some(value);
     match driver {
         Driver::Memif => {
-            let is_server = has("role", "server") || has("role", "master");
-            let role = if is_server { "server" } else { "client" };
+            let is_client = !has("role", "server") && !has("role", "master");
             let socket = argument(devargs, "socket").unwrap_or(DEFAULT_SOCKET);
-            Some(Claimed::Memif(role, socket.to_owned(), argument(devargs, "id").unwrap_or("0").to_owned()))
+            let id = argument(devargs, "id").unwrap_or("0");
+            is_client.then(|| Claimed::Memif(socket.to_owned(), id.to_owned()))
         }
         Driver::Vhost if has("client", "1") => argument(devargs, "iface").map(|path| Claimed::Client(path.to_owned())),
         // /dev/vhost-net is a device for any number of programs.

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use axum::body::Bytes;
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::Value;
 use tokio::sync::Mutex;
 
 use super::model::{Fdb, FdbEntry};
@@ -117,7 +118,10 @@ impl ClearRequest {
             return Ok(Self::default());
         }
         let remedy = r#"send JSON, e.g. {"port": "p1", "vlan": 10}; each member may be left out"#;
-        serde_json::from_slice(body).map_err(|error| (format!("the request is invalid: {error}"), remedy.to_owned()))
+        // A list would be read as the members in their order.
+        let object = serde_json::from_slice(body).map(Value::Object);
+        let request = object.and_then(serde_json::from_value);
+        request.map_err(|error| (format!("the request is invalid: {error}"), remedy.to_owned()))
     }
 
     /// The stations in the switch `spec`.

@@ -90,7 +90,7 @@ fn of_fault(fault: &Fault, scenario: &Scenario) -> Option<Waiver> {
         FaultKind::Lose { link, what: Lost::Pfc | Lost::Any, .. } => {
             (ends(&scenario.links[link]), format!("link {} loses PFC frames", scenario.links[link].name))
         }
-        // Frames for it and frames that it receives are lost. Its peer gets XON and then XOFF again, with headroom in use.
+        // Frames for it and frames that it receives are lost. Its peer gets XON, and XOFF again with headroom in use.
         FaultKind::Shut { port } => {
             let is_at = |link: &&LinkNode| [link.a, link.b].contains(&End::Port(port));
             let switches = scenario.links.iter().filter(is_at).flat_map(ends).collect();

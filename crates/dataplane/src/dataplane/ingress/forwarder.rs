@@ -378,8 +378,8 @@ impl Forwarder {
         fdb.sweep(|station, port| vlans.reaches(port, station.vlan()));
     }
 
-    /// Takes other VLANs of the ports, and leaves those before in `vlans`. Blocked ports stay blocked. Stations of VLANs
-    /// that their ports leave get no more frames, and [`Forwarder::sweep`] removes them.
+    /// Takes other VLANs of the ports, and leaves those before in `vlans`. Blocked ports stay blocked. Stations of a
+    /// VLAN that their port leaves get no more frames, and [`Forwarder::sweep`] removes them.
     pub fn swap_vlans(&mut self, vlans: &mut VlanTable) {
         std::mem::swap(&mut self.vlans, vlans);
         for port in self.blocked.iter() {
