@@ -28,6 +28,7 @@ pub mod events;
 pub mod flow_control;
 pub mod health;
 pub mod http;
+pub mod links;
 pub mod live;
 pub mod losses;
 pub mod monitor;

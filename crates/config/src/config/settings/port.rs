@@ -123,32 +123,32 @@ fn group_rows<'a>() -> Vec<Row<GroupAt<'a>>> {
         restart("lossless", |at: &GroupAt<'_>, _| Some(at.profile().lossless.to_string())),
         restart("reserve", |at: &GroupAt<'_>, precision| Some(at.part(at.profile().reserve).text(precision))).gauge(
             "holdfast_group_reserve_bytes",
-            "Buffer guaranteed to the priority group.",
+            "Reserve of the group.",
             |at| Some(at.size(at.profile().reserve)),
         ),
         restart("headroom", |at: &GroupAt<'_>, precision| Some(at.part(at.profile().headroom).text(precision))).gauge(
             "holdfast_group_headroom_size_bytes",
-            "Headroom (eta) of the lossless priority group.",
+            "Headroom of the group: eta.",
             |at| at.if_lossless(at.profile().headroom),
         ),
         live("alpha", |at: &GroupAt<'_>, _| Some(at.alpha()?.to_string())).gauge(
             "holdfast_group_alpha",
-            "Dynamic Threshold factor: the group may hold alpha times the free part of its pool.",
+            "Dynamic Threshold factor of the group.",
             |at| Some(f64::from(at.alpha()?.exponent()).exp2()),
         ),
         live("limit", |at: &GroupAt<'_>, precision| Some(at.part(at.limit()?).text(precision))).gauge(
             "holdfast_group_static_threshold_bytes",
-            "Limit on the group's share of its pool, where it is fixed.",
+            "Fixed limit of the group (`limit`).",
             |at| Some(at.size(at.limit()?)),
         ),
         live("xon_offset", |at: &GroupAt<'_>, precision| Some(at.part(at.profile().xon_offset).text(precision))).gauge(
             "holdfast_group_xon_offset_bytes",
-            "How far below its threshold a paused group must fall for XON.",
+            "Distance below the threshold for XON.",
             |at| at.if_lossless(at.profile().xon_offset),
         ),
         live("xon_floor", |at: &GroupAt<'_>, precision| Some(at.part(at.profile().xon_floor).text(precision))).gauge(
             "holdfast_group_xon_floor_bytes",
-            "Share below which a paused group gets XON at any threshold.",
+            "XON below this at any threshold.",
             |at| at.if_lossless(at.profile().xon_floor),
         ),
     ]
@@ -184,14 +184,12 @@ fn queue_rows<'a>() -> Vec<Row<PortQueueAt<'a>>> {
             .where_live(|at| at.spec().is_limited() || !at.switch.may_be_joint(at.port))
             .gauge(
                 "holdfast_queue_max_rate_bytes_per_second",
-                "Maximum rate of the egress queue on the wire, where it has one.",
+                "Maximum rate, with preamble and gap (with `max_rate`).",
                 |at| Some((at.max_rate()?.rate.0 / 8) as f64),
             )
-            .gauge(
-                "holdfast_queue_max_burst_bytes",
-                "Bytes on the wire that a queue with a maximum rate may send at once.",
-                |at| Some(at.max_rate()?.burst.0 as f64),
-            ),
+            .gauge("holdfast_queue_max_burst_bytes", "Burst of the maximum rate (with `max_rate`).", |at| {
+                Some(at.max_rate()?.burst.0 as f64)
+            }),
     ]
 }
 
@@ -217,7 +215,7 @@ impl Place for FloodAt<'_> {
 fn flood_rows<'a>() -> Vec<Row<FloodAt<'a>>> {
     vec![live("", |at: &FloodAt<'_>, _| Some(or_off(at.limit()))).gauge(
         "holdfast_port_flood_limit_frames_per_second",
-        "The most frames a second received by the port that are flooded (storm control).",
+        "Most frames to be flooded ([`storm_control`](configuration.md#storm_control)).",
         |at| Some(at.limit()?.0.into()),
     )]
 }

@@ -65,7 +65,7 @@ fn queue_rows<'a>() -> Vec<Row<QueueAt<'a>>> {
     vec![
         live("scheduler", |at: &QueueAt<'_>, precision| Some(at.spec().discipline.text(precision))).gauge(
             "holdfast_queue_weight",
-            "Weight of the egress queue among the queues that are not strict; 0 for a strict queue.",
+            "Weight of the queue; 0: strict.",
             |at| match at.spec().discipline {
                 QueueDiscipline::Strict => Some(0.0),
                 QueueDiscipline::Dwrr { weight } => Some(weight.into()),
@@ -74,17 +74,17 @@ fn queue_rows<'a>() -> Vec<Row<QueueAt<'a>>> {
         live("ecn", |at: &QueueAt<'_>, precision| Some(at.spec().wred.text(precision)))
             .gauge(
                 "holdfast_queue_ecn_min_bytes",
-                "Depth of the egress queue up to which no frame is marked or dropped early.",
+                "Depth up to which nothing is marked or dropped early: kmin (with `ecn`).",
                 |at| Some(at.spec().wred?.kmin.0 as f64),
             )
             .gauge(
                 "holdfast_queue_ecn_max_bytes",
-                "Depth of the egress queue from which every frame is marked or dropped early.",
+                "Depth from which all is marked or dropped early: kmax (with `ecn`).",
                 |at| Some(at.spec().wred?.kmax.0 as f64),
             )
             .gauge(
                 "holdfast_queue_ecn_probability_ratio",
-                "Share of frames that are marked or dropped early just below the maximum depth, 0 to 1.",
+                "Share that is marked or dropped early just below kmax: pmax.",
                 |at| Some(f64::from(at.spec().wred?.pmax.0) / f64::from(Probability::ONE.0)),
             ),
         restart("telemetry", |at: &QueueAt<'_>, _| {
@@ -93,17 +93,17 @@ fn queue_rows<'a>() -> Vec<Row<QueueAt<'a>>> {
         restart("qcn", |at: &QueueAt<'_>, precision| Some(at.switch.congestion_points[at.queue].text(precision))),
         restart("queue_reserve", |at: &QueueAt<'_>, precision| Some(at.part(at.spec().reserve).text(precision))).gauge(
             "holdfast_queue_reserve_bytes",
-            "Part of the lossy pool reserved for the egress queue of each port.",
+            "Reserve in the lossy pool, at each port.",
             |at| Some(at.size(at.spec().reserve)),
         ),
         live("queue_alpha", |at: &QueueAt<'_>, _| Some(at.alpha()?.to_string())).gauge(
             "holdfast_queue_alpha",
-            "Dynamic Threshold factor of the egress queue: it may hold alpha times the free part of the lossy pool.",
+            "Dynamic Threshold factor in the lossy pool.",
             |at| Some(f64::from(at.alpha()?.exponent()).exp2()),
         ),
         live("queue_limit", |at: &QueueAt<'_>, precision| Some(at.part(at.limit()?).text(precision))).gauge(
             "holdfast_queue_static_threshold_bytes",
-            "Limit on the egress queue's share of the lossy pool, where it is fixed.",
+            "Fixed limit of the queue (`queue_limit`).",
             |at| Some(at.size(at.limit()?)),
         ),
     ]

@@ -25,45 +25,38 @@ struct Highest<T> {
 type HighestUse = Highest<fn(&PortSnapshot) -> &Values>;
 
 const GROUPS: [Use; 3] = [
-    ("holdfast_group_used_bytes", "Buffer that frames of the group hold in reserve and shared pool.", |port| {
-        &port.group_used_cells
-    }),
-    ("holdfast_group_shared_bytes", "Buffer that frames of the group hold in the shared pool.", |port| {
-        &port.group_shared_cells
-    }),
-    ("holdfast_group_headroom_bytes", "Buffer that frames of the group hold in headroom.", |port| {
-        &port.group_headroom_cells
-    }),
+    ("holdfast_group_used_bytes", "Use of reserve and shared pool.", |port| &port.group_used_cells),
+    ("holdfast_group_shared_bytes", "Use of the shared pool.", |port| &port.group_shared_cells),
+    ("holdfast_group_headroom_bytes", "Use of headroom.", |port| &port.group_headroom_cells),
 ];
 
 const GROUPS_HIGHEST: [HighestUse; 3] = [
     Highest {
         clearable: "holdfast_group_used_highest_bytes",
         since_start: "holdfast_group_used_highest_since_start_bytes",
-        what: "frames of the group in reserve and shared pool",
+        what: "Most in reserve and shared pool",
         of: |port| &port.group_used_highest_cells,
     },
     Highest {
         clearable: "holdfast_group_shared_highest_bytes",
         since_start: "holdfast_group_shared_highest_since_start_bytes",
-        what: "frames of the group in the shared pool",
+        what: "Most in the shared pool",
         of: |port| &port.group_shared_highest_cells,
     },
     Highest {
         clearable: "holdfast_group_headroom_highest_bytes",
         since_start: "holdfast_group_headroom_highest_since_start_bytes",
-        what: "frames of the group in headroom",
+        what: "Most in headroom",
         of: |port| &port.group_headroom_highest_cells,
     },
 ];
 
-const QUEUES: [Use; 1] =
-    [("holdfast_queue_bytes", "Buffer that frames waiting in the egress queue hold.", |port| &port.queue_cells)];
+const QUEUES: [Use; 1] = [("holdfast_queue_bytes", "Bytes waiting in the egress queue.", |port| &port.queue_cells)];
 
 const QUEUES_HIGHEST: [HighestUse; 1] = [Highest {
     clearable: "holdfast_queue_highest_bytes",
     since_start: "holdfast_queue_highest_since_start_bytes",
-    what: "frames waiting in the egress queue",
+    what: "Most bytes that waited",
     of: |port| &port.queue_highest_cells,
 }];
 
@@ -71,8 +64,8 @@ impl<T> Highest<T> {
     /// The two families, each with name, help text and the snapshot to read.
     fn families<'a>(&self, now: &'a Snapshot, ever: &'a Snapshot) -> [(&'static str, String, &'a Snapshot); 2] {
         [
-            (self.clearable, format!("Highest use of buffer by {} since watermarks were cleared.", self.what), now),
-            (self.since_start, format!("Highest use of buffer by {} since the start.", self.what), ever),
+            (self.clearable, format!("{} since watermarks were cleared.", self.what), now),
+            (self.since_start, format!("{} since the start.", self.what), ever),
         ]
     }
 }
@@ -85,19 +78,9 @@ pub(super) fn groups(families: &mut Families, switch_view: &SwitchView, snapshot
     let used: fn(&PortSnapshot) -> &Values = |port| &port.group_used_cells;
     let mark: fn(&PortSnapshot) -> &Values = |port| &port.group_used_highest_cells;
     for (name, help, from, of) in [
-        ("holdfast_group_reserve_used_bytes", "Buffer of the group's own reserve in use.", snapshot, used),
-        (
-            "holdfast_group_reserve_highest_bytes",
-            "Highest use of the group's own reserve since watermarks were cleared.",
-            snapshot,
-            mark,
-        ),
-        (
-            "holdfast_group_reserve_highest_since_start_bytes",
-            "Highest use of the group's own reserve since the start.",
-            ever,
-            mark,
-        ),
+        ("holdfast_group_reserve_used_bytes", "Use of the reserve.", snapshot, used),
+        ("holdfast_group_reserve_highest_bytes", "Most in the reserve since watermarks were cleared.", snapshot, mark),
+        ("holdfast_group_reserve_highest_since_start_bytes", "Most in the reserve since the start.", ever, mark),
     ] {
         let family = families.gauge(name, help);
         for ((index, port), spec) in from.ports.iter().enumerate().zip(&switch_view.spec.ports) {
@@ -112,8 +95,7 @@ pub(super) fn groups(families: &mut Families, switch_view: &SwitchView, snapshot
 /// The current limit of each group in its pool.
 pub(super) fn thresholds(families: &mut Families, switch_view: &SwitchView, snapshot: &Snapshot) {
     let plan = &switch_view.spec.buffer;
-    let help = "Share of its pool that the group may hold now: its limit, or alpha times the free part of the pool, \
-                and never more than the pool.";
+    let help = "Current limit in the pool.";
     let family = families.gauge("holdfast_group_threshold_bytes", help);
     for port in &switch_view.spec.ports {
         for (number, group) in NUMBERS.iter().zip(&port.buffer.groups) {
@@ -127,13 +109,12 @@ pub(super) fn thresholds(families: &mut Families, switch_view: &SwitchView, snap
 pub(super) fn headroom_needs(families: &mut Families, switch_view: &SwitchView, snapshot: &Snapshot) {
     let needs = needs(switch_view, snapshot);
     let labels = |port: usize, group: usize| [("port", switch_view.port_name(port)), ("priority", NUMBERS[group])];
-    let help = "Headroom that the group needs by measurement: for the longest poll gap, or its highest use.";
+    let help = "Measured need of headroom.";
     let family = families.gauge("holdfast_group_headroom_needed_bytes", help);
     for need in &needs {
         family.add(&labels(need.port, need.group), to_bytes(switch_view, need.needed).0);
     }
-    let help =
-        "1 if the group has less headroom than it needs by measurement, or lost frames of a peer that obeys PFC.";
+    let help = "1 if headroom is less than needed, or an obeying peer's frames were lost.";
     let family = families.gauge("holdfast_group_headroom_is_short", help);
     for need in &needs {
         family.add(&labels(need.port, need.group), u64::from(need.is_short()));
@@ -142,7 +123,7 @@ pub(super) fn headroom_needs(families: &mut Families, switch_view: &SwitchView, 
 
 /// Use of the reserves of ports.
 pub(super) fn port_reserves(families: &mut Families, switch_view: &SwitchView, snapshot: &Snapshot) {
-    let family = families.gauge("holdfast_port_reserve_used_bytes", "Buffer of the port's own reserve in use.");
+    let family = families.gauge("holdfast_port_reserve_used_bytes", "Use of the port's reserve.");
     for (index, port) in snapshot.ports.iter().enumerate() {
         for (pool, used) in POOLS.iter().zip(port.reserve_used_cells) {
             family.add(&[("port", switch_view.port_name(index)), ("pool", pool)], to_bytes(switch_view, cells(used)).0);
@@ -159,10 +140,11 @@ pub(super) fn insurance(families: &mut Families, switch_view: &SwitchView, snaps
     let marks = Highest {
         clearable: "holdfast_port_insurance_highest_bytes",
         since_start: "holdfast_port_insurance_highest_since_start_bytes",
-        what: "frames of the port in its insurance",
+        what: "Most in the insurance",
         of,
     };
-    let mut rows = vec![("holdfast_port_insurance_used_bytes", "Insurance of the port in use.".to_owned(), snapshot)];
+    let mut rows =
+        vec![("holdfast_port_insurance_used_bytes", "Use of the insurance (`dynamic`).".to_owned(), snapshot)];
     rows.extend(marks.families(snapshot, ever));
     for (row, (name, help, from)) in rows.into_iter().enumerate() {
         let family = families.gauge(name, &help);
@@ -222,17 +204,13 @@ pub(super) fn pools(families: &mut Families, switch_view: &SwitchView, snapshot:
     let now = [snapshot.lcore.lossy_used_cells, snapshot.lcore.lossless_used_cells];
     let highest = |of: &Snapshot| [of.lcore.lossy_used_highest_cells, of.lcore.lossless_used_highest_cells];
     for (name, help, values) in [
-        ("holdfast_pool_used_bytes", "Buffer of the shared pool in use.", now),
+        ("holdfast_pool_used_bytes", "Use of the shared pool.", now),
         (
             "holdfast_pool_used_highest_bytes",
-            "Highest use of the shared pool since watermarks were cleared.",
+            "Most in the shared pool since watermarks were cleared.",
             highest(snapshot),
         ),
-        (
-            "holdfast_pool_used_highest_since_start_bytes",
-            "Highest use of the shared pool since the start.",
-            highest(ever),
-        ),
+        ("holdfast_pool_used_highest_since_start_bytes", "Most in the shared pool since the start.", highest(ever)),
     ] {
         let family = families.gauge(name, help);
         for (pool, value) in POOLS.iter().zip(values) {
@@ -243,15 +221,19 @@ pub(super) fn pools(families: &mut Families, switch_view: &SwitchView, snapshot:
         return;
     }
     for (name, help, value) in [
-        ("holdfast_headroom_pool_used_bytes", "Shared headroom in use.", snapshot.lcore.headroom_pool_used_cells),
+        (
+            "holdfast_headroom_pool_used_bytes",
+            "Use of the headroom pool (`shared-pool`).",
+            snapshot.lcore.headroom_pool_used_cells,
+        ),
         (
             "holdfast_headroom_pool_used_highest_bytes",
-            "Highest use of the shared headroom since watermarks were cleared.",
+            "Most in the headroom pool since watermarks were cleared.",
             snapshot.lcore.headroom_pool_highest_cells,
         ),
         (
             "holdfast_headroom_pool_used_highest_since_start_bytes",
-            "Highest use of the shared headroom since the start.",
+            "Most in the headroom pool since the start.",
             ever.lcore.headroom_pool_highest_cells,
         ),
     ] {

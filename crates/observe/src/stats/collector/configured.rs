@@ -11,7 +11,7 @@ use crate::stats::switch_view::SwitchView;
 /// The limits in the configuration.
 pub(super) fn limits(families: &mut Families, switch_view: &SwitchView) {
     let plan = &switch_view.spec.buffer;
-    let family = families.gauge("holdfast_buffer_bytes", "Division of the buffer; total is the whole buffer.");
+    let family = families.gauge("holdfast_buffer_bytes", "Division of the buffer; `total` is all.");
     for (part, cells) in [
         ("total", plan.total),
         ("reserves", plan.reserves),
@@ -21,7 +21,7 @@ pub(super) fn limits(families: &mut Families, switch_view: &SwitchView) {
     ] {
         family.add(&[("part", part)], cells.to_bytes(plan.cell).0);
     }
-    families.gauge("holdfast_cell_bytes", "Size of a buffer cell; a frame takes whole cells.").add(&[], plan.cell.0);
+    families.gauge("holdfast_cell_bytes", "Size of a cell.").add(&[], plan.cell.0);
     classes(families, switch_view);
     port_limits(families, switch_view);
     settings::measure(&switch_view.spec, families);
@@ -39,11 +39,11 @@ impl Gauges for Families {
 
 /// The maps of traffic classes, and which classes are lossless.
 fn classes(families: &mut Families, switch_view: &SwitchView) {
-    let family = families.gauge("holdfast_class_lossless", "1 for a traffic class that is configured as lossless.");
+    let family = families.gauge("holdfast_class_lossless", "1 if configured lossless.");
     for (class, number) in NUMBERS.iter().enumerate() {
         family.add(&[("tc", number)], u64::from(switch_view.is_lossless(class)));
     }
-    let help = "1 for the priority group and the egress queue that the traffic class is mapped to.";
+    let help = "1 for the map of the class; `lossless` is `yes` or `no`.";
     let family = families.gauge("holdfast_class_map_info", help);
     let maps = &switch_view.spec.classes;
     for (class, number) in NUMBERS.iter().enumerate() {
@@ -57,22 +57,26 @@ fn classes(families: &mut Families, switch_view: &SwitchView) {
 /// Reserves and insurance of ports, and the headroom policy.
 fn port_limits(families: &mut Families, switch_view: &SwitchView) {
     let plan = &switch_view.spec.buffer;
-    let help = "Buffer guaranteed to the port, for any of its groups of the pool beyond their own reserves.";
+    let help = "Reserve of the port, beyond its groups'.";
     let family = families.gauge("holdfast_port_reserve_bytes", help);
     for port in &switch_view.spec.ports {
         for (pool, cells) in POOLS.iter().zip(port.buffer.reserve) {
             family.add(&[("port", &port.name), ("pool", pool)], to_bytes(switch_view, cells).0);
         }
     }
-    let help = "1 for the headroom policy of lossless groups: independent, shared-pool or dynamic.";
+    let help = "1 for `independent`, `shared-pool` or `dynamic`.";
     let family = families.gauge("holdfast_headroom_policy_info", help);
     family.add(&[("policy", plan.policy.label())], 1);
     if plan.policy == HeadroomPolicy::SharedPool {
-        let family = families.gauge("holdfast_headroom_pool_size_bytes", "Headroom that all lossless groups share.");
+        let family = families.gauge(
+            "holdfast_headroom_pool_size_bytes",
+            "Size of the headroom pool \
+            (`shared-pool`).",
+        );
         family.add(&[], to_bytes(switch_view, plan.headroom).0);
     }
     if plan.policy == HeadroomPolicy::Dynamic {
-        let help = "Insurance: the port's own headroom, for frames that arrive after the whole port is XOFF.";
+        let help = "Insurance of the port (`dynamic`).";
         let family = families.gauge("holdfast_port_insurance_bytes", help);
         for port in &switch_view.spec.ports {
             family.add(&[("port", &port.name)], to_bytes(switch_view, port.buffer.insurance).0);

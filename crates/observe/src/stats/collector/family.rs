@@ -7,6 +7,8 @@ use arrayvec::ArrayVec;
 use prometheus::TextEncoder;
 use prometheus::proto::{Bucket, Counter, Gauge, Histogram, LabelPair, Metric, MetricFamily, MetricType};
 
+use crate::stats::links::without_links;
+
 /// Most labels of a series.
 const MAX_LABELS: usize = 8;
 
@@ -23,6 +25,9 @@ pub(super) struct Families {
     begun: Option<(String, String, MetricType)>,
     /// Length in bytes of the previous text.
     text_len: usize,
+    /// Help texts with their links, for the test of the page.
+    #[cfg(test)]
+    pub helps: Vec<(String, String)>,
 }
 
 /// The family that was begun last.
@@ -34,7 +39,8 @@ impl Families {
         (self.done, self.series, self.begun) = (0, 0, None);
     }
 
-    /// Begins a family of counters, whose name ends in `_total`.
+    /// Begins a family of counters, whose name ends in `_total`. The help text of a family is the text of its row in
+    /// docs/metrics.md: a scrape has the words of its links alone.
     pub fn counter(&mut self, name: &str, help: &str) -> &mut Family {
         debug_assert!(name.ends_with("_total"), "{name} is a counter");
         self.begin(name, help, MetricType::COUNTER)
@@ -52,6 +58,8 @@ impl Families {
 
     fn begin(&mut self, name: &str, help: &str, kind: MetricType) -> &mut Family {
         self.end();
+        #[cfg(test)]
+        self.helps.push((name.to_owned(), help.to_owned()));
         self.begun = Some((name.to_owned(), help.to_owned(), kind));
         self
     }
@@ -143,7 +151,7 @@ impl Families {
         self.families.truncate(at);
         let mut family = MetricFamily::default();
         family.set_name(name);
-        family.set_help(help);
+        family.set_help(without_links(&help));
         family.set_field_type(kind);
         self.families.push(family);
     }

@@ -6,13 +6,13 @@ use crate::hosts::{FlowTally, HostCounters};
 type Row = (&'static str, &'static str, fn(&FlowTally) -> u64);
 
 const COUNTERS: [Row; 6] = [
-    ("holdfast_flow_sent_frames_total", "Frames sent by the flow's host.", |flow| flow.sent_frames.get()),
-    ("holdfast_flow_received_frames_total", "Frames received intact, each sequence number once.", |flow| {
+    ("holdfast_flow_sent_frames_total", "Frames sent.", |flow| flow.sent_frames.get()),
+    ("holdfast_flow_received_frames_total", "Frames received whole, each number once.", |flow| {
         flow.received_frames.get()
     }),
     ("holdfast_flow_late_frames_total", "Frames received after a later one.", |flow| flow.late_frames.get()),
     ("holdfast_flow_duplicate_frames_total", "Frames received again.", |flow| flow.duplicate_frames.get()),
-    ("holdfast_flow_corrupt_frames_total", "Frames received with a bit error.", |flow| flow.corrupt_frames.get()),
+    ("holdfast_flow_corrupt_frames_total", "Frames received with a wrong bit.", |flow| flow.corrupt_frames.get()),
     ("holdfast_flow_ce_frames_total", "Frames received with Congestion Experienced.", |flow| flow.ce_frames.get()),
 ];
 

@@ -10,7 +10,7 @@ const COUNTERS: [Row; 5] = [
     ("holdfast_lacp_sent_frames_total", "LACP data units sent.", |member| member.counts.sent),
     ("holdfast_lacp_received_frames_total", "LACP data units received.", |member| member.counts.received),
     ("holdfast_lacp_malformed_frames_total", "Malformed frames of slow protocols.", |member| member.counts.malformed),
-    ("holdfast_lacp_markers_total", "Markers of partners that were answered.", |member| member.counts.markers),
+    ("holdfast_lacp_markers_total", "Markers answered.", |member| member.counts.markers),
     ("holdfast_lag_member_downs_total", "Times at which the member stopped to be active.", |member| {
         member.counts.downs
     }),
@@ -34,6 +34,6 @@ pub(super) fn lag(families: &mut Families, switch_view: &SwitchView) {
     for group in &view.groups {
         family.add(&[("lag", &group.name)], u64::from(group.is_up));
     }
-    let help = "Members that opened before all older frames of their flows had left.";
+    let help = "Members that [opened](lag.md#flows) before all older frames of their flows had left.";
     families.counter("holdfast_lag_early_openings_total", help).add(&[], view.early_openings);
 }

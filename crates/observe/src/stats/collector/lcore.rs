@@ -16,24 +16,20 @@ type Row = (&'static str, &'static str, fn(&LcoreSnapshot) -> u64);
 const COUNTERS: [Row; 5] = [
     ("holdfast_polls_total", "Polls of all ports of the lcore.", |lcore| lcore.polls),
     ("holdfast_busy_polls_total", "Polls that moved a frame.", |lcore| lcore.busy_polls),
-    ("holdfast_fdb_learned_total", "Addresses learned, or moved to another port.", |lcore| lcore.fdb_learned),
-    ("holdfast_fdb_full_total", "Addresses not learned because the forwarding database was full.", |lcore| {
-        lcore.fdb_full
-    }),
-    ("holdfast_handed_off_frames_total", "Frames handed to the lcore that owns their egress port.", |lcore| {
-        lcore.handed_off_frames
-    }),
+    ("holdfast_fdb_learned_total", "Addresses learned or moved.", |lcore| lcore.fdb_learned),
+    ("holdfast_fdb_full_total", "Addresses not learned: no room.", |lcore| lcore.fdb_full),
+    ("holdfast_handed_off_frames_total", "Frames handed to the egress port's lcore.", |lcore| lcore.handed_off_frames),
 ];
 
 const GAUGES: [Row; 2] = [
     ("holdfast_held_frames", "Frames in egress queues.", |lcore| lcore.held_frames),
-    ("holdfast_fdb_entries", "Entries in the forwarding database.", |lcore| lcore.fdb_entries),
+    ("holdfast_fdb_entries", "Entries of the forwarding database.", |lcore| lcore.fdb_entries),
 ];
 
 /// Watermark of frames, which can be cleared.
 const HIGHEST: Row = (
     "holdfast_handoff_highest_frames",
-    "Most frames that waited in one hand-off ring to the lcore since watermarks were cleared.",
+    "Most frames in one hand-off ring to the lcore since watermarks were cleared.",
     |lcore| lcore.handoff_highest_frames,
 );
 
@@ -44,13 +40,13 @@ const HIGHEST_TIMES: [Times; 2] = [
     (
         false,
         "holdfast_poll_gap_highest_seconds",
-        "The longest time between polls since watermarks were cleared.",
+        "Longest time between polls since watermarks were cleared.",
         |lcore| lcore.poll_gap_highest_ns,
     ),
     (
         true,
         "holdfast_rest_overshoot_highest_seconds",
-        "Highest delay of a wake-up of the lcore since watermarks were cleared.",
+        "Longest delay of the end of a rest since watermarks were cleared.",
         |lcore| lcore.rest_overshoot_highest_ns,
     ),
 ];
@@ -58,21 +54,18 @@ const HIGHEST_TIMES: [Times; 2] = [
 /// The watermark of frames since the start.
 const EVER: Row = (
     "holdfast_handoff_highest_since_start_frames",
-    "Most frames that ever waited in one hand-off ring to the lcore.",
+    "Most frames in one hand-off ring to the lcore since the start.",
     |lcore| lcore.handoff_highest_frames,
 );
 
 const EVER_TIMES: [Times; 2] = [
-    (
-        false,
-        "holdfast_poll_gap_highest_since_start_seconds",
-        "The longest time between polls since the start.",
-        |lcore| lcore.poll_gap_highest_ns,
-    ),
+    (false, "holdfast_poll_gap_highest_since_start_seconds", "Longest time between polls since the start.", |lcore| {
+        lcore.poll_gap_highest_ns
+    }),
     (
         true,
         "holdfast_rest_overshoot_highest_since_start_seconds",
-        "Highest delay of a wake-up of the lcore since the start.",
+        "Longest delay of the end of a rest since the start.",
         |lcore| lcore.rest_overshoot_highest_ns,
     ),
 ];
@@ -89,22 +82,22 @@ pub(super) fn lcores(families: &mut Families, switch_view: &SwitchView, snapshot
         let family = families.gauge(name, help);
         lcores().for_each(|(number, lcore)| family.add(&[("lcore", number)], of(lcore)));
     }
-    let help = "Time between polls, which every lossless group's headroom must cover.";
+    let help = "Time between polls, which headroom must cover.";
     let family = families.histogram("holdfast_poll_gap_seconds", help);
     for (number, lcore) in lcores() {
         add_histogram(family, number, &lcore.poll_gap, lcore.poll_gap_sum_ns);
     }
-    let help = "Polls later than the configured poll gap, to the precision of the histogram's buckets.";
+    let help = "Polls in histogram buckets that begin at `lcores.poll_gap` or later.";
     let family = families.counter("holdfast_late_polls_total", help);
     for (number, lcore) in lcores() {
         family.add(&[("lcore", number)], late_polls(lcore, switch_view.spec.poll_gap));
     }
     watermarks(families, switch_view, snapshot, &HIGHEST, &HIGHEST_TIMES);
     watermarks(families, switch_view, ever, &EVER, &EVER_TIMES);
-    let help = "Configured longest time between polls, from which headroom is computed.";
+    let help = "Longest time between polls that headroom covers: `lcores.poll_gap`.";
     let family = families.gauge("holdfast_poll_gap_configured_seconds", help);
     family.add_real(&[], seconds(switch_view.spec.poll_gap.0));
-    let family = families.gauge("holdfast_port_lcore_info", "1 for the lcore that owns the port.");
+    let family = families.gauge("holdfast_port_lcore_info", "1 for the owner of the port.");
     for port in &switch_view.spec.ports {
         family.add(&[("port", &port.name), ("lcore", &port.lcore.to_string())], 1);
     }
@@ -137,16 +130,16 @@ fn rests(families: &mut Families, switch_view: &SwitchView, snapshot: &Snapshot)
     let lcores = snapshot.lcores.iter().zip(&switch_view.rests).enumerate();
     let lcores = lcores.filter_map(|(number, (lcore, longest))| Some((number.to_string(), lcore, (*longest)?)));
     let lcores: Vec<_> = lcores.collect();
-    let family = families.gauge("holdfast_rest_configured_seconds", "Longest rest of the lcore when no frames arrive.");
+    let family = families.gauge("holdfast_rest_configured_seconds", "Longest rest: `lcores.idle.longest`.");
     for (number, _, longest) in &lcores {
         family.add_real(&[("lcore", number)], seconds(longest.0));
     }
-    let help = "Time that the lcore rested because no frames arrived; poll gaps include it.";
+    let help = "Time at rest, also part of poll gaps.";
     let family = families.counter("holdfast_rested_seconds_total", help);
     for (number, lcore, _) in &lcores {
         family.add_real(&[("lcore", number)], seconds(lcore.rested_ns));
     }
-    let help = "Delay of each wake-up of the lcore from a rest.";
+    let help = "Delay of the ends of rests.";
     let family = families.histogram("holdfast_rest_overshoot_seconds", help);
     for (number, lcore, _) in &lcores {
         add_histogram(family, number, &lcore.rest_overshoot, lcore.rest_overshoot_sum_ns);

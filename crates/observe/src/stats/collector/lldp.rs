@@ -11,7 +11,7 @@ const COUNTERS: [Row; 4] = [
     ("holdfast_lldp_received_frames_total", "LLDP frames received.", |port| port.counts.frames_in),
     (
         "holdfast_lldp_discarded_frames_total",
-        "Received LLDP frames discarded for an error, or for lack of room for a neighbour.",
+        "LLDP frames discarded for an error or for lack of room for a neighbour.",
         |port| port.counts.frames_discarded,
     ),
     ("holdfast_lldp_expired_neighbours_total", "Neighbours that fell silent.", |port| port.counts.ageouts),
@@ -26,23 +26,27 @@ pub(super) fn lldp(families: &mut Families, switch_view: &SwitchView) {
         let family = families.counter(name, help);
         ports().for_each(|port| family.add(&[("port", switch_view.port_name(port.port))], of(port)));
     }
-    let help = "LLDP frames and events dropped because too many waited.";
+    let help = "Frames and events dropped because too many waited.";
     families.counter("holdfast_lldp_output_dropped_total", help).add(&[], view.output_dropped);
-    let family = families.gauge("holdfast_lldp_neighbours", "Neighbours known.");
+    let family = families.gauge("holdfast_lldp_neighbours", "Neighbours known, at most 8.");
     for port in ports() {
         family.add(&[("port", switch_view.port_name(port.port))], port.neighbours.len() as u64);
     }
     let guarded = || view.ports.iter().filter(|port| port.is_enabled || port.has_probes);
-    let family = families.gauge("holdfast_port_loop_blocked", "1 while the loop guard blocks the port.");
+    let family = families.gauge(
+        "holdfast_port_loop_blocked",
+        "1 while the [loop guard](lldp.md#loops) blocks \
+        the port.",
+    );
     for port in guarded() {
         family.add(&[("port", switch_view.port_name(port.port))], u64::from(port.is_blocked));
     }
-    let help = "1 while the port receives LLDP or probes of the switch itself.";
+    let help = "1 while the port receives LLDP or [probes](lldp.md#probes) of the switch itself.";
     let family = families.gauge("holdfast_port_loop", help);
     for port in guarded() {
         family.add(&[("port", switch_view.port_name(port.port))], u64::from(port.loop_with.is_some()));
     }
-    let help = "Neighbours with a statement that differs from the settings of the port, by kind.";
+    let help = "Neighbours that differ from the port, by [kind](lldp.md#differences).";
     let family = families.gauge("holdfast_lldp_differences", help);
     for port in ports() {
         for (_, name) in DifferenceKind::TABLE {

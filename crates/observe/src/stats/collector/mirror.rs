@@ -12,21 +12,34 @@ type SessionRow = (&'static str, &'static str, fn(&SessionView) -> u64);
 type SflowRow = (&'static str, &'static str, fn(&SflowView) -> u64);
 
 const EVENTS: [EventRow; 3] = [
-    ("holdfast_mirror_copies_total", "Copies given to the exporters, by event.", |lcore| &lcore.copies),
-    ("holdfast_mirror_policed_total", "Frames not copied, as they were beyond the rate of their session.", |lcore| {
-        &lcore.copies_policed
+    (
+        "holdfast_mirror_copies_total",
+        "Copies given to the exporters; `event`: `dropped`, `marked`, `sampled`.",
+        |lcore| &lcore.copies,
+    ),
+    (
+        "holdfast_mirror_policed_total",
+        "Frames not copied for a session: beyond its rate, or the [bytes of a \
+        poll](mirror.md#bounds).",
+        |lcore| &lcore.copies_policed,
+    ),
+    ("holdfast_mirror_no_buffer_total", "Frames not copied, since every buffer was in use.", |lcore| {
+        &lcore.copies_full
     }),
-    ("holdfast_mirror_no_buffer_total", "Frames not copied, as every buffer was in use.", |lcore| &lcore.copies_full),
 ];
 const SESSIONS: [SessionRow; 3] = [
-    ("holdfast_mirror_written_total", "Copies that the destination took.", |session| session.copies),
-    ("holdfast_mirror_written_bytes_total", "Bytes of the copies that the destination took.", |session| session.bytes),
-    ("holdfast_mirror_lost_total", "Copies that the destination refused, or that found its queue full.", |session| {
-        session.lost
+    ("holdfast_mirror_written_total", "Copies that the destination took; a file: those that are in it.", |session| {
+        session.copies
     }),
+    ("holdfast_mirror_written_bytes_total", "Bytes of the copies that the destination took.", |session| session.bytes),
+    (
+        "holdfast_mirror_lost_total",
+        "Copies that the destination refused, or for which its queue had no room.",
+        |session| session.lost,
+    ),
 ];
 const SFLOW: [SflowRow; 2] = [
-    ("holdfast_sflow_datagrams_total", "Datagrams of sFlow sent, each to one collector.", SflowView::sent),
+    ("holdfast_sflow_datagrams_total", "Datagrams of sFlow sent.", SflowView::sent),
     ("holdfast_sflow_errors_total", "Datagrams of sFlow that the kernel refused.", |sflow| sflow.send_errors),
 ];
 
@@ -47,7 +60,8 @@ pub(super) fn mirrors(families: &mut Families, switch_view: &SwitchView) {
                 family.add(&[("session", &target.name)], view.session(&target.name).map_or(0, of));
             }
         }
-        let help = "1: the last attempt to write the file failed, or has not ended for seconds.";
+        let help = "Mirrors to files: 1 if the last write failed or has not ended for 3 s, the queue was full in \
+            the last 3 s, or the session has no thread yet.";
         let failing = families.gauge("holdfast_mirror_failing", help);
         for target in config.targets.iter().filter(|target| matches!(target.to, Destination::File(_))) {
             let has_error = view.session(&target.name).is_some_and(|session| session.error.is_some());
@@ -60,7 +74,7 @@ pub(super) fn mirrors(families: &mut Families, switch_view: &SwitchView) {
                 dropped.add(&[("port", switch_view.port_name(port))], switch_view.copies_dropped_at(port));
             }
         }
-        let help = "Copies discarded, as they were made for the sessions before a reload.";
+        let help = "Copies discarded, made for the sessions before a reload.";
         families.counter("holdfast_mirror_stale_total", help).add(&[], view.stale);
     }
     if config.sflow.is_some() {

@@ -111,25 +111,24 @@ fn program(families: &mut Families, switch_view: &SwitchView) {
         ("target", build.target),
         ("features", build.features),
     ];
-    families.gauge("holdfast_build_info", "What the program was built from.").add(&facts, 1);
-    let help = "Hash of the configuration's settings: it changes with any setting, not with the spelling.";
+    families
+        .gauge("holdfast_build_info", "What the program was built from, as in `holdfast --version`.")
+        .add(&facts, 1);
+    let help = "Hash of the settings: it changes with any of them.";
     families
         .gauge("holdfast_config_info", help)
         .add(&[("hash", &format!("{:016x}", switch_view.settings.fingerprint()))], 1);
     let seconds = |time: SystemTime| time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
     families
-        .gauge("holdfast_start_time_seconds", "Time at which the switch started, since the epoch.")
+        .gauge("holdfast_start_time_seconds", "Start of the switch, since the epoch.")
         .add_real(&[], seconds(switch_view.watermarks.began()));
     families
-        .gauge(
-            "holdfast_watermarks_cleared_time_seconds",
-            "Time at which watermarks were last cleared, or the switch started, since the epoch.",
-        )
+        .gauge("holdfast_watermarks_cleared_time_seconds", "Last clearing of watermarks, or start, since the epoch.")
         .add_real(&[], seconds(switch_view.watermarks.cleared()));
     let state = switch_view.health.look(&switch_view.counters, Instant::now());
-    let help = "1 if every lcore polls and the PFC test of the ports has ended, as in /readyz.";
+    let help = "1 if `/readyz` says ready.";
     families.gauge("holdfast_ready", help).add(&[], u64::from(state.is_ready()));
-    let help = "Time since a thread beside the lcores last ran; 0 while it waits for a disk or a reader.";
+    let help = "Time since a [thread](monitoring.md#threads) last ran; 0 while it waits for a disk or a reader.";
     let family = families.gauge("holdfast_thread_pulse_age_seconds", help);
     // A writer that hangs on a file that was replaced has the name of its successor.
     let mut ages = BTreeMap::new();
@@ -140,7 +139,7 @@ fn program(families: &mut Families, switch_view: &SwitchView) {
     for (name, age) in &ages {
         family.add_real(&[("thread", name)], age.as_secs_f64());
     }
-    let help = "Lines that were left out because the stream was not read.";
+    let help = "Lines left out because `stdout` or `stderr` was not read.";
     let family = families.counter("holdfast_output_left_out_lines_total", help);
     for (stream, label) in output::Stream::TABLE {
         family.add(&[("stream", label)], output::left_out(stream));

@@ -19,31 +19,31 @@ struct PerClass {
 const TRAFFIC: [PerClass; 5] = [
     PerClass {
         name: "holdfast_port_received_frames_total",
-        help: "Data frames received, by traffic class, without PFC and malformed frames.",
+        help: "Data frames received, without PFC and malformed ones.",
         label: "tc",
         of: |port| &port.rx_frames,
     },
     PerClass {
         name: "holdfast_port_received_bytes_total",
-        help: "Bytes of data frames received, without the frame check sequence.",
+        help: "Bytes of data frames received.",
         label: "tc",
         of: |port| &port.rx_bytes,
     },
     PerClass {
         name: "holdfast_port_sent_frames_total",
-        help: "Data frames sent, by egress queue.",
+        help: "Data frames sent.",
         label: "queue",
         of: |port| &port.tx_frames,
     },
     PerClass {
         name: "holdfast_port_sent_bytes_total",
-        help: "Bytes of data frames sent, without the frame check sequence.",
+        help: "Bytes of data frames sent.",
         label: "queue",
         of: |port| &port.tx_bytes,
     },
     PerClass {
         name: "holdfast_ecn_marked_frames_total",
-        help: "Frames marked Congestion Experienced, by egress queue.",
+        help: "Frames marked Congestion Experienced.",
         label: "queue",
         of: |port| &port.ecn_marked,
     },
@@ -52,37 +52,37 @@ const TRAFFIC: [PerClass; 5] = [
 const FLOW_CONTROL: [PerClass; 6] = [
     PerClass {
         name: "holdfast_pfc_sent_xoff_total",
-        help: "PFC frames sent that pause this priority at the peer, including refreshes.",
+        help: "XOFFs sent, with refreshes.",
         label: "priority",
         of: |port| &port.pfc_tx_xoff,
     },
     PerClass {
         name: "holdfast_pfc_sent_xon_total",
-        help: "PFC frames sent that resume this priority at the peer.",
+        help: "XONs sent, one at each link-up included.",
         label: "priority",
         of: |port| &port.pfc_tx_xon,
     },
     PerClass {
         name: "holdfast_pfc_queue_stops_total",
-        help: "Times that XOFF of this priority stopped the receive queues that carry it (pfc: queue).",
+        help: "Times that XOFF [stopped receive queues](pfc.md#pfc-by-queue).",
         label: "priority",
         of: |port| &port.queue_stops,
     },
     PerClass {
         name: "holdfast_pfc_received_xoff_total",
-        help: "PFC frames received that pause this priority.",
+        help: "XOFFs received.",
         label: "priority",
         of: |port| &port.pfc_rx_xoff,
     },
     PerClass {
         name: "holdfast_pfc_received_xon_total",
-        help: "PFC frames received that resume this priority.",
+        help: "XONs received.",
         label: "priority",
         of: |port| &port.pfc_rx_xon,
     },
     PerClass {
         name: "holdfast_pfc_received_ignored_total",
-        help: "PFC frames received that this port ignored because of the watchdog.",
+        help: "XOFFs received and not obeyed because of the watchdog.",
         label: "priority",
         of: |port| &port.pfc_rx_ignored,
     },
@@ -102,47 +102,47 @@ fn per_class(families: &mut Families, table: &[PerClass], switch_view: &SwitchVi
 /// Frames, bytes, paced rate and stuck state of each port.
 pub(super) fn traffic(families: &mut Families, switch_view: &SwitchView, snapshot: &Snapshot) {
     per_class(families, &TRAFFIC, switch_view, snapshot);
-    let help = "Rate to which the port is paced, in bytes per second on the wire, including preamble and gap.";
+    let help = "Pacing rate, with preamble and gap.";
     let family = families.gauge("holdfast_port_speed_bytes_per_second", help);
     for port in &switch_view.spec.ports {
         family.add(&[("port", &port.name)], port.rate.0 / 8);
     }
-    let help = "1 while the port is stuck: its device accepts no frames, and frames for this port are dropped.";
+    let help = "1 while the port is [stuck](configuration.md#stuck_after): its frames are dropped.";
     let stuck = |port: &PortSnapshot| u64::from(port.egress_stuck);
     per_port(families.gauge("holdfast_port_egress_stuck", help), switch_view, snapshot, stuck);
-    let help = "Times that the port became stuck.";
+    let help = "Times that the port got stuck.";
     per_port(families.counter("holdfast_port_egress_stucks_total", help), switch_view, snapshot, |port| {
         port.egress_stucks
     });
-    let help = "Times that the port's link came up, including the start.";
+    let help = "Times that the link came up, with the start.";
     per_port(families.counter("holdfast_port_link_ups_total", help), switch_view, snapshot, |port| port.link_ups);
     let overhead = wire_rate(1, 0, 8.0);
-    let help = "Bytes on the wire per frame beyond its own: preamble, frame check sequence and gap.";
+    let help = "Preamble, check sequence and gap of a frame.";
     families.gauge("holdfast_wire_overhead_bytes", help).add_real(&[], overhead);
 }
 
 /// The stations of each port, their limit, and what gave way.
 pub(super) fn stations(families: &mut Families, switch_view: &SwitchView, snapshot: &Snapshot) {
-    let help = "Stations learned at the port; those of a group count at its first port.";
+    let help = "Stations learned at the port; those of a group at its first port.";
     per_port(families.gauge("holdfast_port_fdb_entries", help), switch_view, snapshot, |port| port.fdb_stations);
-    let family = families.gauge("holdfast_port_fdb_limit", "Most stations that are learned at the port.");
+    let family = families.gauge(
+        "holdfast_port_fdb_limit",
+        "Most stations of the port \
+        ([`fdb.limit`](configuration.md#fdb)).",
+    );
     for port in &switch_view.spec.ports {
         family.add(&[("port", &port.name)], u64::from(port.fdb_limit));
     }
-    let help = "Stations of the port that gave way: the port was at its limit, or had most in a full database.";
+    let help = "Stations that gave way: at the limit of the port, or because it has most in a full database.";
     per_port(families.counter("holdfast_port_fdb_evicted_total", help), switch_view, snapshot, |port| port.fdb_evicted);
-    let help = "Frames whose source was not learned, because the port was at its limit.";
+    let help = "Frames whose source was not learned, at the limit of the port.";
     per_port(families.counter("holdfast_port_fdb_refused_total", help), switch_view, snapshot, |port| port.fdb_refused);
 }
 
 /// Drops by reason; the help text names each.
 pub(super) fn drops(families: &mut Families, switch_view: &SwitchView, snapshot: &Snapshot) {
     let meanings = DropReason::TABLE.iter().map(|(_, label, meaning)| format!("{label}: {meaning}"));
-    let help = format!(
-        "Frames dropped, by reason; drops for lack of buffer and all other drops of lossless classes by traffic class \
-         too. {}.",
-        meanings.collect::<Vec<_>>().join("; ")
-    );
+    let help = format!("Frames dropped. Reasons: {}.", meanings.collect::<Vec<_>>().join("; "));
     let family = families.counter("holdfast_port_dropped_frames_total", &help);
     for (index, port) in snapshot.ports.iter().enumerate() {
         let name = switch_view.port_name(index);
@@ -194,9 +194,9 @@ pub(super) type ClassRow = (&'static str, &'static str, fn(&PortSnapshot) -> &Va
 pub(super) fn flow_control(families: &mut Families, switch_view: &SwitchView, snapshot: &Snapshot) {
     per_class(families, &FLOW_CONTROL, switch_view, snapshot);
     let totals: [Row<u64>; 3] = [
-        ("holdfast_pfc_sent_frames_total", "PFC frames sent.", |port| port.pfc_tx_frames),
+        ("holdfast_pfc_sent_frames_total", "PFC frames sent, for one or more priorities.", |port| port.pfc_tx_frames),
         ("holdfast_pfc_received_frames_total", "PFC frames received.", |port| port.pfc_rx_frames),
-        ("holdfast_pause_received_frames_total", "Classic PAUSE frames received and ignored.", |port| {
+        ("holdfast_pause_received_frames_total", "Classic PAUSE frames received, ignored.", |port| {
             port.pause_rx_frames
         }),
     ];
@@ -208,8 +208,8 @@ pub(super) fn flow_control(families: &mut Families, switch_view: &SwitchView, sn
     congestion_points(families, switch_view, snapshot);
     roce(families, switch_view, snapshot);
     let sets: [Row<ClassSet>; 2] = [
-        ("holdfast_pfc_xoff", "1 while this port holds its peer at XOFF for this priority.", |port| port.xoff_mask),
-        ("holdfast_pfc_paused", "1 while the peer holds this port at XOFF for this priority.", |port| port.paused_mask),
+        ("holdfast_pfc_xoff", "1 while this port holds its peer at XOFF.", |port| port.xoff_mask),
+        ("holdfast_pfc_paused", "1 while the peer holds this port at XOFF.", |port| port.paused_mask),
     ];
     for (name, help, of) in sets {
         let family = families.gauge(name, help);
@@ -220,8 +220,7 @@ pub(super) fn flow_control(families: &mut Families, switch_view: &SwitchView, sn
             }
         }
     }
-    let help =
-        "1 while the whole port is XOFF, because the shared use of its groups is at its limit (dynamic headroom).";
+    let help = "1 while the whole port is XOFF (`dynamic`).";
     per_port(families.gauge("holdfast_port_xoff", help), switch_view, snapshot, |port| u64::from(port.port_xoff));
     receive_queues(families, switch_view, snapshot);
     standing(families, switch_view);
@@ -229,8 +228,8 @@ pub(super) fn flow_control(families: &mut Families, switch_view: &SwitchView, sn
 
 /// The classes in each receive queue of ports with several queues, or with `pfc: queue`.
 fn receive_queues(families: &mut Families, switch_view: &SwitchView, snapshot: &Snapshot) {
-    let help = "1 if the receive queue carried frames of this lossless priority group, or of other groups (lossy), in \
-                the last second or two. XOFF of a group stops every queue that carries it (pfc: queue).";
+    let help = "1 if the queue carried this lossless group, or `lossy` frames, in the last second or two; only \
+        with several queues or `pfc: queue`.";
     let family = families.gauge("holdfast_receive_queue_carries", help);
     for (spec, port) in switch_view.spec.ports.iter().zip(&snapshot.ports).filter(|(spec, _)| spec.has_managed_queues())
     {
@@ -245,7 +244,7 @@ fn receive_queues(families: &mut Families, switch_view: &SwitchView, snapshot: &
 
 /// Classes of RoCEv2 packets without data of applications, and the frames that got them.
 fn roce(families: &mut Families, switch_view: &SwitchView, snapshot: &Snapshot) {
-    let help = "Class of ACKs and NAKs (ack) or CNPs (cnp) of RoCEv2 received by the port, where they have their own.";
+    let help = "Class of RoCE `ack` (ACKs, NAKs) or `cnp` (with `maps.roce`).";
     let family = families.gauge("holdfast_port_roce_class", help);
     for port in &switch_view.spec.ports {
         for (kind, class) in port.live.marks.roce.entries() {
@@ -254,7 +253,7 @@ fn roce(families: &mut Families, switch_view: &SwitchView, snapshot: &Snapshot) 
             }
         }
     }
-    let help = "ACKs and NAKs (ack) and CNPs (cnp) of RoCEv2 received that got the class of their kind.";
+    let help = "Received RoCE `ack` or `cnp` that got their class (with `maps.roce`).";
     let family = families.counter("holdfast_port_roce_frames_total", help);
     for ((index, port), spec) in snapshot.ports.iter().enumerate().zip(&switch_view.spec.ports) {
         for ((kind, class), frames) in spec.live.marks.roce.entries().into_iter().zip(port.roce_frames) {
@@ -267,7 +266,7 @@ fn roce(families: &mut Families, switch_view: &SwitchView, snapshot: &Snapshot) 
 
 /// Times for which queues were held by their maximum rates.
 fn held_times(families: &mut Families, switch_view: &SwitchView, snapshot: &Snapshot) {
-    let help = "Time for which the egress queue had frames to send and was held by its maximum rate.";
+    let help = "Time with frames, held by the maximum rate (with `max_rate`).";
     let family = families.counter("holdfast_queue_max_rate_held_seconds_total", help);
     for ((index, port), spec) in snapshot.ports.iter().enumerate().zip(&switch_view.spec.ports) {
         for (queue, number) in NUMBERS.iter().enumerate().filter(|(queue, _)| spec.live.max_rates[*queue].is_some()) {
@@ -280,14 +279,14 @@ fn held_times(families: &mut Families, switch_view: &SwitchView, snapshot: &Snap
 /// Messages of QCN: made by congestion points, and sent.
 fn congestion_points(families: &mut Families, switch_view: &SwitchView, snapshot: &Snapshot) {
     let points = &switch_view.spec.congestion_points;
-    let help = "Messages of QCN that the congestion point of the egress queue has made.";
+    let help = "[Messages of QCN](congestion-control.md#qcn) that the congestion point made (with `qcn`).";
     let family = families.counter("holdfast_qcn_made_messages_total", help);
     for (index, port) in snapshot.ports.iter().enumerate() {
         for (queue, number) in NUMBERS.iter().enumerate().filter(|(queue, _)| points[*queue].is_some()) {
             family.add(&[("port", switch_view.port_name(index)), ("queue", number)], port.cnms_made[queue]);
         }
     }
-    let help = "Messages of QCN that left by the port. Others found no link, no buffer or no room.";
+    let help = "Messages of QCN that left by this port (with `qcn`).";
     let family = families.counter("holdfast_qcn_sent_messages_total", help);
     for (index, port) in snapshot.ports.iter().enumerate().filter(|_| switch_view.spec.has_congestion_points()) {
         family.add(&[("port", switch_view.port_name(index))], port.cnms_sent);
@@ -297,16 +296,10 @@ fn congestion_points(families: &mut Families, switch_view: &SwitchView, snapshot
 /// Times for which each direction was paused.
 fn paused_times(families: &mut Families, switch_view: &SwitchView, snapshot: &Snapshot) {
     let times: [ClassRow; 2] = [
-        (
-            "holdfast_pfc_sent_paused_seconds_total",
-            "Time for which this port has held its peer at XOFF, by priority.",
-            |port| &port.pfc_tx_paused_ns,
-        ),
-        (
-            "holdfast_pfc_received_paused_seconds_total",
-            "Time for which the peer has held this port at XOFF, by priority, obeyed or not.",
-            |port| &port.pfc_rx_paused_ns,
-        ),
+        ("holdfast_pfc_sent_paused_seconds_total", "Time that this port held its peer.", |port| &port.pfc_tx_paused_ns),
+        ("holdfast_pfc_received_paused_seconds_total", "Time that the peer held this port, obeyed or not.", |port| {
+            &port.pfc_rx_paused_ns
+        }),
     ];
     for (name, help, of) in times {
         let family = families.counter(name, help);
@@ -320,30 +313,31 @@ fn paused_times(families: &mut Families, switch_view: &SwitchView, snapshot: &Sn
 
 /// PFC mode and PFC standing of each port, and its description.
 fn standing(families: &mut Families, switch_view: &SwitchView) {
-    let family = families.gauge("holdfast_port_info", "1 for the port, with its description if it has one.");
+    let family = families.gauge(
+        "holdfast_port_info",
+        "1 for the port, with its \
+        [`description`](configuration.md#ports) if it has one.",
+    );
     for port in &switch_view.spec.ports {
         // An empty label is no label to Prometheus.
         let labels = [("port", port.name.as_str()), ("description", &port.live.description)];
         family.add(if port.live.description.is_empty() { &labels[..1] } else { &labels }, 1);
     }
-    let family = families.gauge("holdfast_port_enabled", "1 if the port is in use, 0 if it is shut.");
+    let family = families.gauge("holdfast_port_enabled", "1 while the port is in use, 0 while it is [shut](reload.md#shutting-a-port).");
     for port in &switch_view.spec.ports {
         family.add(&[("port", &port.name)], u64::from(port.live.is_enabled));
     }
-    let help = "1 for the PFC mode of the port: off, software (generated and obeyed for lossless priorities), or \
-                asymmetric (generated for them, obeyed for all).";
+    let help = "1 for the PFC [mode](pfc.md#modes).";
     let family = families.gauge("holdfast_pfc_mode_info", help);
     for port in &switch_view.spec.ports {
         family.add(&[("port", &port.name), ("mode", port.pfc.label())], 1);
     }
-    let help = "1 for the standing of the port's PFC: proven, trusted (by the operator), unproven or off. Unproven and \
-                off are not lossless.";
+    let help = "1 for the [standing](nics.md) of the port's PFC.";
     let family = families.gauge("holdfast_pfc_standing", help);
     for index in 0..switch_view.pfc.len() {
         family.add(&[("port", switch_view.port_name(index)), ("standing", switch_view.standing(index).label())], 1);
     }
-    let help = "1 for the flow control that the port's device does by itself: none, off, filters (it may drop PFC \
-                frames), pauses (classic PAUSE is on; not lossless) or unknown (its driver does not report it).";
+    let help = "1 for the state of the [device's own](nics.md) flow control.";
     let family = families.gauge("holdfast_device_flow_control", help);
     for index in 0..switch_view.pfc.len() {
         family
@@ -353,23 +347,23 @@ fn standing(families: &mut Families, switch_view: &SwitchView) {
 
 /// Frames that polls leave in receive rings because the core cannot keep up.
 pub(super) fn backlog(families: &mut Families, switch_view: &SwitchView, snapshot: &Snapshot, ever: &Snapshot) {
-    let help = "Backlog in the receive ring, in frames, from which the port's lossless groups go XOFF. A poll without time for all frames needs only one.";
+    let help = "Frames left in the receive ring that cause XOFF, if any do.";
     let family = families.gauge("holdfast_backlog_mark_frames", help);
     for port in &switch_view.spec.ports {
         if let Some(mark) = port.backlog_mark {
             family.add(&[("port", &port.name)], u64::from(mark));
         }
     }
-    let help = "Frames left in the receive ring by the last poll that left any.";
+    let help = "Frames left by the last poll that left any.";
     per_port(families.gauge("holdfast_backlog_frames", help), switch_view, snapshot, |port| port.backlog_frames);
-    let help = "Most frames that a poll left in the receive ring since watermarks were cleared.";
+    let help = "Most frames that a poll left since watermarks were cleared.";
     let highest = |port: &PortSnapshot| port.backlog_highest_frames;
     per_port(families.gauge("holdfast_backlog_highest_frames", help), switch_view, snapshot, highest);
-    let help = "Most frames that a poll left in the receive ring since the start.";
+    let help = "Most frames that a poll left since the start.";
     per_port(families.gauge("holdfast_backlog_highest_since_start_frames", help), switch_view, ever, highest);
-    let help = "Times that the backlog of the receive ring made the lossless groups XOFF.";
+    let help = "XOFFs caused by frames left in the receive ring.";
     per_port(families.counter("holdfast_backlog_xoffs_total", help), switch_view, snapshot, |port| port.backlog_xoffs);
-    let help = "Time for which the backlog of the receive ring held the lossless groups at XOFF.";
+    let help = "Time at XOFF because of frames left in the receive ring.";
     let family = families.counter("holdfast_backlog_held_seconds_total", help);
     for (index, port) in snapshot.ports.iter().enumerate() {
         family.add_real(&[("port", switch_view.port_name(index))], seconds(port.backlog_held_ns));

@@ -19,31 +19,31 @@ fn watched<'a>(
 
 /// Settings, storms and restorations of the ports that have a watchdog.
 pub(super) fn watchdogs(families: &mut Families, switch_view: &SwitchView, snapshot: &Snapshot) {
-    let help = "1 for the action of the port's watchdog in a storm: drop, forward or alert.";
+    let help = "1 for the [action](pfc.md#actions) in a storm.";
     let family = families.gauge("holdfast_watchdog_info", help);
     for (name, spec, _) in watched(switch_view, snapshot) {
         family.add(&[("port", name), ("action", spec.action.label())], 1);
     }
-    let help = "Time for which a queue with frames must be paused and send none to be in a storm.";
+    let help = "Time until a storm.";
     let family = families.gauge("holdfast_watchdog_detection_seconds", help);
     for (name, spec, _) in watched(switch_view, snapshot) {
         family.add_real(&[("port", name)], seconds(spec.detection.0));
     }
-    let help = "Time for which its priority must not be paused to end a storm.";
+    let help = "Quiet time until the end of a storm.";
     let family = families.gauge("holdfast_watchdog_restoration_seconds", help);
     for (name, spec, _) in watched(switch_view, snapshot) {
         family.add_real(&[("port", name)], seconds(spec.restoration.0));
     }
     let counts: [ClassRow; 2] = [
-        ("holdfast_watchdog_storms_total", "Storms that the watchdog has found.", |port| &port.watchdog_storms),
-        ("holdfast_watchdog_restores_total", "Storms that have ended.", |port| &port.watchdog_restores),
+        ("holdfast_watchdog_storms_total", "Storms found.", |port| &port.watchdog_storms),
+        ("holdfast_watchdog_restores_total", "Storms ended.", |port| &port.watchdog_restores),
     ];
     for (name, help, of) in counts {
         let family = families.counter(name, help);
         watched(switch_view, snapshot)
             .for_each(|(port, _, counters)| by_queue(family, port, |queue| of(counters)[queue]));
     }
-    let family = families.gauge("holdfast_watchdog_storming", "1 while the queue is in a storm.");
+    let family = families.gauge("holdfast_watchdog_storming", "1 during a storm.");
     for (name, _, port) in watched(switch_view, snapshot) {
         by_queue(family, name, |queue| u64::from(port.watchdog_mask.contains(queue)));
     }
