@@ -1,28 +1,22 @@
 //! The poll: the life of a packet, in order. docs/architecture.md shows it as a diagram.
 //!
 //! [`Pipeline::poll_in`] receives and decides, [`Pipeline::poll_out`] sends. Each stage is a method of the owner of its
-//! state; this file calls them. Loops over ports, and branches for refused frames and for other lcores, are in
-//! `ingress/rounds.rs`, `ingress/dispatch.rs`, `ingress/lossless.rs`, `handoff/accept.rs` and `egress/transmit.rs`.
+//! state; this file and `ingress/process.rs` call them. Loops over ports, and branches for refused frames and for other
+//! lcores, are in `ingress/rounds.rs`, `ingress/dispatch.rs`, `ingress/lossless.rs`, `handoff/accept.rs` and
+//! `egress/transmit.rs`.
 
 use super::egress::links::StuckLook;
-use super::frame::lanes::BurstLanes;
-use super::frame::meta::{Forwarding, Meta};
-use super::frame::notes::BurstNotes;
-use super::ingress::forwarder::{Egresses, IngressContext};
-use super::ingress::parse::{Arrived, ParseContext, parse_burst};
-use super::ingress::punt::RouteContext;
+use super::frame::notes::IngressBurst;
 use super::ingress::rounds::{PollFrames, PollRound, TakenBurst};
-use super::ingress::route::RoutedBurst;
 use super::ingress::scratch::Scratch;
 use super::ingress::shed::MOST_ROUNDS;
 use super::pipeline::Pipeline;
 use crate::dataplane::telemetry::log::{RefusedFrame, Standing};
-use crate::io::{Burst, Packet, Ports};
+use crate::io::{Packet, Ports};
 use crate::mmu::Lease;
 use crate::mutant::{self, Mutant};
 use crate::plan::drops::DropReason;
-use crate::route::ROUTER_PORT;
-use crate::sets::{BURST, ClassSet, FrameSet, PortSet};
+use crate::sets::ClassSet;
 use crate::units::Ticks;
 use crate::wire::mac_control::PfcFrame;
 
@@ -116,7 +110,7 @@ impl<P: Packet> Pipeline<P> {
                 // For recorders: bursts are received one ahead, so `rx` does not show the order of decisions.
                 io.begin(port);
                 if !burst.is_empty() {
-                    self.process(io, port, burst, notes, now);
+                    self.process(io, &mut IngressBurst { port, frames: burst, notes });
                 }
                 self.publish_handoffs();
                 moved += received;
@@ -147,284 +141,6 @@ impl<P: Packet> Pipeline<P> {
         }
         self.shedder.end(moved);
         moved + sent
-    }
-
-    /// Processes a burst of `port` from the receive ring to its queues or drops. The usual burst asks once whether its
-    /// port is special.
-    #[inline]
-    fn process<I: Ports<Pkt = P>>(
-        &mut self,
-        io: &mut I,
-        port: usize,
-        burst: &mut Burst<P>,
-        notes: &mut BurstNotes,
-        now: Ticks,
-    ) {
-        if self.special.contains(port) {
-            return self.process_special(io, port, burst, notes, now);
-        }
-        debug_assert!(!self.has_stages(port), "a special port that `follow_special` was not told of");
-        self.bridge::<I, false>(io, port, burst, notes, now);
-    }
-
-    /// Does the work of [`Pipeline::process`] for ports with a stage of their own ([`Pipeline::follow_special`]).
-    #[inline(never)]
-    fn process_special<I: Ports<Pkt = P>>(
-        &mut self,
-        io: &mut I,
-        port: usize,
-        burst: &mut Burst<P>,
-        notes: &mut BurstNotes,
-        now: Ticks,
-    ) {
-        if self.links.shut.contains(port) {
-            self.process_shut(io, port, burst, notes, now);
-        } else if self.lags.idle.contains(port) {
-            self.process_idle(io, port, burst, notes, now);
-        } else if self.router.as_ref().is_some_and(|router| router.routed().contains(port)) {
-            self.process_routed(io, port, burst, notes, now);
-        } else {
-            self.bridge::<I, true>(io, port, burst, notes, now);
-        }
-    }
-
-    /// The stages of a burst from a port that bridges. `SPECIAL`: the port has optional ones.
-    #[inline(always)]
-    fn bridge<I: Ports<Pkt = P>, const SPECIAL: bool>(
-        &mut self,
-        io: &mut I,
-        port: usize,
-        burst: &mut Burst<P>,
-        notes: &mut BurstNotes,
-        now: Ticks,
-    ) {
-        let bridge_port = self.lags.bridge_port(port);
-        let lookup = self.forwarder.begin(bridge_port, burst.len());
-        notes.lanes = BurstLanes::default();
-        let mut arrived = self.parse_bridged(port, burst, notes, lookup.is_some());
-        if SPECIAL {
-            self.note_special(port, &mut arrived, burst, notes);
-        }
-        self.count_and_obey(port, &arrived, burst, notes, now);
-        let counters = &self.telemetry.counters.lcores[self.lcore];
-        let from = IngressContext { port, bridge_port, refusal: None, up: self.lags.up, counters, now };
-        let mut egresses = self.forwarder.forward(from, notes, burst.len(), arrived.data, lookup);
-        if !(egresses.ports & self.indirect).is_empty() {
-            egresses = self.resolve(port, burst, notes, &mut arrived, egresses, now);
-        }
-        if SPECIAL {
-            self.finish_samples(&notes.metas);
-        }
-        self.send_on(io, port, burst, notes, &arrived, egresses);
-    }
-
-    /// Finds the ports behind those of the router and of link aggregation groups.
-    #[inline(never)]
-    fn resolve(
-        &mut self,
-        port: usize,
-        burst: &mut Burst<P>,
-        notes: &mut BurstNotes,
-        arrived: &mut Arrived,
-        mut egresses: Egresses,
-        now: Ticks,
-    ) -> Egresses {
-        // A switch that only bridges may have a device at the router's number.
-        if egresses.ports.contains(ROUTER_PORT) && self.router.is_some() {
-            egresses = self.route_bridged(port, burst, notes, arrived, egresses, now);
-        }
-        if !(egresses.ports & self.lags.heads).is_empty() {
-            egresses = self.lags.resolve(burst, notes, egresses);
-        }
-        egresses
-    }
-
-    /// The optional stages of a parsed burst: classes of RoCE's answers, samples, priorities of receive queues.
-    #[inline]
-    fn note_special(&mut self, port: usize, arrived: &mut Arrived, burst: &Burst<P>, notes: &mut BurstNotes) {
-        if self.ports[port].classifier.has_roce() {
-            arrived.classify_roce(&self.ports[port].classifier, &self.telemetry.counters.ports[port], burst, notes);
-        }
-        if self.sampled.contains(port) {
-            self.stage_samples(port, burst, &notes.metas);
-        }
-        let queues = &mut self.ports[port].rx_queues;
-        if queues.is_managed() {
-            queues.learn(arrived.data, &notes.metas);
-        }
-    }
-
-    /// Counts a parsed burst, and obeys its MAC control frames.
-    #[inline(always)]
-    fn count_and_obey(&mut self, port: usize, arrived: &Arrived, burst: &Burst<P>, notes: &mut BurstNotes, now: Ticks) {
-        arrived.count(&self.telemetry.counters.ports[port]);
-        if !arrived.control.is_empty() {
-            self.obey(port, burst, &mut notes.metas, arrived.control, now);
-        }
-    }
-
-    /// Obeys the MAC control frames of a burst: PFC and PAUSE.
-    #[inline(never)]
-    fn obey(&mut self, port: usize, burst: &Burst<P>, metas: &mut [Meta; BURST], control: FrameSet, now: Ticks) {
-        self.alert.insert(port);
-        self.control(port, burst, metas, control, now);
-        self.tell_pauses(port);
-    }
-
-    /// Parses the frames of a port that bridges.
-    #[inline]
-    fn parse_bridged(&self, port: usize, burst: &Burst<P>, notes: &mut BurstNotes, uses_cache: bool) -> Arrived {
-        let cache = uses_cache.then(|| self.forwarder.cache.sets());
-        parse_burst(ParseContext { cache, ..self.parse_context(port) }, burst, notes)
-    }
-
-    #[inline]
-    fn parse_context(&self, number: usize) -> ParseContext<'_> {
-        let Self { ports, forwarder, buffer, isa, .. } = self;
-        ParseContext { number, port: &ports[number], forwarder, cell: buffer.cell, cache: None, isa: *isa }
-    }
-
-    /// Does the work of [`Pipeline::process`] for a routed port.
-    #[inline(never)]
-    fn process_routed<I: Ports<Pkt = P>>(
-        &mut self,
-        io: &mut I,
-        port: usize,
-        burst: &mut Burst<P>,
-        notes: &mut BurstNotes,
-        now: Ticks,
-    ) {
-        notes.lanes = BurstLanes::default();
-        let (arrived, mut egresses) = self.route_from_routed(port, burst, notes, now);
-        if !(egresses.ports & self.lags.heads).is_empty() {
-            egresses = self.lags.resolve(burst, notes, egresses);
-        }
-        self.finish_samples(&notes.metas);
-        self.send_on(io, port, burst, notes, &arrived, egresses);
-    }
-
-    /// Does the work of [`Pipeline::process`] for a port that is shut: all frames but those of MAC control are dropped.
-    #[cold]
-    fn process_shut<I: Ports<Pkt = P>>(
-        &mut self,
-        io: &mut I,
-        port: usize,
-        burst: &mut Burst<P>,
-        notes: &mut BurstNotes,
-        now: Ticks,
-    ) {
-        notes.lanes = BurstLanes::default();
-        let arrived = self.parse_bridged(port, burst, notes, false);
-        self.count_and_obey(port, &arrived, burst, notes, now);
-        for index in arrived.data.iter() {
-            notes.metas[index].set_forwarding(Forwarding::Drop(DropReason::AdminDown));
-        }
-        let egresses = Egresses { ports: PortSet::EMPTY, are_single: false, are_in_lanes: false };
-        self.send_on(io, port, burst, notes, &arrived, egresses);
-    }
-
-    /// Does the work of [`Pipeline::process`] for an idle member of a link aggregation group, and for an output of
-    /// mirrors: only frames of its link and MAC control frames are taken. All others are in no VLAN.
-    #[cold]
-    fn process_idle<I: Ports<Pkt = P>>(
-        &mut self,
-        io: &mut I,
-        port: usize,
-        burst: &mut Burst<P>,
-        notes: &mut BurstNotes,
-        now: Ticks,
-    ) {
-        notes.lanes = BurstLanes::default();
-        let mut arrived = self.parse_bridged(port, burst, notes, false);
-        self.note_special(port, &mut arrived, burst, notes);
-        self.count_and_obey(port, &arrived, burst, notes, now);
-        for index in arrived.data.iter() {
-            let meta = &mut notes.metas[index];
-            meta.stations = meta.stations.in_vlan(0);
-        }
-        let (counters, bridge_port) = (&self.telemetry.counters.lcores[self.lcore], self.lags.bridge_port(port));
-        let refusal = self.lags.refusal(port);
-        let from = IngressContext { port, bridge_port, refusal: Some(refusal), up: self.lags.up, counters, now };
-        let egresses = self.forwarder.forward_uncached(from, &mut notes.metas, arrived.data);
-        self.finish_samples(&notes.metas);
-        self.send_on(io, port, burst, notes, &arrived, egresses);
-    }
-
-    /// Takes a burst that has its egress ports to its queues or drops.
-    #[inline(always)]
-    fn send_on<I: Ports<Pkt = P>>(
-        &mut self,
-        io: &mut I,
-        port: usize,
-        burst: &mut Burst<P>,
-        notes: &mut BurstNotes,
-        arrived: &Arrived,
-        egresses: Egresses,
-    ) {
-        let demand = self.rewriter.rewrite(&self.ports[port], burst, &mut notes.metas, arrived, egresses);
-        self.dispatch(io, port, burst, notes, &demand);
-        self.telemetry.gauges_dirty.insert(port);
-    }
-
-    /// Parses the frames of a routed port, routes those to the router and forwards the few others. Returns them with
-    /// the egress ports of the burst. Not inlined: the loop over the frames needs the registers that its caller would
-    /// keep.
-    #[inline(never)]
-    fn route_from_routed(
-        &mut self,
-        port: usize,
-        burst: &mut Burst<P>,
-        notes: &mut BurstNotes,
-        now: Ticks,
-    ) -> (Arrived, Egresses) {
-        let mut arrived = parse_burst(self.parse_context(port), burst, notes);
-        self.note_special(port, &mut arrived, burst, notes);
-        self.count_and_obey(port, &arrived, burst, notes, now);
-        let Self { router: Some(router), punter, forwarder, lags, telemetry, lcore, .. } = self else {
-            unreachable!("only a router has routed ports");
-        };
-        let counters = &telemetry.counters.lcores[*lcore];
-        let from = RouteContext { port, up: lags.up, forwarder, counters, now };
-        let (mut routed, others) = router.route_usual_from_routed(punter, from, burst, notes);
-        let others = others & arrived.data;
-        if !others.is_empty() {
-            let bridge_port = lags.bridge_port(port);
-            let from = IngressContext { port, bridge_port, refusal: None, up: lags.up, counters, now };
-            router.forward(forwarder, from, &mut notes.metas, others);
-            let from = RouteContext { port, up: lags.up, forwarder, counters, now };
-            routed = routed.and(router.route_others(punter, from, burst, notes, others));
-        }
-        arrived.retag(&routed);
-        (arrived, routed.egresses())
-    }
-
-    /// Routes the frames of `arrived`, from a port that bridges, that leave by the router's port. Returns the egress
-    /// ports of the burst.
-    #[inline(never)]
-    fn route_bridged(
-        &mut self,
-        port: usize,
-        burst: &mut Burst<P>,
-        notes: &mut BurstNotes,
-        arrived: &mut Arrived,
-        forwarded: Egresses,
-        now: Ticks,
-    ) -> Egresses {
-        let Self { router: Some(router), punter, forwarder, lags, telemetry, lcore, .. } = self else {
-            unreachable!("only a router makes stations behind its port");
-        };
-        let from = RouteContext { port, up: lags.up, forwarder, counters: &telemetry.counters.lcores[*lcore], now };
-        let is_all = arrived.data.len() == burst.len() && forwarded.ports == PortSet::only(ROUTER_PORT);
-        let (mut routed, others) = if is_all {
-            router.route_usual_from_bridged(punter, from, burst, notes)
-        } else {
-            (RoutedBurst::NONE, arrived.data)
-        };
-        if !others.is_empty() {
-            routed = routed.and(router.route_others(punter, from, burst, notes, others));
-        }
-        arrived.retag(&routed);
-        routed.egresses()
     }
 
     /// The second half of the poll that has moved `before` frames: egress, then publication. Returns the number of all

@@ -1,31 +1,26 @@
 //! MAC control: PFC and PAUSE frames end here and are never forwarded (IEEE 802.3 annexes 31A, 31B and 31D).
 
-use crate::dataplane::frame::meta::{Forwarding, Meta};
+use crate::dataplane::frame::meta::Forwarding;
+use crate::dataplane::frame::notes::IngressBurst;
 use crate::dataplane::pipeline::Pipeline;
 use crate::dataplane::port::Port;
-use crate::io::{Burst, Packet};
+use crate::io::Packet;
 use crate::plan::counters::PortCounters;
 use crate::plan::drops::DropReason;
-use crate::sets::{BURST, FrameSet};
+use crate::sets::FrameSet;
 use crate::units::Ticks;
 use crate::wire::mac_control::{self, MacControl, PfcFrame};
 
 impl<P: Packet> Pipeline<P> {
     /// Obeys or refuses the MAC control frames of a burst; `dispatch` frees them.
     #[cold]
-    pub(crate) fn control(
-        &mut self,
-        port: usize,
-        burst: &Burst<P>,
-        metas: &mut [Meta; BURST],
-        control: FrameSet,
-        now: Ticks,
-    ) {
+    pub(crate) fn control(&mut self, burst: &mut IngressBurst<'_, P>, control: FrameSet) {
+        let port = burst.port;
         let (state, counters) = (&mut self.ports[port], &self.telemetry.counters.ports[port]);
         for index in control.iter() {
-            let (meta, is_up) = (&mut metas[index], self.links.linked.contains(port));
-            let (bytes, tags) = (burst[index].bytes(), meta.class_bits.tags());
-            meta.set_forwarding(state.receive_control(bytes, tags, is_up, counters, now));
+            let (meta, is_up) = (&mut burst.notes.metas[index], self.links.linked.contains(port));
+            let (bytes, tags) = (burst.frames[index].bytes(), meta.class_bits.tags());
+            meta.set_forwarding(state.receive_control(bytes, tags, is_up, counters, self.now));
         }
     }
 }

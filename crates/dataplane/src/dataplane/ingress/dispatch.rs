@@ -7,45 +7,44 @@ use super::rewrite::BurstDemand;
 use crate::dataplane::buffer::Before;
 use crate::dataplane::egress::enqueue::{Appended, QueueContext};
 use crate::dataplane::frame::meta::{Forwarding, Meta};
-use crate::dataplane::frame::notes::BurstNotes;
+use crate::dataplane::frame::notes::IngressBurst;
 use crate::dataplane::handoff::mesh::HandoffFrame;
 use crate::dataplane::pipeline::Pipeline;
 use crate::dataplane::telemetry::log::{RefusedFrame, RefusingQueue};
-use crate::io::{Burst, Packet, Ports};
+use crate::io::{Packet, Ports};
 use crate::mmu::Admission;
 use crate::plan::drops::DropReason;
 use crate::route::ROUTER_PORT;
-use crate::sets::{BURST, PortSet};
+use crate::sets::PortSet;
 use crate::wire::MacAddr;
 use crate::wire::loop_probe::LoopProbe;
 
 impl<P: Packet> Pipeline<P> {
-    /// Dispatches a burst of ingress `port`. `demand` covers the frames that leave by exactly one port.
+    /// Dispatches a burst. `demand` covers the frames that leave by exactly one port.
     ///
     /// Always inline: bridged and routed bursts each have their call.
     #[inline(always)]
     pub(crate) fn dispatch<I: Ports<Pkt = P>>(
         &mut self,
         io: &mut I,
-        port: usize,
-        burst: &mut Burst<P>,
-        notes: &BurstNotes,
+        burst: &mut IngressBurst<'_, P>,
         demand: &BurstDemand,
     ) {
+        let (port, metas) = (burst.port, &burst.notes.metas);
         // The watchdog drops a priority in both directions: frames that leave by a port, and those that came by it.
         let is_special = demand.floods || !((demand.egresses | PortSet::only(port)) & self.links.refusing).is_empty();
         let is_admitted = !is_special
-            && self.buffer.admit_burst::<P>(&mut self.ports, port, self.sends, &self.queue_rule, &notes.metas, demand);
+            && self.buffer.admit_burst::<P>(&mut self.ports, port, self.sends, &self.queue_rule, metas, demand);
         // At once, unless some frame is dropped or consumed, or the use of a queue's reserve must be published.
-        if demand.sent.len() == burst.len() && self.buffer.reserves.is_empty() {
+        if demand.sent.len() == burst.frames.len() && self.buffer.reserves.is_empty() {
             if is_admitted {
-                return self.enqueue_burst(io, burst, notes, demand);
+                return self.enqueue_burst(io, burst, demand);
             }
             if !is_special && demand.lossy_queues.is_empty() && (demand.egresses - self.sends).is_empty() {
-                return self.send_lossless(io, port, burst, notes, demand);
+                return self.send_lossless(io, burst, demand);
             }
         }
-        for (packet, meta) in burst.drain(..).zip(&notes.metas) {
+        for (packet, meta) in burst.frames.drain(..).zip(&burst.notes.metas) {
             match meta.forwarding() {
                 Forwarding::Send(egress) if is_admitted => {
                     let handed = HandoffFrame::new(packet, meta, egress, meta.is_lossless());
@@ -65,14 +64,13 @@ impl<P: Packet> Pipeline<P> {
     pub(crate) fn enqueue_burst<I: Ports<Pkt = P>>(
         &mut self,
         io: &mut I,
-        burst: &mut Burst<P>,
-        notes: &BurstNotes,
+        burst: &mut IngressBurst<'_, P>,
         demand: &BurstDemand,
     ) {
         if !(demand.egresses - self.sends).is_empty() {
-            return self.hand_over_burst(io, burst, &notes.metas, demand);
+            return self.hand_over_burst(io, burst, demand);
         }
-        self.egress.push_all(&mut self.ports, &mut self.buffer, burst, notes, demand);
+        self.egress.push_all(&mut self.ports, &mut self.buffer, burst.frames, burst.notes, demand);
         self.telemetry.gauges_dirty |= demand.egresses;
     }
 
@@ -82,14 +80,13 @@ impl<P: Packet> Pipeline<P> {
     fn hand_over_burst<I: Ports<Pkt = P>>(
         &mut self,
         io: &mut I,
-        burst: &mut Burst<P>,
-        metas: &[Meta; BURST],
+        burst: &mut IngressBurst<'_, P>,
         demand: &BurstDemand,
     ) {
-        self.egress.expect_room(burst.len());
+        self.egress.expect_room(burst.frames.len());
         let sends = self.sends;
         let mut appended = Appended { frames: 0, egresses: demand.egresses & sends, queues: demand.queues };
-        for (packet, meta) in burst.drain(..).zip(metas) {
+        for (packet, meta) in burst.frames.drain(..).zip(&burst.notes.metas) {
             let Forwarding::Send(egress) = meta.forwarding() else { unreachable!("every frame of the burst is sent") };
             if sends.contains(egress.into()) {
                 appended.frames += 1;

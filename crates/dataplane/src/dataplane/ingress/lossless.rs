@@ -3,12 +3,12 @@
 
 use crate::dataplane::frame::fast_path::{self, FastPath};
 use crate::dataplane::frame::meta::{Forwarding, Meta};
-use crate::dataplane::frame::notes::BurstNotes;
+use crate::dataplane::frame::notes::IngressBurst;
 use crate::dataplane::handoff::mesh::HandoffFrame;
 use crate::dataplane::ingress::rewrite::BurstDemand;
 use crate::dataplane::pipeline::Pipeline;
 use crate::dataplane::telemetry::log::RefusedFrame;
-use crate::io::{Burst, Packet, Ports};
+use crate::io::{Packet, Ports};
 use crate::plan::drops::DropReason;
 use crate::sets::{BURST, CLASSES, ClassSet};
 use crate::units::Cells;
@@ -27,21 +27,19 @@ impl<P: Packet> Pipeline<P> {
     pub(crate) fn send_lossless<I: Ports<Pkt = P>>(
         &mut self,
         io: &mut I,
-        port: usize,
-        burst: &mut Burst<P>,
-        notes: &BurstNotes,
+        burst: &mut IngressBurst<'_, P>,
         demand: &BurstDemand,
     ) {
-        let Some(reasons) = self.admit_in_parts(port, burst, &notes.metas) else {
-            if burst.len() > 1 {
+        let Some(reasons) = self.admit_in_parts(burst) else {
+            if burst.frames.len() > 1 {
                 fast_path::hit(FastPath::Lossless);
             }
-            return self.enqueue_burst(io, burst, notes, demand);
+            return self.enqueue_burst(io, burst, demand);
         };
         fast_path::hit(FastPath::LosslessRefused);
-        for ((packet, meta), refused) in burst.drain(..).zip(&notes.metas).zip(reasons) {
+        for ((packet, meta), refused) in burst.frames.drain(..).zip(&burst.notes.metas).zip(reasons) {
             match (meta.forwarding(), refused) {
-                (_, Some(reason)) => self.drop_frame(io, packet, port, meta.class(), reason),
+                (_, Some(reason)) => self.drop_frame(io, packet, burst.port, meta.class(), reason),
                 (Forwarding::Send(egress), None) => {
                     self.place_accepted(io, HandoffFrame::new(packet, meta, egress, true));
                 }
@@ -55,8 +53,8 @@ impl<P: Packet> Pipeline<P> {
     ///
     /// A part that is not admitted is halved. Its second half then holds the change of state, so the next part is half
     /// as long too. After the change, the rest of the burst is tried.
-    fn admit_in_parts(&mut self, port: usize, burst: &Burst<P>, metas: &[Meta; BURST]) -> Option<Reasons> {
-        let frames = burst.len();
+    fn admit_in_parts(&mut self, burst: &IngressBurst<'_, P>) -> Option<Reasons> {
+        let (port, metas, frames) = (burst.port, &burst.notes.metas, burst.frames.len());
         let (mut reasons, mut is_whole) = ([None; BURST], true);
         let (mut at, mut len, mut in_vain) = (0, frames / 2, 1);
         while at < frames {
@@ -78,7 +76,7 @@ impl<P: Packet> Pipeline<P> {
             let Forwarding::Send(egress) = meta.forwarding() else { unreachable!("every frame of the burst is sent") };
             if let Err(reason) = self.admit(port, egress.into(), meta) {
                 let frame = RefusedFrame::by_group(&meta.desc, egress.into());
-                self.note_refused(port, burst[at].bytes(), frame, reason);
+                self.note_refused(port, burst.frames[at].bytes(), frame, reason);
                 (reasons[at], is_whole) = (Some(reason), false);
             }
             at += 1;

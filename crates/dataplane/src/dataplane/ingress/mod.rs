@@ -17,6 +17,7 @@ mod police;
 pub(crate) mod poll_budget;
 pub(crate) mod port_classifier;
 mod port_policers;
+mod process;
 pub(crate) mod punt;
 pub(crate) mod rewrite;
 mod roce;

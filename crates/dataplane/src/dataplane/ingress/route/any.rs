@@ -82,9 +82,10 @@ pub(super) fn send(
         frame.bytes_mut().split_at_mut_checked(usize::from(meta.desc.l3_offset())).ok_or(NOT_ROUTABLE)?;
     let addresses = ethernet.first_chunk_mut().ok_or(NOT_ROUTABLE)?;
     let (adjacency, egress) = match meta.class_bits.l3() {
-        L3::V4 => send_v4(hops, addresses, packet, meta, group)?,
-        _ => send_v6(hops, addresses, packet, meta, group)?,
+        L3::V4 => route_v4(hops, packet, meta, group)?,
+        _ => route_v6(hops, packet, meta, group)?,
     };
+    hops.direct.send(addresses, meta, adjacency, egress.number);
     if meta.class_bits.tags() > 0 {
         // A new tag: the TPID, PCP and DEI that came are those of another network. Its PCP is the class of the packet,
         // whose DSCP stays.
@@ -95,12 +96,12 @@ pub(super) fn send(
     Ok(egress)
 }
 
+/// Chooses a next hop of `group` for an IPv4 packet, and takes a hop from its TTL.
 #[inline]
-fn send_v4<'a>(
+fn route_v4<'a>(
     hops: &mut NextHops<'a, '_>,
-    addresses: &mut [u8; 12],
     packet: &mut [u8],
-    meta: &mut Meta,
+    meta: &Meta,
     group: FoundGroup,
 ) -> Result<(&'a Adjacency, EgressPort), Exception> {
     let ipv4 = Ipv4::read(packet).ok_or(NOT_ROUTABLE)?;
@@ -112,16 +113,15 @@ fn send_v4<'a>(
         return Err(Exception::Drop(DropReason::Martian));
     }
     ip::decrement_ttl(packet.first_chunk_mut().ok_or(NOT_ROUTABLE)?);
-    hops.direct.send(addresses, meta, hop, egress.number);
     Ok((hop, egress))
 }
 
+/// Chooses a next hop of `group` for an IPv6 packet, and takes a hop from its hop limit.
 #[inline]
-fn send_v6<'a>(
+fn route_v6<'a>(
     hops: &mut NextHops<'a, '_>,
-    addresses: &mut [u8; 12],
     packet: &mut [u8],
-    meta: &mut Meta,
+    meta: &Meta,
     group: FoundGroup,
 ) -> Result<(&'a Adjacency, EgressPort), Exception> {
     let ipv6 = Ipv6::read(packet).ok_or(NOT_ROUTABLE)?;
@@ -135,6 +135,5 @@ fn send_v6<'a>(
         return Err(Exception::Drop(DropReason::Martian));
     }
     ip::decrement_hop_limit(packet.first_chunk_mut().ok_or(NOT_ROUTABLE)?);
-    hops.direct.send(addresses, meta, hop, egress.number);
     Ok((hop, egress))
 }

@@ -27,9 +27,9 @@ use self::usual::ShortWay;
 use super::forwarder::{Forwarder, IngressContext};
 use super::punt::{Exception, Punter, RouteContext};
 use crate::dataplane::frame::meta::{Forwarding, Meta};
-use crate::dataplane::frame::notes::BurstNotes;
+use crate::dataplane::frame::notes::{BurstNotes, IngressBurst};
 use crate::forward::fdb::{Station, StationPair};
-use crate::io::{Burst, Packet};
+use crate::io::Packet;
 use crate::plan::spec::SwitchSpec;
 use crate::route::{Attachment, FoundGroup, ROUTER_PORT, RouteTable, SoftFib};
 use crate::sets::{BURST, FrameSet, MAX_PORTS, PortSet};
@@ -163,16 +163,15 @@ impl Router {
         &mut self,
         punter: &mut Punter,
         from: RouteContext<'_>,
-        burst: &mut Burst<P>,
-        notes: &mut BurstNotes,
+        burst: &mut IngressBurst<'_, P>,
     ) -> (RoutedBurst, FrameSet) {
         let station = self.station(from.port);
         // Untagged frames are in this VLAN: it is compared here, not for each.
         if from.forwarder.vlans.ingress(from.port, None) != Some(station.vlan()) {
-            return (RoutedBurst::NONE, FrameSet::first(burst.len()));
+            return (RoutedBurst::NONE, FrameSet::first(burst.frames.len()));
         }
         let ours = StationPair::new(station.vlan(), station.mac().to_number(), 0);
-        self.route_usual(punter, from, burst, notes, |meta| meta.stations.dst_difference(ours))
+        self.route_usual(punter, from, burst, |meta| meta.stations.dst_difference(ours))
     }
 
     /// Routes the usual packets of a burst from a port that bridges; see [`Router::route_usual`].
@@ -181,11 +180,10 @@ impl Router {
         &mut self,
         punter: &mut Punter,
         from: RouteContext<'_>,
-        burst: &mut Burst<P>,
-        notes: &mut BurstNotes,
+        burst: &mut IngressBurst<'_, P>,
     ) -> (RoutedBurst, FrameSet) {
         let ours = Forwarding::Send(ROUTER_PORT as u8);
-        self.route_usual(punter, from, burst, notes, |meta| (meta.forwarding() != ours).into())
+        self.route_usual(punter, from, burst, |meta| (meta.forwarding() != ours).into())
     }
 
     /// Routes the usual packets of a burst, and puts their egress ports into `lanes`. Packets for the router have a
@@ -195,11 +193,10 @@ impl Router {
         &mut self,
         punter: &mut Punter,
         from: RouteContext<'_>,
-        burst: &mut Burst<P>,
-        notes: &mut BurstNotes,
+        burst: &mut IngressBurst<'_, P>,
         difference: impl Fn(&Meta) -> u64,
     ) -> (RoutedBurst, FrameSet) {
-        let BurstNotes { metas, lanes } = notes;
+        let (burst, BurstNotes { metas, lanes }) = (&mut *burst.frames, &mut *burst.notes);
         // A burst mostly has packets of one kind, perhaps with an odd one at one of its ends.
         let ends = [burst.len().saturating_sub(1), 0];
         if !ends.iter().any(|&end| metas[end % BURST].class_bits.is_plain_untagged_ipv4()) {
@@ -236,12 +233,11 @@ impl Router {
         &mut self,
         punter: &mut Punter,
         from: RouteContext<'_>,
-        burst: &mut Burst<P>,
-        notes: &mut BurstNotes,
+        burst: &mut IngressBurst<'_, P>,
         data: FrameSet,
     ) -> RoutedBurst {
-        let BurstNotes { metas, lanes } = notes;
-        let routed = self.route_burst(punter, from, burst, metas, data);
+        let routed = self.route_burst(punter, from, burst, data);
+        let BurstNotes { metas, lanes } = &mut *burst.notes;
         for index in data.iter() {
             if let Forwarding::Send(egress) = metas[index].forwarding() {
                 lanes.egresses.set(index, egress);
@@ -255,10 +251,10 @@ impl Router {
         &mut self,
         punter: &mut Punter,
         from: RouteContext<'_>,
-        burst: &mut Burst<P>,
-        metas: &mut [Meta; BURST],
+        burst: &mut IngressBurst<'_, P>,
         data: FrameSet,
     ) -> RoutedBurst {
+        let (frames, metas) = (&*burst.frames, &mut burst.notes.metas);
         let (mut others, mut fragments) = (RoutedBurst::NONE, FrameSet::EMPTY);
         (self.v4.len, self.v6.len) = (0, 0);
         for index in data.iter() {
@@ -274,7 +270,7 @@ impl Router {
                     continue;
                 }
             }
-            match any::read(&self.table, &burst[index], meta) {
+            match any::read(&self.table, &frames[index], meta) {
                 Ok(Destination::V4(address)) => self.v4.push(index, address),
                 Ok(Destination::Fragment(address)) => {
                     fragments.insert(index);
@@ -283,11 +279,11 @@ impl Router {
                 Ok(Destination::V6(address)) => self.v6.push(index, address),
                 Err(exception) => {
                     others.are_single = false;
-                    punter.except(from, burst[index].bytes(), meta, exception);
+                    punter.except(from, frames[index].bytes(), meta, exception);
                 }
             }
         }
-        others.and(self.send_batches(punter, from, burst, metas, fragments))
+        others.and(self.send_batches(punter, from, burst, fragments))
     }
 
     /// Routes the packets of both batches.
@@ -296,17 +292,17 @@ impl Router {
         &mut self,
         punter: &mut Punter,
         from: RouteContext<'_>,
-        burst: &mut Burst<P>,
-        metas: &mut [Meta; BURST],
+        burst: &mut IngressBurst<'_, P>,
         mut fragments: FrameSet,
     ) -> RoutedBurst {
         let Self { table, bridged, fitting, v4, v6, .. } = self;
+        let (frames, metas) = (&mut *burst.frames, &mut burst.notes.metas);
         v4.look_up(|addresses, groups| table.fib.lookup_v4(addresses, groups));
         v6.look_up(|addresses, groups| table.fib.lookup_v6(addresses, groups));
         let mut hops = NextHops::new(table, bridged, from, fitting[from.port % MAX_PORTS]);
         let (mut ports, mut exceptions) = (PortSet::EMPTY, 0);
         for (index, group) in v4.found().chain(v6.found()) {
-            let (packet, meta) = (&mut burst[index], &mut metas[index]);
+            let (packet, meta) = (&mut frames[index], &mut metas[index]);
             match any::send(&mut hops, packet, meta, group) {
                 Ok(egress) => ports |= egress.set,
                 Err(exception) => {
