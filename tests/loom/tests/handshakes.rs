@@ -56,7 +56,7 @@ fn fdb_answer_has_the_part_that_was_requested_last() {
 
 #[test]
 fn request_to_clear_stations_is_read_whole_by_each_lcore() {
-    check::check(3, || clear_models::request_to_clear_stations_is_read_whole_by_each_lcore());
+    check::check(3, clear_models::request_to_clear_stations_is_read_whole_by_each_lcore);
 }
 
 #[test]

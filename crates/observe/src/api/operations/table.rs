@@ -113,7 +113,8 @@ pub const OPERATIONS: &[Operation] = &[
     Operation {
         method: Method::Post,
         path: "/v1/fdb/clear",
-        text: "Removes learned stations; static ones stay. POST needs `writes`.",
+        text: "Removes learned stations, all or those of `{\"port\": \"p1\", \"vlan\": 10}`, and answers \
+               `{\"at_ns\": ..., \"cleared\": {\"stations\": 2}}`. It needs `writes`.",
         body: Some(schema_of::<ClearRequest>),
         answer: Answer::part::<server::Cleared>("cleared"),
         refused: &[403, 413],
@@ -171,8 +172,9 @@ pub const OPERATIONS: &[Operation] = &[
     Operation {
         method: Method::Post,
         path: "/v1/reload",
-        text: "The switch also applies the file, or the configuration of the body, completely or not at all. POST \
-               needs `writes`; `kill -HUP` does not.",
+        text: "The switch also applies the file, or the configuration that a body such as `{\"text\": \"ports: ...\", \
+               \"confirm_within_ns\": 60000000000}` gives, completely or not at all; `/v1/openapi.json` has the fields \
+               of the body. POST needs `writes`; `kill -HUP` does not.",
         body: Some(schema_of::<ReloadRequest>),
         answer: Answer::part::<Reload>("reload"),
         done: &[200, 409, 422],

@@ -323,7 +323,8 @@ fn standing(families: &mut Families, switch_view: &SwitchView) {
         let labels = [("port", port.name.as_str()), ("description", &port.live.description)];
         family.add(if port.live.description.is_empty() { &labels[..1] } else { &labels }, 1);
     }
-    let family = families.gauge("holdfast_port_enabled", "1 while the port is in use, 0 while it is [shut](reload.md#shutting-a-port).");
+    let family =
+        families.gauge("holdfast_port_enabled", "1 while the port is in use, 0 if [shut](reload.md#shutting-a-port).");
     for port in &switch_view.spec.ports {
         family.add(&[("port", &port.name)], u64::from(port.live.is_enabled));
     }
