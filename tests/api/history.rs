@@ -84,7 +84,7 @@ fn confirmed_configuration_stays_and_an_earlier_one_comes_back() {
     assert_eq!((alpha(&switch), causes(&switch).len()), (before, 3));
     assert!(switch.holdfast(&["rollback", "2", "--confirm", "1h"]).status.success());
     assert_eq!(alpha(&switch), 1.0 / 16.0);
-    // The same command leaves the one that waits.
+    // A configuration that waits gives way to it too.
     assert!(switch.holdfast(&["rollback"]).status.success());
     assert_eq!((alpha(&switch), causes(&switch).len()), (before, 3));
     let unknown = switch.holdfast(&["rollback", "99"]);

@@ -85,7 +85,7 @@ fn wrong_request_gets_error_status_and_remedy() {
     let switch = Switch::start(&[]);
     for (request, status, error, remedy) in [
         ("GET /v1/prts", 404, "there is no /v1/prts", "/v1/ports, /v1/pfc"),
-        ("GET /v1/prts", 404, "there is no /v1/prts", "or POST to one of /v1/reload, /v1/faults, /v1/watermarks/clear"),
+        ("GET /v1/prts", 404, "there is no /v1/prts", "or POST to one of /v1/fdb/clear, /v1/reload,"),
         ("GET /", 404, "there is no /", "GET one of /v1/openapi.json, /v1/state"),
         ("DELETE /v1/ports", 405, "DELETE is not supported for /v1/ports", "use GET"),
         ("PUT /v1/faults", 405, "PUT is not supported for /v1/faults", "use GET, POST, DELETE"),

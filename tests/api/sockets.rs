@@ -102,7 +102,9 @@ fn show_without_listening_switch_fails_with_remedy() {
         ("off", "error: `off` is not a socket; give the switch's socket with --socket PATH\n"),
     ] {
         let output = mortal(HOLDFAST).args(["show", "ports", "--socket", socket]).output().expect("it can be started");
-        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        // No switch can be at the last two.
+        let code = if socket == "off" || socket.len() > 107 { 2 } else { 1 };
+        assert_eq!(output.status.code(), Some(code), "{output:?}");
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert!(stderr.starts_with(expected), "{stderr}");
     }

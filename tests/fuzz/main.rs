@@ -99,8 +99,8 @@ fn fuzzed_targets_are_built_from_the_versions_of_the_workspace() {
     }
 }
 
-/// `cargo --locked` refuses a lock file that does not agree with the manifests. `make fuzz`, the last stage of CI, would
-/// be the first to tell.
+/// A lock file that does not agree with the manifests is refused by `--locked`, which `make fuzz` would be the first
+/// to tell.
 #[test]
 fn lock_file_for_afl_agrees_with_the_manifests() {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());

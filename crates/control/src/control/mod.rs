@@ -42,7 +42,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio::runtime::Handle;
+use tokio::runtime::{Handle, Runtime};
 
 pub use display::{EventFormat, Status};
 pub use error::RunError;
@@ -140,8 +140,7 @@ pub fn run(mut config: Config, options: RunOptions, again: Again) -> Result<(), 
     let mut ports = setup::Ports::start(&config, options.verbose)?;
     let helpers = Helpers::start(&ports.eal)?;
     follow_devices(&mut config, &ports);
-    let counters = Arc::new(Counters::of(&config.switch));
-    let hz = dpdk::hz(&ports.eal);
+    let (counters, hz) = (Arc::new(Counters::of(&config.switch)), dpdk::hz(&ports.eal));
     let control = Arc::new(control(&config, hz));
     let hosts = hosts(&config, hz);
     let (mut plane, ends) = plane::prepare(&config, &ports, options.build.program)?.unzip();
@@ -167,13 +166,12 @@ pub fn run(mut config: Config, options: RunOptions, again: Again) -> Result<(), 
     let workers = launch(&mut ports, &config, parts, hosts, faults)?;
     let threads = Threads::start(plane, mirror, &control, &counters, hz).map_err(RunError::Runtime)?;
     helpers.serve();
-    runtime.spawn(threads::main_beats());
-    current.get().health.watch_threads();
-    notifier.iter().for_each(|notifier| drop(runtime.spawn(notifier.clone().run(counters.clone()))));
-    let start = Instant::now();
-    let reloader = Reloader::new(config, again, senders, hz, current.clone(), control.clone())
-        .with(handle, threads.mirror.handle())
-        .with_history(api.history.clone());
+    let start = beat(&runtime, &current, notifier.as_ref(), &counters);
+    let reloader = Reloader::new(config, again, senders, hz, current.clone(), control.clone()).with(
+        handle,
+        threads.mirror.handle(),
+        api.history.clone(),
+    );
     let watch = Watch {
         current: &current,
         ports: &ports,
@@ -197,6 +195,19 @@ pub fn run(mut config: Config, options: RunOptions, again: Again) -> Result<(), 
     let switch_view = current.get();
     devices::refresh(&ports.ports, &switch_view);
     finish(ports, &Report::new(&switch_view, elapsed), &options)
+}
+
+/// Lets the main thread show that it runs, and watches all threads for readiness and for systemd. Returns the time.
+fn beat(
+    runtime: &Runtime,
+    current: &Current,
+    notifier: Option<&Arc<notify::Notifier>>,
+    counters: &Arc<Counters>,
+) -> Instant {
+    runtime.spawn(threads::main_beats());
+    current.get().health.watch_threads();
+    notifier.iter().for_each(|&notifier| drop(runtime.spawn(notifier.clone().run(counters.clone()))));
+    Instant::now()
 }
 
 /// Whether virtual hosts must not send yet, when the ports `up` have a link. A switch at the far end sees its link up

@@ -86,15 +86,9 @@ impl Reloader {
         Self { running, file, again, senders, hz, current, control, router: None, mirror: None, history, waiting }
     }
 
-    /// Applies settings of routing and of mirrors to these threads too.
-    pub fn with(mut self, router: Option<RouterHandle>, mirror: MirrorHandle) -> Self {
-        (self.router, self.mirror) = (router, Some(mirror));
-        self
-    }
-
-    /// Keeps the configurations by which the switch runs in `history`.
-    pub fn with_history(self, history: Arc<History>) -> Self {
-        Self { history, ..self }
+    /// Applies settings of routing and of mirrors to these threads too, and keeps configurations in `history`.
+    pub fn with(self, router: Option<RouterHandle>, mirror: MirrorHandle, history: Arc<History>) -> Self {
+        Self { router, mirror: Some(mirror), history, ..self }
     }
 
     /// Returns the running configuration.
