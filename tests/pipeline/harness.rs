@@ -4,14 +4,14 @@ use holdfast::dataplane::Scratch;
 use std::sync::Arc;
 
 use crate::layout::Layout;
-use holdfast::dataplane::{LiveConfig, Pipeline};
+use holdfast::dataplane::{LiveConfig, Pipeline, Work};
 use holdfast::forward::{FdbSpec, LagState, LagsSpec};
 use holdfast::io::memory::{MemPacket, MemPorts};
 use holdfast::mmu::{BufferPlan, GroupProfile, HeadroomPolicy, QueueLimit, Threshold};
 use holdfast::plan::exception::{ExceptionLink, exception_channel};
 use holdfast::plan::mirror::CopyFrame;
 use holdfast::plan::own_probes::OwnProbes;
-use holdfast::plan::{Counters, DropReason, PortSpec, QueueSpec, SwitchSpec};
+use holdfast::plan::{Companion, Counters, DropReason, LcoreControl, PortSpec, QueueSpec, SwitchSpec};
 use holdfast::qos::{ClassMap, QueueDiscipline};
 use holdfast::route::RouteTable;
 use holdfast::sets::{CLASSES, ClassSet, PortSet};
@@ -98,6 +98,27 @@ pub fn spec_on(layout: Layout, ports: usize) -> SwitchSpec {
         congestion_points: [None; CLASSES],
         routing: None,
         mirror: holdfast::plan::mirror::MirrorSpec::default(),
+    }
+}
+
+/// The state of an lcore with ports in memory. It neither rests nor takes new settings or routes.
+pub fn work<C: Companion>(
+    pipeline: Pipeline<MemPacket>,
+    io: MemPorts,
+    companion: Option<C>,
+    control: &Arc<LcoreControl>,
+) -> Work<MemPorts, C> {
+    let control = control.clone();
+    Work {
+        pipeline,
+        scratch: Box::default(),
+        io,
+        companion,
+        control,
+        hz: HZ,
+        resting: None,
+        live_config: None,
+        route_tables: None,
     }
 }
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use holdfast::dataplane::{Pipeline, Scratch};
+use holdfast::io::Burst;
 use holdfast::io::memory::{MemPacket, MemPorts};
-use holdfast::io::{Burst, Ports};
 use holdfast::mmu::{QueueLimit, Threshold};
 use holdfast::pfc::{WatchdogAction, WatchdogSpec};
 use holdfast::plan::{Counters, DropReason, SwitchSpec};
@@ -14,6 +14,7 @@ use holdfast::units::{BitRate, Bytes, Cells, Nanos, Probability, Ticks};
 
 use crate::harness::{Bed, CELL, HZ, LOSSLESS, LOSSLESS_DSCP, frame, mac, spec_on};
 use crate::layout::Layout;
+use crate::watched::{Watch, Watched};
 
 /// A switch of two lcores whose ports are joint.
 fn spec(ports: usize) -> SwitchSpec {
@@ -234,39 +235,19 @@ fn watchdog_drops_frames_of_the_other_lcore() {
     assert_eq!((bed.data(1).len(), bed.drops(1, DropReason::Watchdog)), (5, 15), "no drop once it is over");
 }
 
-/// Ports on which each transmission takes time.
+/// Each transmission takes time.
 struct Slow {
-    io: MemPorts,
     time: u64,
     burst_ns: u64,
 }
 
-impl Ports for Slow {
-    type Pkt = MemPacket;
-
-    fn rx(&mut self, port: usize, most: usize, out: &mut Burst<MemPacket>) {
-        self.io.rx(port, most, out);
-    }
-
-    fn time(&mut self) -> Option<Ticks> {
+impl Watch for Slow {
+    fn time(&self) -> Option<Ticks> {
         Some(Ticks(self.time))
     }
 
-    fn tx(&mut self, port: usize, packets: &mut Burst<MemPacket>) {
+    fn sends(&mut self, _: &mut MemPorts, _: usize, _: &Burst<MemPacket>) {
         self.time += self.burst_ns;
-        self.io.tx(port, packets);
-    }
-
-    fn free(&mut self, packets: &mut Burst<MemPacket>) {
-        self.io.free(packets);
-    }
-
-    fn copy(&mut self, packet: &MemPacket) -> Option<MemPacket> {
-        self.io.copy(packet)
-    }
-
-    fn make(&mut self, frame: &[u8]) -> Option<MemPacket> {
-        self.io.make(frame)
     }
 }
 
@@ -279,13 +260,13 @@ fn frames_for_ports_of_others_do_not_prolong_a_poll() {
     spec.ports.iter_mut().for_each(|port| port.rate = BitRate(400_000_000_000));
     let counters = Arc::new(Counters::of(&spec));
     let mut lcore = Pipeline::fleet(&spec, &counters, HZ, 1).remove(0);
-    let (mut io, mut scratch, mut now) = (Slow { io: MemPorts::new(4), time: 0, burst_ns: 0 }, Scratch::default(), HZ);
+    let (mut io, mut scratch, mut now) = (Watched::new(4, Slow { time: 0, burst_ns: 0 }), Scratch::default(), HZ);
     for port in [1, 3] {
         lcore.learn(1, mac(port), port, Ticks(HZ));
         io.io.set_room(port, Some(0));
         (0..600).for_each(|_| io.io.inject(port - 1, &frame(port - 1, port, LOW, CELL)));
     }
-    let mut poll = |io: &mut Slow, now: u64| {
+    let mut poll = |io: &mut Watched<Slow>, now: u64| {
         io.time = now;
         lcore.poll(io, &mut scratch, Ticks(now))
     };

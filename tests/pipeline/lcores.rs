@@ -11,7 +11,7 @@ use holdfast::plan::{Companion, Counters, DropReason, LcoreControl, SwitchSpec};
 use holdfast::sets::PortSet;
 use holdfast::units::{Cells, Nanos, Ticks};
 
-use crate::harness::{CELL, HZ, LOSSLESS, LOSSLESS_DSCP, frame, mac, spec_on};
+use crate::harness::{CELL, HZ, LOSSLESS, LOSSLESS_DSCP, frame, mac, spec_on, work};
 use crate::layout::Layout;
 
 /// A switch of two lcores.
@@ -164,17 +164,7 @@ fn run_and_stop(
         .map(|(number, mut pipeline)| {
             let mut io = first.sibling();
             prepare(number, &mut pipeline, &mut io);
-            let work: Work<MemPorts, Nobody> = Work {
-                pipeline,
-                scratch: Box::default(),
-                io,
-                companion: None,
-                control: control.clone(),
-                hz: HZ,
-                resting: None,
-                live_config: None,
-                route_tables: None,
-            };
+            let work = work(pipeline, io, None::<Nobody>, &control);
             std::thread::spawn(move || work.run(move || Ticks(HZ + start.elapsed().as_nanos() as u64)))
         })
         .collect();
@@ -279,18 +269,7 @@ fn rests_of_the_first(frame: Option<Vec<u8>>) -> usize {
         count.fetch_add(1, Ordering::Relaxed);
     };
     let resting = Resting { idle: Idle::new(Nanos(50_000), Nanos(100_000), HZ), rest: Box::new(rest) };
-    let (companion, resting) = (None::<Nobody>, Some(resting));
-    let work = Work {
-        pipeline,
-        scratch: Box::default(),
-        io,
-        companion,
-        control: control.clone(),
-        hz: HZ,
-        resting,
-        live_config: None,
-        route_tables: None,
-    };
+    let work = Work { resting: Some(resting), ..work(pipeline, io, None::<Nobody>, &control) };
     let look = || {
         let now = clock.fetch_add(100, Ordering::Relaxed);
         if now > HZ + 5_000_000 {

@@ -264,20 +264,8 @@ fn lcore_applies_live_config_between_two_polls() {
         }
         Ticks(now.replace(now.get() + 1000))
     };
-    let pipeline = bed.switch.into_one();
-    let live_config = Some(receiver);
-    let companion = None::<Silent>;
-    let work = Work {
-        pipeline,
-        scratch: Box::default(),
-        io: bed.io,
-        companion,
-        control: control.clone(),
-        hz: HZ,
-        resting: None,
-        live_config,
-        route_tables: None,
-    };
+    let work = work(bed.switch.into_one(), bed.io, None::<Silent>, &control);
+    let work = Work { live_config: Some(receiver), ..work };
     let work = work.run(clock);
     assert!(sender.borrow_mut().is_idle());
     assert_eq!(work.pipeline.view(0, LOSSLESS).threshold, Cells(14));

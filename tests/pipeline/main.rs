@@ -33,6 +33,7 @@ mod stuck;
 mod tags;
 mod telemetry;
 mod vlan_change;
+mod watched;
 mod why;
 mod wire_clock;
 mod wred;

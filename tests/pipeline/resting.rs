@@ -71,17 +71,7 @@ fn run(bed: Bed, period: Option<u64>, ns: u64) -> Seen {
     let resting = Resting { idle: Idle::new(Nanos(AFTER), Nanos(LONGEST), HZ), rest: Box::new(rest) };
     let companion = Some(Peer { period, polled: polled.clone() });
     let (pipeline, io, counters) = (bed.switch.into_one(), bed.io, bed.counters);
-    let work = Work {
-        pipeline,
-        scratch: Box::default(),
-        io,
-        companion,
-        control: control.clone(),
-        hz: HZ,
-        resting: Some(resting),
-        live_config: None,
-        route_tables: None,
-    };
+    let work = Work { resting: Some(resting), ..work(pipeline, io, companion, &control) };
     let look = || {
         let now = clock.fetch_add(STEP, Relaxed) + STEP;
         if now > start + ns {

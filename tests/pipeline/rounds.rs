@@ -4,9 +4,10 @@ use holdfast::dataplane::Scratch;
 use std::sync::Arc;
 
 use crate::harness::{CELL, HZ, LOSSLESS, LOSSLESS_DSCP, frame, mac, pfc_of, spec};
+use crate::watched::{Watch, Watched};
 use holdfast::dataplane::Pipeline;
 use holdfast::io::memory::{MemPacket, MemPorts};
-use holdfast::io::{Burst, Packet, Ports};
+use holdfast::io::{Burst, Packet};
 use holdfast::plan::{Counters, SwitchSpec};
 use holdfast::sets::{BURST, ClassSet, LEAST_BURST};
 use holdfast::units::{BitRate, Nanos, Ticks};
@@ -22,9 +23,8 @@ enum Step {
     Tells(usize),
 }
 
-/// Ports in memory that record the order of steps.
+/// The order of steps.
 struct Diary {
-    io: MemPorts,
     steps: Vec<Step>,
     /// A frame, copies of which arrive at the second port when the first port's second burst begins.
     late: Option<Vec<u8>>,
@@ -35,21 +35,15 @@ struct Diary {
     sending: Nanos,
 }
 
-impl Ports for Diary {
-    type Pkt = MemPacket;
-
-    fn rx(&mut self, port: usize, most: usize, out: &mut Burst<MemPacket>) {
-        self.io.rx(port, most, out);
+impl Watch for Diary {
+    fn time(&self) -> Option<Ticks> {
+        self.time.map(|(time, _)| time)
     }
 
-    fn rx_queue(&mut self, port: usize, queue: usize, most: usize, out: &mut Burst<MemPacket>) {
-        self.io.rx_queue(port, queue, most, out);
-    }
-
-    fn begin(&mut self, port: usize) {
+    fn begins(&mut self, io: &mut MemPorts, port: usize) {
         let is_second = port == 0 && self.steps.contains(&Step::Works(0));
         if let Some(frame) = self.late.take_if(|_| is_second) {
-            (0..self.late_frames).for_each(|_| self.io.inject(1, &frame));
+            (0..self.late_frames).for_each(|_| io.inject(1, &frame));
         }
         self.steps.push(Step::Works(port));
         if let Some((time, burst)) = &mut self.time {
@@ -57,33 +51,12 @@ impl Ports for Diary {
         }
     }
 
-    fn time(&mut self) -> Option<Ticks> {
-        self.time.map(|(time, _)| time)
-    }
-
-    fn backlog(&mut self, port: usize, queues: ClassSet) -> Option<usize> {
-        self.io.backlog(port, queues)
-    }
-
-    fn tx(&mut self, port: usize, packets: &mut Burst<MemPacket>) {
+    fn sends(&mut self, _: &mut MemPorts, port: usize, packets: &Burst<MemPacket>) {
         let is_pfc = packets.first().is_some_and(|packet| pfc_of(packet.bytes()).is_some());
         self.steps.push(if is_pfc { Step::Tells(port) } else { Step::Sends(port, packets.len()) });
         if let Some((time, _)) = &mut self.time {
             time.0 += self.sending.0 * HZ / 1_000_000_000;
         }
-        self.io.tx(port, packets);
-    }
-
-    fn free(&mut self, packets: &mut Burst<MemPacket>) {
-        self.io.free(packets);
-    }
-
-    fn copy(&mut self, packet: &MemPacket) -> Option<MemPacket> {
-        self.io.copy(packet)
-    }
-
-    fn make(&mut self, frame: &[u8]) -> Option<MemPacket> {
-        self.io.make(frame)
     }
 }
 
@@ -93,7 +66,7 @@ const NOW: Ticks = Ticks(2 * HZ);
 /// A switch of one lcore that knows station `n` behind port `n` of `ports`, and receives up to three bursts a poll.
 struct Bed {
     switch: Pipeline<MemPacket>,
-    io: Diary,
+    io: Watched<Diary>,
     scratch: Scratch<MemPacket>,
     counters: Arc<Counters>,
     /// The instant at which the next poll begins.
@@ -112,14 +85,8 @@ impl Bed {
         for port in 0..ports {
             switch.learn(1, mac(port), port, Ticks(HZ));
         }
-        let io = Diary {
-            io: MemPorts::new(ports),
-            steps: Vec::new(),
-            late: None,
-            late_frames: 1,
-            time: None,
-            sending: Nanos(0),
-        };
+        let diary = Diary { steps: Vec::new(), late: None, late_frames: 1, time: None, sending: Nanos(0) };
+        let io = Watched::new(ports, diary);
         Self { switch, io, scratch: Scratch::default(), counters, next: NOW }
     }
 

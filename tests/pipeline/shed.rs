@@ -4,12 +4,13 @@ use holdfast::dataplane::Scratch;
 use std::sync::Arc;
 
 use crate::harness::{HZ, LOSSLESS, LOSSLESS_DSCP, frame, mac, pfc_of, spec};
+use crate::watched::{Watch, Watched};
 use holdfast::dataplane::Pipeline;
 use holdfast::io::memory::{MemPacket, MemPorts};
 use holdfast::io::{Burst, Ports};
 use holdfast::plan::{Counters, DropReason, SwitchSpec};
 use holdfast::qos::RoceMap;
-use holdfast::sets::{ClassSet, FrameSet, LEAST_BURST};
+use holdfast::sets::{ClassSet, LEAST_BURST};
 use holdfast::units::{BitRate, Nanos, Ticks};
 
 /// Frames of a flood that arrive between two polls.
@@ -30,9 +31,8 @@ const RING: u16 = 1024;
 /// Polls after which the allowance has settled.
 const SETTLED: usize = 256;
 
-/// Ports in memory, on which frames take time.
+/// Frames take time.
 pub struct Timed {
-    pub io: MemPorts,
     pub now: u64,
     /// Time of a shed frame.
     pub shed_ns: u64,
@@ -45,73 +45,44 @@ pub struct Timed {
 }
 
 impl Timed {
-    fn new(ports: usize) -> Self {
-        let (io, now, shed_ns) = (MemPorts::new(ports), HZ, SHED_NS);
-        Self { io, now, shed_ns, away_at: u64::MAX, away_ns: 0, meanwhile: Vec::new(), cold_until: 0 }
+    fn new() -> Self {
+        Self { now: HZ, shed_ns: SHED_NS, away_at: u64::MAX, away_ns: 0, meanwhile: Vec::new(), cold_until: 0 }
     }
 
-    fn pass(&mut self, time_ns: u64) {
+    fn pass(&mut self, io: &mut MemPorts, frames: usize) {
         // Caches are cold after an interruption.
         let part = if self.now < self.cold_until { 4 } else { 1 };
-        self.now += part * time_ns;
+        self.now += part * FRAME_NS * frames as u64;
         if self.now >= self.away_at {
             (self.now, self.away_at) = (self.now + self.away_ns, u64::MAX);
             self.cold_until = self.now + COLD_NS;
-            self.meanwhile.drain(..).for_each(|(port, frame)| self.io.inject(port, &frame));
+            self.meanwhile.drain(..).for_each(|(port, frame)| io.inject(port, &frame));
         }
     }
 }
 
-impl Ports for Timed {
-    type Pkt = MemPacket;
-
-    fn rx(&mut self, port: usize, most: usize, out: &mut Burst<MemPacket>) {
-        let before = out.len();
-        self.io.rx(port, most, out);
-        self.pass((out.len() - before) as u64 * FRAME_NS);
-    }
-
-    fn rx_queue(&mut self, port: usize, queue: usize, most: usize, out: &mut Burst<MemPacket>) {
-        let before = out.len();
-        self.io.rx_queue(port, queue, most, out);
-        self.pass((out.len() - before) as u64 * FRAME_NS);
-    }
-
-    fn time(&mut self) -> Option<Ticks> {
+impl Watch for Timed {
+    fn time(&self) -> Option<Ticks> {
         Some(Ticks(self.now))
     }
 
-    fn backlog(&mut self, port: usize, queues: ClassSet) -> Option<usize> {
-        self.io.backlog(port, queues)
+    fn received(&mut self, io: &mut MemPorts, frames: usize) {
+        self.pass(io, frames);
     }
 
-    fn shed(&mut self, packets: &mut Burst<MemPacket>, frames: FrameSet) {
-        self.now -= (FRAME_NS - self.shed_ns) * frames.len() as u64;
-        holdfast::io::shed(self, packets, frames);
+    fn sheds(&mut self, frames: usize) {
+        self.now -= (FRAME_NS - self.shed_ns) * frames as u64;
     }
 
-    fn tx(&mut self, port: usize, packets: &mut Burst<MemPacket>) {
-        self.pass(packets.len() as u64 * FRAME_NS);
-        self.io.tx(port, packets);
-    }
-
-    fn free(&mut self, packets: &mut Burst<MemPacket>) {
-        self.io.free(packets);
-    }
-
-    fn copy(&mut self, packet: &MemPacket) -> Option<MemPacket> {
-        self.io.copy(packet)
-    }
-
-    fn make(&mut self, frame: &[u8]) -> Option<MemPacket> {
-        self.io.make(frame)
+    fn sends(&mut self, io: &mut MemPorts, _: usize, packets: &Burst<MemPacket>) {
+        self.pass(io, packets.len());
     }
 }
 
 /// A switch of one lcore and three ports that knows station `n` behind port `n`.
 pub struct Bed {
     pub switch: Pipeline<MemPacket>,
-    pub io: Timed,
+    pub io: Watched<Timed>,
     scratch: Scratch<MemPacket>,
     counters: Arc<Counters>,
 }
@@ -135,7 +106,7 @@ impl Bed {
         let counters = Arc::new(Counters::new(ports, 1));
         let mut switch = Pipeline::new(&spec, counters.clone(), HZ, 1);
         (0..ports).for_each(|port| _ = switch.learn(1, mac(port), port, Ticks(HZ)));
-        Self { switch, io: Timed::new(ports), scratch: Scratch::default(), counters }
+        Self { switch, io: Watched::new(ports, Timed::new()), scratch: Scratch::default(), counters }
     }
 
     pub fn inject(&mut self, port: usize, count: usize, frame: &[u8]) {

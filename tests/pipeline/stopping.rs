@@ -3,7 +3,6 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use holdfast::dataplane::Work;
 use holdfast::pfc::PfcMode;
 use holdfast::plan::{Companion, DropReason, LcoreControl};
 use holdfast::sets::ClassSet;
@@ -36,17 +35,7 @@ fn stop_with_a_queue(rate: u64, frames: usize, companion: Option<Silent>) -> (us
     control.stop();
     let counters = bed.counters.clone();
     let now = Cell::new(bed.now);
-    let work = Work {
-        pipeline: bed.switch.into_one(),
-        scratch: Box::default(),
-        io: bed.io,
-        companion,
-        control,
-        hz: HZ,
-        resting: None,
-        live_config: None,
-        route_tables: None,
-    };
+    let work = work(bed.switch.into_one(), bed.io, companion, &control);
     let mut work = work.run(|| Ticks(now.replace(now.get() + 1000)));
     assert_eq!((work.pipeline.held_cells(), work.pipeline.held_frames(), work.io.held()), (0, 0, 0));
     let dropped = counters.ports[1].drops[0][DropReason::Shutdown as usize].get();
@@ -84,17 +73,7 @@ fn xon_is_sent_to_lossless_peers_at_start() {
         Ticks(now.replace(now.get() + 1000))
     };
     let (pipeline, counters) = (bed.switch.into_one(), bed.counters);
-    let work = Work {
-        pipeline,
-        scratch: Box::default(),
-        io: bed.io,
-        companion: None::<Silent>,
-        control: control.clone(),
-        hz: HZ,
-        resting: None,
-        live_config: None,
-        route_tables: None,
-    };
+    let work = work(pipeline, bed.io, None::<Silent>, &control);
     let mut work = work.run(clock);
     let told: Vec<Vec<PfcFrame>> =
         (0..3).map(|port| work.io.sent_all(port).iter().filter_map(|frame| pfc_of(frame)).collect()).collect();
