@@ -303,7 +303,8 @@ fn check_that_it_was_worth_it(seen: &[u64], frames: u64) {
         reason.is_of_routing()
             || matches!(
                 reason,
-                DropReason::Threshold
+                DropReason::AdminDown
+                    | DropReason::Threshold
                     | DropReason::PoolEmpty
                     | DropReason::NoMember
                     | DropReason::NoBuffer

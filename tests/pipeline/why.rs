@@ -51,7 +51,7 @@ fn lossless_drop_explanation_states_headroom_and_held_bytes() {
     assert_eq!(dropped.len(), 2, "one a poll");
     assert_eq!(
         dropped[0].text,
-        "a frame of 208B in class 3 from p0 to p1 was dropped with 0B of headroom left: the group held 2.03KiB of \
+        "a frame of 208 bytes (1 cell) in class 3 from p0 to p1 was dropped with 0B of headroom left: the group held 2.03KiB of \
          2.03KiB reserve, 4.06KiB shared with a limit of 4.06KiB (fixed) and 1.01KiB of 1.01KiB headroom"
     );
     assert!(dropped[0].age_ns < 20_000, "{}", dropped[0].age_ns);
@@ -71,8 +71,10 @@ fn a_lossy_drop_names_the_queue_that_was_too_deep() {
     let why = why(&bed, &spec, 1, 0);
     assert_eq!(
         texts(&why),
-        ["a frame of 208B in class 0 from p0 to p1 would have filled its queue at p1 to 1.62KiB, above the limit of \
-          1.42KiB: fixed"]
+        [
+            "a frame of 208 bytes (1 cell) in class 0 from p0 to p1 would have filled its queue at p1 to 1.62KiB, above the limit of \
+          1.42KiB: fixed"
+        ]
     );
     assert_eq!(why.decisions[0].reason, "queue_threshold");
 }
