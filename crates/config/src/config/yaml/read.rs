@@ -392,7 +392,8 @@ pub fn nearest<'a>(word: &str, candidates: &[&'a str]) -> Option<&'a str> {
     let close = |candidate: &&str| distance(word, candidate) <= 1 + candidate.len() / 4;
     let near = candidates.iter().copied().filter(close).min_by_key(|candidate| distance(word, candidate))?;
     let same = |other: &&&str| distance(word, other) == distance(word, near);
-    let is_other_number = has_digits(word) && has_digits(near) && letters(word).eq(letters(&near.to_lowercase()));
+    let lower = near.to_lowercase();
+    let is_other_number = *word != lower && has_digits(word) && has_digits(near) && letters(word).eq(letters(&lower));
     (candidates.iter().filter(same).count() == 1 && !is_other_number).then_some(near)
 }
 
