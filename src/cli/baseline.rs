@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use holdfast::api::Client;
 use holdfast::api::model::State;
+use holdfast::text::time;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -204,19 +205,9 @@ fn subtract(now: &mut Value, before: &Value) {
     }
 }
 
-/// A time of the wall clock, such as `2026-11-30 12:03:07 UTC`.
+/// A time of the wall clock for people, such as `2026-11-30 12:03:07 UTC`.
 fn utc(unix_ns: u64) -> String {
-    let seconds = unix_ns / 1_000_000_000;
-    let (days, second) = (seconds / 86_400, seconds % 86_400);
-    // Days from 1 March of the year 0, in eras of 400 years.
-    let days = days + 719_468;
-    let (era, day) = (days / 146_097, days % 146_097);
-    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * day + 2) / 153;
-    let date = day - (153 * month + 2) / 5 + 1;
-    let (year, month) = (era * 400 + year + u64::from(month > 9), if month > 9 { month - 9 } else { month + 3 });
-    format!("{year}-{month:02}-{date:02} {:02}:{:02}:{:02} UTC", second / 3600, second / 60 % 60, second % 60)
+    time::utc(unix_ns).replace('T', " ").replace('Z', " UTC")
 }
 
 #[cfg(test)]

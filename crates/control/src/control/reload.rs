@@ -113,12 +113,11 @@ impl Reloader {
                     let found = settings::differences(&settings::all(&config), &self.current.get().settings);
                     differences = found.iter().map(ToString::to_string).collect();
                     let (count, file) = (found.len(), &self.file);
-                    lines = vec![format!(
-                        "reload: warning: {name} differs from {file} in {count} settings; `holdfast history {number}` \
-                         prints it, `holdfast rollback {number}` applies it"
-                    )];
-                    if found.is_empty() {
-                        lines.clear();
+                    if count > 0 {
+                        lines.push(format!(
+                            "reload: warning: {name} differs from {file} in {count} settings; `holdfast history \
+                             {number}` prints it, `holdfast rollback {number}` applies it"
+                        ));
                     }
                 }
                 Some(Err(_)) => lines.push(format!("reload: warning: {name} is not valid any more")),
