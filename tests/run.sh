@@ -13,6 +13,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 cargo=${CARGO:-cargo}
 log=
+shown=
 build=
 names=()
 times=()
@@ -30,13 +31,31 @@ stage() {
 table() {
     local code=$? stage
     [ -z "$build" ] || kill -- "-$build" 2>/dev/null || true
-    rm -f "$log"
     stage ''
     printf '\nseconds  stage\n'
     for stage in "${!names[@]}"; do printf '%7s  %s\n' "${times[$stage]}" "${names[$stage]}"; done
     printf '%7s  all\n' "$SECONDS"
     [ "$code" = 0 ] || printf 'FAILED: %s\n' "${names[-1]}"
+    # Last of all, since of a long output often only the end is kept.
+    [ "$code" = 0 ] || cat "$log" "$shown" | reasons
+    rm -f "$log" "$shown"
     exit "$code"
+}
+
+# Of the output of tests: the binary and the name of each that failed, by nextest or by cargo.
+failures() {
+    sed -nE 's/^ *Running .*\(.*\/([a-z_0-9]+)-[0-9a-f]+\)$/binary \1/p
+        s/^test (.*) \.\.\. FAILED$/test \1/p
+        s/^ *(FAIL|TIMEOUT|ABORT|SIG[A-Z]+) \[[^]]*\] (\( *[0-9]+\/[0-9]+\) )?([^ ]+) ([^ ]+)$/whole \3 \4/p' |
+        awk '$1 == "binary" { binary = $2 } $1 == "test" { print binary, $2 } $1 == "whole" { print $2, $3 }' | sort -u
+}
+
+# Which tests failed and what they said, in few lines.
+reasons() {
+    local text
+    text=$(cat)
+    failures <<<"$text" | head -10
+    grep -A 2 -h 'panicked at' <<<"$text" | cut -c 1-200 | tail -12 || true
 }
 # Features of dependencies are those of all selected packages together, so that each of these selects the whole workspace:
 # otherwise dependencies, and all that stands on them, would be built once more.
@@ -60,8 +79,39 @@ switches() {
     if [ "$has_nextest" ]; then
         nextest --no-fail-fast -E "$of_group"
     else
+        local code=0
+        tests --lib -- --test-threads=1 dpdk:: || code=1
         # shellcheck disable=SC2046
-        tests --lib -- --test-threads=1 dpdk:: && tests $(of_switches) -- --test-threads=1
+        tests $(of_switches) -- --test-threads=1 || code=1
+        return "$code"
+    fi
+}
+
+# A test of a switch looks at a clock while others compute. If it failed, it is run once more alone, and that judges.
+# A binary that ended without its result has failed for good: nobody knows which tests it left out.
+alone() {
+    local found id test count=0
+    found=$(failures <"$shown")
+    [ "$has_nextest" ] || [ "$(grep -c '^ *Running ' "$shown")" = "$(grep -c '^test result: ' "$shown")" ] || exit 1
+    : >"$log"
+    : >"$shown"
+    while read -r id test; do
+        [ -n "$test" ] || exit 1
+        printf '\n== once more, alone: %s %s\n' "$id" "$test"
+        one "$id" "$test" </dev/null 2>&1 | tee -a "$shown"
+        count=$((count + 1))
+        [ "$count" -le 5 ] || { echo "more than five tests failed: not by chance"; exit 1; }
+    done <<<"$found"
+    names[-1]+=" ($count passed alone only: ${found//$'\n'/, })"
+}
+
+one() {
+    if [ "$has_nextest" ]; then
+        nextest -E "binary_id(=$1) & test(=$2)"
+    elif [ -e "tests/$1.rs" ] || [ -e "tests/$1/main.rs" ]; then
+        tests --test "$1" -- --exact "$2"
+    else
+        tests --lib -- --exact "$2"
     fi
 }
 
@@ -82,6 +132,7 @@ if [ "${1:-}" = beside ]; then
     exit
 fi
 log=$(mktemp)
+shown=$(mktemp)
 trap table EXIT
 trap 'exit 130' INT TERM
 
@@ -114,11 +165,11 @@ chrt --idle 0 tests/run.sh beside >"$log" 2>&1 &
 build=$!
 set +m
 failed=
-switches || failed=1
-wait "$build" || failed=1
+switches 2>&1 | tee "$shown" || failed=1
+wait "$build" || { cat "$log"; exit 1; }
 build=
 cat "$log"
-[ -z "$failed" ] || exit 1
+[ -z "$failed" ] || alone
 
 # The black-box tests once more with two dataplane lcores, as far as frames, cells or orders cross between lcores in them.
 # Left out is what ends before any lcore starts, or goes the same way whichever lcore does it:
