@@ -55,7 +55,9 @@ fn unconfirmed_configuration_gives_way_to_the_one_before() {
     wait_for("the configuration before", PATIENCE, || (alpha(&switch) == before).then_some(()));
     let stderr = switch.process.stderr();
     assert!(stderr.contains("reload: nobody has confirmed it: back to the configuration before"), "{stderr}");
-    assert!(stderr.contains("classes.3.alpha: 1/16 -> 1/4"), "{stderr}");
+    wait_for("the settings that came back", PATIENCE, || {
+        switch.process.stderr().contains("classes.3.alpha: 1/16 -> 1/4").then_some(())
+    });
     assert_eq!(causes(&switch), [(1, "start".to_owned())]);
     let late = switch.holdfast(&["confirm"]);
     assert_eq!(late.status.code(), Some(1), "{late:?}");

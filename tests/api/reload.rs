@@ -59,6 +59,45 @@ fn reload_under_full_load_applies_new_alpha_without_loss() {
     switch.end();
 }
 
+/// The buffer of 4 MiB has room for both. Class 0 keeps its part of the pool.
+#[test]
+fn longer_cable_under_full_load_gets_its_headroom_without_loss() {
+    let switch = Switch::configured(&incast());
+    wait_for("a group that is XOFF now and then", PATIENCE, || {
+        let pfc = switch.get("pfc")["pfc"].clone();
+        let sent = pfc.as_array()?.iter().map(|port| sum(&port["priorities"], "sent_xoff_frames")).sum::<u64>();
+        (sent > 10).then_some(())
+    });
+    let size = |switch: &Switch| group(switch)["headroom_size_bytes"].as_u64().expect("a size");
+    let before = size(&switch);
+    let long = incast().replace("cable: 5m", "cable: 3km");
+    for (text, grows) in [(&long, true), (&incast(), false), (&long, true)] {
+        switch.configure(text);
+        let done = reload(&switch, 200);
+        assert_eq!(done["outcome"], "applied", "{done}");
+        assert_eq!(size(&switch) > before, grows, "2 x 3 km x 5 ns/m at 10G are 37,500 bytes");
+        wait_for("a buffer that is divided as configured", PATIENCE, || {
+            let buffers = &switch.get("buffers")["buffers"];
+            let pools = buffers["pools"].as_array()?.iter().all(|pool| pool["pending_bytes"] == 0);
+            let ports = buffers["ports"].as_array()?.iter().all(|port| port["pending"] == false);
+            (pools && ports).then_some(())
+        });
+    }
+    assert_eq!(lossless_drops(&switch), 0);
+    switch.end();
+}
+
+#[test]
+fn division_that_does_not_fit_is_refused_whole() {
+    let switch = Switch::configured(&incast());
+    switch.configure(&incast().replace("cable: 5m", "cable: 100km"));
+    let refused = reload(&switch, 422);
+    assert_eq!(refused["outcome"], "invalid");
+    let error = refused["errors"][0].as_str().expect("an error");
+    assert!(error.contains("headroom") && error.contains("buffer"), "{error}");
+    switch.end();
+}
+
 /// Ports and settings agree on it.
 #[test]
 fn description_of_a_port_changes_without_a_restart() {

@@ -32,6 +32,8 @@ pub enum Mutant {
     DepthStays,
     /// Depths do not count the frames that the device has and the wire has not sent.
     PostedIsForgotten,
+    /// A part of the buffer grows before others have given up the cells for it.
+    GrowsTooEarly,
     /// The receiver of a reliable flow acknowledges frames that it discards.
     AcknowledgesDiscarded,
 }

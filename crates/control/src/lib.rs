@@ -13,7 +13,7 @@ use holdfast_config::config;
 use holdfast_dataplane::dataplane;
 use holdfast_dpdk::dpdk;
 use holdfast_edges::{faults, hosts, linux, mirror};
-use holdfast_lossless::{pfc, qos};
+use holdfast_lossless::{mmu, pfc, qos};
 use holdfast_observe::{api, stats};
 use holdfast_plan::plan;
 use holdfast_wire::{forward, route, wire};

@@ -10,8 +10,15 @@ use Align::{Left, Right};
 
 pub fn buffers(looks: &Looks<'_>) -> String {
     let buffers = &looks.state().buffers;
-    let mut pools =
-        Table::new(&[("pool", Left), ("size", Right), ("used", Right), ("", Right), ("highest", Right), (" ", Right)]);
+    let mut pools = Table::new(&[
+        ("pool", Left),
+        ("size", Right),
+        ("used", Right),
+        ("", Right),
+        ("highest", Right),
+        (" ", Right),
+        ("pending", Right),
+    ]);
     for pool in &buffers.pools {
         let highest = pool.used_highest_bytes;
         pools.row([
@@ -21,6 +28,7 @@ pub fn buffers(looks: &Looks<'_>) -> String {
             percent(pool.used_bytes, pool.size_bytes),
             highest.map_or_else(|| NONE.to_owned(), bytes),
             percent(highest.unwrap_or(0), pool.size_bytes),
+            if pool.pending_bytes > 0 { bytes(pool.pending_bytes) } else { NONE.to_owned() },
         ]);
     }
     let mut ports = Table::new(&[
@@ -33,6 +41,7 @@ pub fn buffers(looks: &Looks<'_>) -> String {
         ("insurance", Right),
         ("used  ", Right),
         ("highest", Right),
+        ("now", Left),
     ]);
     for port in &buffers.ports {
         ports.row([
@@ -45,13 +54,19 @@ pub fn buffers(looks: &Looks<'_>) -> String {
             bytes(port.insurance_bytes),
             bytes(port.insurance_used_bytes),
             bytes(port.insurance_highest_bytes),
+            if port.pending { "pending" } else { NONE }.to_owned(),
         ]);
     }
-    let own = ["lossless reserve", "used", "lossy reserve", "used ", "insurance", "used  ", "highest"];
+    let own = ["lossless reserve", "used", "lossy reserve", "used ", "insurance", "used  ", "highest", "now"];
+    let is_pending =
+        buffers.pools.iter().any(|pool| pool.pending_bytes > 0) || buffers.ports.iter().any(|port| port.pending);
+    let pending =
+        if is_pending { "(pending: given up as frames leave, after a reload; then other parts grow)\n" } else { "" };
     let held = if buffers.held_frames == 0 { "none".to_owned() } else { count(buffers.held_frames) };
     format!(
-        "{pools}({} in cells of {} B; {} of reserves; headroom {})\n\n{}(held: by frames that the port received; \
-         frames in queues: {held}, {} in all)\n",
+        "{}({} in cells of {} B; {} of reserves; headroom {})\n\n{}(held: by frames that the port received; \
+         frames in queues: {held}, {} in all)\n{pending}",
+        pools.without_idle(&["pending"], NONE),
         Bytes(buffers.size_bytes),
         buffers.cell_bytes,
         Bytes(buffers.reserves_bytes),

@@ -12,7 +12,7 @@ mod units;
 
 mod sync {
     pub(crate) use loom::sync::Arc;
-    pub(crate) use loom::sync::atomic::{AtomicU32, Ordering};
+    pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 }
 
 #[test]
@@ -28,6 +28,11 @@ fn leases_in_batches_return_their_spare_cells() {
 #[test]
 fn exact_pool_never_grants_three_lcores_more_than_it_has() {
     check::check(3, || model::exact_pool_never_grants_three_lcores_more_than_it_has(|| ()));
+}
+
+#[test]
+fn withheld_cells_are_not_granted() {
+    check::check(3, || model::withheld_cells_are_not_granted(|| ()));
 }
 
 #[test]

@@ -19,7 +19,7 @@ mod sync {
     pub(crate) use loom::sync::Arc;
     pub(crate) use loom::sync::atomic::Ordering;
 
-    pub(crate) use crate::mutant::AtomicU32;
+    pub(crate) use crate::mutant::{AtomicU32, AtomicU64};
 }
 
 /// The first failure depends on the execution that loom tries first.
@@ -44,6 +44,11 @@ fn non_atomic_exact_take_is_detected() {
     assert_found(&WRONG_COUNT, || {
         model::exact_pool_never_grants_three_lcores_more_than_it_has(|| break_promise(Broken::Atomicity))
     });
+}
+
+#[test]
+fn non_atomic_withholding_is_detected() {
+    assert_found(&WRONG_COUNT, || model::withheld_cells_are_not_granted(|| break_promise(Broken::Atomicity)));
 }
 
 #[test]

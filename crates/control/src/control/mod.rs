@@ -27,6 +27,7 @@ mod notify;
 mod plane;
 mod protocol_lines;
 mod reload;
+mod resize;
 mod setup;
 mod signals;
 mod start;
@@ -65,6 +66,7 @@ use crate::config::{Config, settings};
 use crate::dataplane::{LiveConfig, Pipeline, Work};
 use crate::dpdk::{self, EthIo, EthPort, Worker};
 use crate::hosts::{Hosts, HostsOn};
+use crate::mmu::BufferPools;
 use crate::output::{self, Severity, Stream};
 use crate::plan::exception::ExceptionPort;
 use crate::plan::mailbox::{Receiver, mailbox};
@@ -72,6 +74,7 @@ use crate::plan::mirror::CopyFrame;
 use crate::plan::{BuildFacts, Counters, LcoreControl, run_companion};
 use crate::sets::PortSet;
 use crate::stats::{Current, Report, SwitchView, http};
+use crate::units::{Length, Nanos};
 
 /// Time for a NIC to send the frames that were posted last. A full ring takes less at any rate from 10G up.
 const FAREWELL_TIME: Duration = Duration::from_millis(2);
@@ -104,6 +107,8 @@ pub struct RunOptions {
 /// The running workers: those of the switch, and that of the hosts if they have an lcore of their own.
 struct Running {
     switch: Vec<Worker<EndedLcore>>,
+    /// The pools of the buffer.
+    pools: BufferPools,
     hosts: Option<Worker<HostsOn<EthIo>>>,
 }
 
@@ -167,7 +172,7 @@ pub fn run(mut config: Config, options: RunOptions, again: Again) -> Result<(), 
     let threads = Threads::start(plane, mirror, &control, &counters, hz).map_err(RunError::Runtime)?;
     helpers.serve();
     let start = beat(&runtime, &current, notifier.as_ref(), &counters);
-    let reloader = Reloader::new(config, again, senders, hz, current.clone(), control.clone()).with(
+    let reloader = Reloader::new(config, again, senders, hz, &current, &control, &workers.pools).with(
         handle,
         threads.mirror.handle(),
         api.history.clone(),
@@ -279,15 +284,18 @@ fn describe(config: &Config, ports: &setup::Ports, counters: &Arc<Counters>) -> 
         (switch_view.pfc[index], switch_view.witnesses[index]) = setup::Ports::pfc_standing(config, index);
         switch_view.blind[index] = ports.blind_driver(index);
     }
-    for (link, device) in switch_view.links.iter_mut().zip(&config.devices) {
-        link.cable = device.cable;
-        link.small_packets = config.summary.small_packets;
-        link.peer_response = device.peer_response.map(|time| link.rate.bytes_in(time));
-    }
+    let small_packets = config.summary.small_packets;
+    switch_view.links.iter_mut().for_each(|link| link.small_packets = small_packets);
+    let mut switch_view = switch_view.with_cables(cables(config));
     let lcores = 0..usize::from(config.switch.lcores);
     switch_view.rests = lcores.map(|lcore| config.idle_of(lcore).map(|idle| idle.longest)).collect();
     switch_view.pools = ports.pools().into();
     switch_view
+}
+
+/// Cables and peers of the ports, as the headroom formula takes them.
+fn cables(config: &Config) -> impl Iterator<Item = (Length, Option<Nanos>)> + '_ {
+    config.devices.iter().map(|device| (device.cable, device.peer_response))
 }
 
 /// Adds the states that parts of the switch publish themselves.
@@ -430,7 +438,7 @@ fn launch_on<I: LcorePorts>(
     assert!(lcores.len() >= pipelines.len() + usize::from(setup::hosts_apart(config)), "too few lcores");
     let rests = (0..pipelines.len()).map(|lcore| faulty::resting(config, lcore, &ports.eal));
     let rests = rests.collect::<Result<Vec<_>, _>>()?;
-    let mut running = Running { switch: Vec::new(), hosts: None };
+    let mut running = Running { switch: Vec::new(), pools: pipelines[0].pools(), hosts: None };
     if setup::hosts_apart(config)
         && let (Some(companion), Some(lcore)) = (companions.next(), lcores.get(pipelines.len()))
     {

@@ -8,6 +8,7 @@ use tokio::time::Instant;
 
 use super::mirror::MirrorHandle;
 use super::plane;
+use super::resize::Resizing;
 use crate::api::History;
 use crate::api::model::{Difference, Past, Reload, ReloadOutcome};
 use crate::api::reloads::{Given, Order, Wanted};
@@ -16,6 +17,7 @@ use crate::config::{Config, ConfigErrors};
 use crate::dataplane::LiveConfig;
 use crate::faults::board::Refused;
 use crate::faults::{Fault, FaultBoard};
+use crate::mmu::BufferPools;
 use crate::plan::mailbox::Sender;
 use crate::plan::{LcoreControl, SwitchSpec};
 use crate::router::RouterHandle;
@@ -29,6 +31,10 @@ const READ_TIME: Duration = Duration::from_secs(2);
 const FAREWELL_TIME: Duration = Duration::from_millis(150);
 /// Interval between checks whether all lcores have applied the settings.
 const LOOK_TIME: Duration = Duration::from_millis(1);
+
+/// Interval between steps of a new division of the buffer, and the time for which an answer waits for its end.
+const STEP_TIME: Duration = Duration::from_millis(1);
+const DIVIDE_TIME: Duration = Duration::from_millis(200);
 
 /// Time between two tries to go back to the configuration before.
 const RETRY_TIME: Duration = Duration::from_secs(1);
@@ -60,6 +66,9 @@ pub(super) struct Reloader {
     mirror: Option<MirrorHandle>,
     history: Arc<History>,
     waiting: Option<Waiting>,
+    /// The pools of the buffer, and a new division that has not ended.
+    pools: BufferPools,
+    resizing: Option<Resizing>,
 }
 
 /// A configuration that runs, and waits for its confirmation.
@@ -78,12 +87,26 @@ impl Reloader {
         again: Again,
         senders: Vec<Sender<LiveConfig>>,
         hz: u64,
-        current: Arc<Current>,
-        control: Arc<LcoreControl>,
+        current: &Arc<Current>,
+        control: &Arc<LcoreControl>,
+        pools: &BufferPools,
     ) -> Self {
         let file = running.source.clone();
-        let (history, waiting) = (Arc::default(), None);
-        Self { running, file, again, senders, hz, current, control, router: None, mirror: None, history, waiting }
+        Self {
+            running,
+            file,
+            again,
+            senders,
+            hz,
+            current: current.clone(),
+            control: control.clone(),
+            router: None,
+            mirror: None,
+            history: Arc::default(),
+            waiting: None,
+            pools: pools.clone(),
+            resizing: None,
+        }
     }
 
     /// Applies settings of routing and of mirrors to these threads too, and keeps configurations in `history`.
@@ -126,6 +149,22 @@ impl Reloader {
         }
         lines.extend(self.keep("start", String::new(), differences).await);
         lines
+    }
+
+    /// The time of the next step of a new division of the buffer; `None`: it is divided as configured.
+    pub fn next_step(&self) -> Option<Instant> {
+        self.resizing.as_ref().map(|_| Instant::now() + STEP_TIME)
+    }
+
+    /// Goes a step of the new division of the buffer. Returns true if that ends it.
+    pub fn step(&mut self) -> bool {
+        let Some(resizing) = &mut self.resizing else { return false };
+        let pending = resizing.step(&mut self.senders, &self.pools);
+        self.current.get().pending.set(pending);
+        if pending.is_none() {
+            self.resizing = None;
+        }
+        pending.is_none()
     }
 
     /// The time at which the configuration before comes back; `None`: no configuration waits for its confirmation.
@@ -346,6 +385,11 @@ impl Reloader {
     /// Sends the settings to every lcore, and waits until all have applied them.
     async fn apply(&mut self, change: Change, settings: Arc<Settings>, answer: &mut Reload) {
         let Change { live_config, wanted } = change;
+        // A division that has not ended gives way to this one.
+        let end = Instant::now() + TAKE_TIME;
+        while self.resizing.is_some() && !self.senders.iter_mut().all(Sender::is_idle) && Instant::now() < end {
+            tokio::time::sleep(LOOK_TIME).await;
+        }
         // Checked first, so that either all lcores receive the settings or none.
         if !self.senders.iter_mut().all(Sender::is_idle) {
             answer.outcome = ReloadOutcome::Busy;
@@ -374,11 +418,12 @@ impl Reloader {
             let is_given = sender.send(Box::new(live_config.clone())).is_ok();
             debug_assert!(is_given, "the lcore has taken all earlier settings");
         }
+        let mut resizing = Resizing::begin(wanted.switch.buffer, self.senders.len());
         let end = Instant::now() + TAKE_TIME;
-        while !self.senders.iter_mut().all(Sender::is_idle) && Instant::now() < end {
+        while !resizing.is_taken(&mut self.senders) && Instant::now() < end {
             tokio::time::sleep(LOOK_TIME).await;
         }
-        if !self.senders.iter_mut().all(Sender::is_idle) {
+        if !resizing.is_taken(&mut self.senders) {
             // It has the settings and will go on by them; until then ports differ.
             answer
                 .warnings
@@ -391,9 +436,28 @@ impl Reloader {
         if let Some(board) = &self.current.get().lldp {
             board.configure(plane::lldp_settings(&wanted, self.current.get().build.program));
         }
-        self.current.tuned_mirroring(wanted.switch.clone(), wanted.mirror.clone(), settings);
+        self.current.change(|view| {
+            let view = view.tuned(wanted.switch.clone(), settings).mirroring(wanted.mirror.clone());
+            view.with_cables(super::cables(&wanted))
+        });
         self.running = wanted;
+        self.resizing = Some(resizing);
         answer.outcome = ReloadOutcome::Applied;
+        self.divide(answer).await;
+    }
+
+    /// Waits for a limited time until the buffer is divided as configured.
+    async fn divide(&mut self, answer: &mut Reload) {
+        let end = Instant::now() + DIVIDE_TIME;
+        while !self.step() {
+            if Instant::now() >= end {
+                let pending = "parts of the buffer still hold frames and grow or shrink when these have left: \
+                               `holdfast show buffers` says which";
+                answer.warnings.push(pending.to_owned());
+                return;
+            }
+            tokio::time::sleep(STEP_TIME).await;
+        }
     }
 
     /// Lets LLDP and LACP tell the peers of ports that are about to be shut, before they can send no more.

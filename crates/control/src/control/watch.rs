@@ -90,6 +90,12 @@ impl Watch<'_> {
                     // An error is ignored: the requester may be gone.
                     let _ = ask.answer.send(answer);
                 }
+                () = at(self.reloader.next_step()) => {
+                    if self.reloader.step() {
+                        let text = "buffer: divided as configured: what shrank has given up its cells";
+                        self.note(&mut display, Notice::new(NoticeKind::BufferDivided, text));
+                    }
+                }
                 () = at(self.reloader.deadline()) => self.go_back(&mut display).await,
                 _ = devices.tick() => {
                     self.look(&mut monitor, &mut display);

@@ -40,6 +40,7 @@ pub mod telemetry;
 
 pub use ingress::scratch::Scratch;
 pub use lcore::Work;
+pub use lcore::division::Division;
 pub use lcore::idle::{Idle, Rest, Resting};
 pub use lcore::live_config::LiveConfig;
 pub use observed::ClassView;

@@ -31,6 +31,7 @@
 //! ```
 
 mod admission;
+mod division;
 mod hpcc;
 mod ledger;
 mod pool;
@@ -43,9 +44,10 @@ mod tally;
 mod tally_tests;
 
 pub use admission::{Admission, Refusal};
+pub use division::{BufferPools, PendingBuffer};
 pub use hpcc::{HpccGroup, HpccPlace, HpccRule, HpccRules};
 pub use ledger::{GroupState, Pools, PortLedger, ReverieGroups};
-pub use pool::{ExactPool, Lease, MAX_LEASE, SharedPool};
+pub use pool::{ExactPool, Lease, MAX_LEASE, Resize, SharedPool};
 pub use profile::{BufferPlan, GroupProfile, HeadroomPolicy, PortProfile, QueueLimit, Threshold};
 pub use queue::{
     AbmSpec, BurstRequest, CongestionSums, DepthFilter, LimitPart, LossyPool, QueueAdmission, QueueDepth,

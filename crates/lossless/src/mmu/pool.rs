@@ -17,12 +17,14 @@
 //! [`ExactPool`] is for headroom, where a stranded cell would be a lost frame: each take or give is one atomic access,
 //! and there is no lease.
 //!
+//! Both can change their size while they are used ([`Resize`]).
+//!
 //! Relaxed ordering suffices in both: the count is the only shared state, and no other memory depends on it. A late
 //! read makes a threshold late by a burst, but never gives out a cell twice.
 
 use crossbeam_utils::CachePadded;
 
-use crate::sync::{Arc, AtomicU32, Ordering};
+use crate::sync::{Arc, AtomicU32, AtomicU64, Ordering};
 use crate::units::Cells;
 
 /// The most cells that an lcore keeps leased without use.
@@ -37,60 +39,144 @@ const fn batch(free: u32, most: u32) -> u32 {
     if share < most { share } else { most }
 }
 
-/// Takes `least` cells, or `batch` of the free cells if that is more, from a pool of `size` whose `count` cells are
-/// taken. Returns the cells taken now and all taken cells; `None` if fewer than `least` are free.
-fn take_from(count: &AtomicU32, size: u32, least: u32, batch: impl Fn(u32) -> u32) -> Option<(u32, u32)> {
-    let mut taken = count.load(Ordering::Relaxed);
-    loop {
-        let free = size - taken;
-        if free < least {
-            return None;
+/// The counts of a pool in one word, so that every reader sees both at one instant: taken cells in the lower half, and
+/// those of them that the pool does not have now in the upper half.
+#[derive(Debug)]
+struct Counts(AtomicU64);
+
+/// Cells that are counted as taken and as withheld.
+const WITHHELD: u64 = 1 << 32;
+
+impl Counts {
+    /// Counts of a pool of `size` cells that may have `most`.
+    fn new(size: Cells, most: Cells) -> Self {
+        let withheld = most.0.checked_sub(size.0).expect("a pool has at most the cells that it has room for");
+        Self(AtomicU64::new(u64::from(withheld) * (WITHHELD + 1)))
+    }
+
+    /// Cells that are taken or withheld, and cells that are withheld.
+    #[inline]
+    fn read(&self) -> (u32, u32) {
+        let word = self.0.load(Ordering::Relaxed);
+        (word as u32, (word >> 32) as u32)
+    }
+
+    /// Cells that users have taken.
+    #[inline]
+    fn taken(&self) -> u32 {
+        let (taken, withheld) = self.read();
+        taken - withheld
+    }
+
+    /// Adds `unit` times the result of `cells`, which is given the free cells of `most`; `None`, and nothing, if that
+    /// is `None`. Returns what was added and the new word.
+    fn add(&self, most: u32, unit: u64, cells: impl Fn(u32) -> Option<u32>) -> Option<(u32, u64)> {
+        let mut word = self.0.load(Ordering::Relaxed);
+        loop {
+            let add = cells(most - word as u32)?;
+            let after = word + u64::from(add) * unit;
+            match self.0.compare_exchange_weak(word, after, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => return Some((add, after)),
+                Err(now) => word = now,
+            }
         }
-        let take = batch(free).max(least);
-        match count.compare_exchange_weak(taken, taken + take, Ordering::Relaxed, Ordering::Relaxed) {
-            Ok(_) => return Some((take, taken + take)),
-            Err(now) => taken = now,
-        }
+    }
+
+    /// Takes `least` cells, or `batch` of the free cells if that is more. Returns the cells taken now, and all that are
+    /// taken or withheld and that are withheld; `None` if fewer than `least` are free.
+    fn take(&self, most: u32, least: u32, batch: impl Fn(u32) -> u32) -> Option<(u32, u32, u32)> {
+        let take = |free: u32| (free >= least).then(|| batch(free).max(least));
+        self.add(most, 1, take).map(|(taken, word)| (taken, word as u32, (word >> 32) as u32))
+    }
+
+    /// Gives `cells` back.
+    fn give(&self, cells: u32) {
+        let before = self.0.fetch_sub(u64::from(cells), Ordering::Relaxed);
+        debug_assert!((before as u32) - ((before >> 32) as u32) >= cells, "more cells returned than taken");
+    }
+
+    /// Withholds up to `cells` free cells, and leaves `keep` of them free. Returns how many.
+    fn withhold(&self, most: u32, cells: Cells, keep: Cells) -> Cells {
+        let free = |free: u32| Some(free.saturating_sub(keep.0).min(cells.0)).filter(|part| *part > 0);
+        Cells(self.add(most, WITHHELD + 1, free).map_or(0, |(part, _)| part))
+    }
+
+    /// Ends the withholding of `cells`.
+    fn restore(&self, cells: Cells) {
+        let before = self.0.fetch_sub(u64::from(cells.0) * (WITHHELD + 1), Ordering::Relaxed);
+        assert!((before >> 32) as u32 >= cells.0, "more cells restored than withheld");
     }
 }
 
-/// Gives `cells` back to the pool whose taken cells are in `count`.
-fn give_to(count: &AtomicU32, cells: u32) {
-    let before = count.fetch_sub(cells, Ordering::Relaxed);
-    debug_assert!(before >= cells, "more cells returned than taken");
+/// A pool whose size the control thread changes while lcores take and give cells. Cells that it does not have are
+/// counted as taken, so that a take is one comparison whatever the size.
+pub trait Resize {
+    /// Size of the pool in cells.
+    fn size(&self) -> Cells;
+    /// Makes the pool smaller by up to `cells`, as far as more than `keep` are free. Returns by how many.
+    fn withhold(&self, cells: Cells, keep: Cells) -> Cells;
+    /// Makes the pool larger by `cells`.
+    ///
+    /// # Panics
+    /// If it would have more cells than it has room for.
+    fn restore(&self, cells: Cells);
 }
 
 /// Cells shared by all groups of one kind (lossless or lossy), on all lcores.
 #[derive(Debug)]
 pub struct SharedPool {
-    size: u32,
-    /// Cells leased to lcores, used or not. Never above `size`.
-    leased: CachePadded<AtomicU32>,
+    /// The most cells that it can have.
+    most: u32,
+    /// Cells leased to lcores, used or not.
+    counts: CachePadded<Counts>,
 }
 
 impl SharedPool {
     /// A pool of `size` cells, all free.
     #[must_use]
     pub fn new(size: Cells) -> Arc<Self> {
-        Arc::new(Self { size: size.0, leased: CachePadded::new(AtomicU32::new(0)) })
+        Self::with_room(size, size)
+    }
+
+    /// A pool of `size` cells, all free, that can grow to `most`.
+    ///
+    /// # Panics
+    /// If `size` is above `most`.
+    #[must_use]
+    pub fn with_room(size: Cells, most: Cells) -> Arc<Self> {
+        Arc::new(Self { most: most.0, counts: CachePadded::new(Counts::new(size, most)) })
     }
 
     /// Size of the pool in cells.
     #[must_use]
     pub fn size(&self) -> Cells {
-        Cells(self.size)
+        Cells(self.most - self.counts.read().1)
     }
 
     /// Cells leased to lcores: at least the cells in use, and at most [`MAX_LEASE`] more per lcore.
     #[inline]
     #[must_use]
     pub fn leased(&self) -> Cells {
-        Cells(self.leased.load(Ordering::Relaxed))
+        Cells(self.counts.taken())
     }
 
     #[inline]
     fn free(&self) -> u32 {
-        self.size - self.leased().0
+        self.most - self.counts.read().0
+    }
+}
+
+impl Resize for SharedPool {
+    fn size(&self) -> Cells {
+        self.size()
+    }
+
+    fn withhold(&self, cells: Cells, keep: Cells) -> Cells {
+        self.counts.withhold(self.most, cells, keep)
+    }
+
+    fn restore(&self, cells: Cells) {
+        self.counts.restore(cells);
     }
 }
 
@@ -132,7 +218,7 @@ impl Lease {
 
     /// The pool that the cells are leased from.
     #[must_use]
-    pub fn pool(&self) -> &SharedPool {
+    pub fn pool(&self) -> &Arc<SharedPool> {
         &self.pool
     }
 
@@ -183,13 +269,12 @@ impl Lease {
     /// Leases at least `missing` more cells. Out of line: runs once in many packets.
     #[cold]
     fn refill(&mut self, missing: u32) -> bool {
-        let Some((lease, leased)) =
-            take_from(&self.pool.leased, self.pool.size, missing, |free| batch(free, self.most))
-        else {
+        let SharedPool { most, counts } = &*self.pool;
+        let Some((lease, taken, _)) = counts.take(*most, missing, |free| batch(free, self.most)) else {
             return false;
         };
         self.spare += lease;
-        self.keep = 2 * batch(self.pool.size - leased, self.most);
+        self.keep = 2 * batch(most - taken, self.most);
         true
     }
 
@@ -215,7 +300,7 @@ impl Lease {
         let batch = batch(self.pool.free(), self.most);
         self.keep = 2 * batch;
         if self.spare > self.keep {
-            give_to(&self.pool.leased, self.spare - batch);
+            self.pool.counts.give(self.spare - batch);
             self.spare = batch;
         }
     }
@@ -232,23 +317,37 @@ impl Lease {
     #[inline]
     pub fn flush(&mut self) {
         if !self.is_flushed() {
-            give_to(&self.pool.leased, std::mem::take(&mut self.spare));
+            self.pool.counts.give(std::mem::take(&mut self.spare));
         }
+    }
+}
+
+impl Resize for ExactPool {
+    fn size(&self) -> Cells {
+        self.size()
+    }
+
+    fn withhold(&self, cells: Cells, keep: Cells) -> Cells {
+        self.counts.used.withhold(self.most, cells, keep)
+    }
+
+    fn restore(&self, cells: Cells) {
+        self.counts.used.restore(cells);
     }
 }
 
 /// Cells that all lcores share exactly: every take and give is visible to all at once.
 #[derive(Debug)]
 pub struct ExactPool {
-    size: u32,
+    /// The most cells that it can have.
+    most: u32,
     /// Both counts in one cache line, because every take accesses both.
     counts: CachePadded<ExactCounts>,
 }
 
 #[derive(Debug)]
 struct ExactCounts {
-    /// Never above `size`.
-    used: AtomicU32,
+    used: Counts,
     highest: AtomicU32,
 }
 
@@ -256,28 +355,37 @@ impl ExactPool {
     /// A pool of `size` cells, all free.
     #[must_use]
     pub fn new(size: Cells) -> Arc<Self> {
-        let counts = ExactCounts { used: AtomicU32::new(0), highest: AtomicU32::new(0) };
-        Arc::new(Self { size: size.0, counts: CachePadded::new(counts) })
+        Self::with_room(size, size)
+    }
+
+    /// A pool of `size` cells, all free, that can grow to `most`.
+    ///
+    /// # Panics
+    /// If `size` is above `most`.
+    #[must_use]
+    pub fn with_room(size: Cells, most: Cells) -> Arc<Self> {
+        let counts = ExactCounts { used: Counts::new(size, most), highest: AtomicU32::new(0) };
+        Arc::new(Self { most: most.0, counts: CachePadded::new(counts) })
     }
 
     /// Size of the pool in cells.
     #[must_use]
     pub fn size(&self) -> Cells {
-        Cells(self.size)
+        Cells(self.most - self.counts.used.read().1)
     }
 
     /// Cells in use.
     #[inline]
     #[must_use]
     pub fn used(&self) -> Cells {
-        Cells(self.counts.used.load(Ordering::Relaxed))
+        Cells(self.counts.used.taken())
     }
 
     /// Cells that are free.
     #[inline]
     #[must_use]
     pub fn free(&self) -> Cells {
-        Cells(self.size - self.used().0)
+        Cells(self.most - self.counts.used.read().0)
     }
 
     /// The most cells in use at once since the last [`reset_highest`](Self::reset_highest).
@@ -290,19 +398,19 @@ impl ExactPool {
     #[inline]
     #[must_use]
     pub fn take(&self, cells: Cells) -> bool {
-        let Some((_, used)) = take_from(&self.counts.used, self.size, cells.0, |_| 0) else {
+        let Some((_, taken, withheld)) = self.counts.used.take(self.most, cells.0, |_| 0) else {
             return false;
         };
         // Release, so that a reset which erases this watermark sees the cells in use; on x86 it costs the same as
         // Relaxed.
-        self.counts.highest.fetch_max(used, Ordering::Release);
+        self.counts.highest.fetch_max(taken - withheld, Ordering::Release);
         true
     }
 
     /// Returns `cells` from use.
     #[inline]
     pub fn give(&self, cells: Cells) {
-        give_to(&self.counts.used, cells.0);
+        self.counts.used.give(cells.0);
     }
 
     /// Restarts the watermark from the cells in use now.

@@ -117,6 +117,20 @@ pub struct PortProfile {
 }
 
 impl PortProfile {
+    /// Cells that only this port may use: reserves, and headroom by its policy.
+    #[must_use]
+    pub fn own_cells(&self) -> u64 {
+        let groups = self.groups.iter();
+        let reserves = groups.clone().map(|group| group.reserve).chain(self.reserve);
+        let reserves: u64 = reserves.map(|cells| u64::from(cells.0)).sum();
+        let headroom = match self.policy {
+            HeadroomPolicy::Independent => groups.map(|group| u64::from(group.headroom.0)).sum(),
+            HeadroomPolicy::SharedPool => 0,
+            HeadroomPolicy::Dynamic => u64::from(self.insurance.0),
+        };
+        reserves + headroom
+    }
+
     /// Sum of the groups' etas.
     pub(super) fn all_headroom(&self) -> Cells {
         self.groups.iter().map(|group| group.headroom).sum()

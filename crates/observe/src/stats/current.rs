@@ -4,7 +4,6 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use super::switch_view::SwitchView;
 use crate::config::settings::Settings;
-use crate::mirror::MirrorConfig;
 use crate::plan::SwitchSpec;
 
 /// The current [`SwitchView`]. Observers read it for each snapshot; only the control thread replaces it.
@@ -26,14 +25,13 @@ impl Current {
 
     /// Replaces the switch view by one with the plan `spec` and its settings.
     pub fn tuned(&self, spec: SwitchSpec, settings: Arc<Settings>) {
-        let mirrors = self.get().mirror_config.clone();
-        self.tuned_mirroring(spec, mirrors, settings);
+        self.change(|view| view.tuned(spec, settings));
     }
 
-    /// Replaces the switch view as [`Current::tuned`] does, with the destinations of the mirrors of `spec`.
-    pub fn tuned_mirroring(&self, spec: SwitchSpec, mirrors: MirrorConfig, settings: Arc<Settings>) {
-        let tuned = self.get().tuned(spec, settings).mirroring(mirrors);
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(tuned);
+    /// Replaces the switch view by what `change` makes of it.
+    pub fn change(&self, change: impl FnOnce(&SwitchView) -> SwitchView) {
+        let changed = change(&self.get());
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(changed);
     }
 }
 
@@ -42,6 +40,7 @@ mod tests {
     use super::super::fixture::quiet;
     use super::*;
     use crate::config::settings;
+    use crate::mirror::MirrorConfig;
 
     #[test]
     fn another_configuration_has_another_hash_and_the_same_counters() {
@@ -57,13 +56,14 @@ mod tests {
         assert_eq!(after.counters.ports[0].rx_frames[3].get(), 7);
         assert_eq!(after.spec.ports[0].live.port_class, 5);
     }
+
     #[test]
     fn destinations_of_mirrors_change_with_their_sessions_alone() {
         let current = Current::new(super::super::fixture::mirroring());
         let before = current.get();
         current.tuned(before.spec.clone(), Arc::default());
         assert_eq!(current.get().mirror_config, before.mirror_config);
-        current.tuned_mirroring(quiet().spec, MirrorConfig::default(), Arc::default());
+        current.change(|view| view.tuned(quiet().spec, Arc::default()).mirroring(MirrorConfig::default()));
         let after = current.get();
         assert_eq!((after.mirror_config.targets.len(), after.spec.mirror.sessions.len()), (0, 0));
     }

@@ -39,6 +39,8 @@ kinds! {
     FlowControl => "flow_control", Warning, "a device may pause, against the guarantee of PFC";
     NotLossless => "not_lossless", Warning, "ports without a guarantee, after the self-test";
     Advice => "advice", Warning, "a recommended change";
+    FaultsAdded => "faults_added", Notice, "faults were added by a request";
+    FaultsRemoved => "faults_removed", Notice, "faults were removed by a request";
     FaultBegins => "fault_begins", Notice, "an injected fault begins";
     FaultEnds => "fault_ends", Notice, "an injected fault ends";
     ThreadLate => "thread_late", Error, "a thread beside the lcores does not run";
@@ -52,6 +54,7 @@ kinds! {
     ReloadWaits => "reload_waits", Notice, "a configuration waits for its confirmation";
     ReloadConfirmed => "reload_confirmed", Notice, "a configuration was confirmed";
     ReloadReverted => "reload_reverted", Warning, "nobody confirmed a configuration: back to the one before";
+    BufferDivided => "buffer_divided", Info, "the buffer is divided as a reload wanted";
     WatermarksCleared => "watermarks_cleared", Info, "watermarks were set to the current values";
     FdbCleared => "fdb_cleared", Notice, "learned stations were removed by an operator";
     LldpNew => "lldp_new", Info, "a neighbour of LLDP has appeared";

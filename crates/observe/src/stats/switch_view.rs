@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::device::{BufferPool, DeviceCounters};
 use super::flow_control::FlowControls;
 use super::health::Health;
+use super::pending::PendingCell;
 use super::watermarks::Watermarks;
 use crate::config::settings::Settings;
 use crate::faults::FaultBoard;
@@ -105,6 +106,8 @@ pub struct SwitchView {
     pub hosts: Option<Arc<HostCounters>>,
     /// The settings of the configuration; none without one.
     pub settings: Arc<Settings>,
+    /// Cells that the last reload has not given to other parts of the buffer yet.
+    pub pending: Arc<PendingCell>,
 }
 
 impl SwitchView {
@@ -158,6 +161,7 @@ impl SwitchView {
             mirror: None,
             hosts: None,
             settings: Arc::default(),
+            pending: Arc::default(),
             spec,
         }
     }
@@ -166,6 +170,17 @@ impl SwitchView {
     #[must_use]
     pub fn tuned(&self, spec: SwitchSpec, settings: Arc<Settings>) -> Self {
         Self { spec, settings, ..self.clone() }
+    }
+
+    /// Returns this switch with the cables and peers of its ports: length, and the time until the peer obeys an XOFF;
+    /// `None`: by speed.
+    #[must_use]
+    pub fn with_cables(mut self, ports: impl IntoIterator<Item = (Length, Option<Nanos>)>) -> Self {
+        for (link, (cable, peer_response)) in self.links.iter_mut().zip(ports) {
+            link.cable = cable;
+            link.peer_response = peer_response.map(|time| link.rate.bytes_in(time));
+        }
+        self
     }
 
     /// Returns this switch with other names and destinations of the sessions of its mirrors.

@@ -42,12 +42,20 @@ impl<T> Sender<T> {
 
     /// Whether the lcore has applied every value that was sent.
     pub fn is_idle(&mut self) -> bool {
-        if self.is_underway && self.back.refresh() > 0 {
-            drop(self.back.pop());
-            self.back.release();
-            self.is_underway = false;
-        }
+        drop(self.returned());
         !self.is_underway
+    }
+
+    /// The value that was sent, with what the lcore has left in it; `None` until it has applied the value, and once it
+    /// was fetched.
+    pub fn returned(&mut self) -> Option<Box<T>> {
+        if !self.is_underway || self.back.refresh() == 0 {
+            return None;
+        }
+        let value = self.back.pop();
+        self.back.release();
+        self.is_underway = false;
+        value
     }
 }
 

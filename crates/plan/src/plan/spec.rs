@@ -36,7 +36,8 @@ pub struct PortSpec {
     pub fdb_limit: u32,
     /// Whether PFC is generated and obeyed here, and for which priorities.
     pub pfc: PfcMode,
-    /// Buffer settings of the port and its priority groups. Thresholds and XON levels may change while the switch runs.
+    /// Buffer settings of the port and its priority groups. All but the lossless flags and the policy may change while
+    /// the switch runs.
     pub buffer: PortProfile,
     /// Number of frames left in the receive ring after a poll at which the lossless groups turn XOFF, because the core
     /// cannot keep up. `None`: never.
@@ -222,9 +223,19 @@ impl SwitchSpec {
             if port.bridges() && new.bridges() && !self.mirror.outputs.contains(index) {
                 port.vlan = new.vlan.clone();
             }
+            let keeps_sizes = self.has_fixed_sizes();
             for (group, new) in port.buffer.groups.iter_mut().zip(&new.buffer.groups) {
-                (group.threshold, group.xon_offset, group.xon_floor) = (new.threshold, new.xon_offset, new.xon_floor);
+                let GroupProfile { lossless, reserve, headroom, .. } = *group;
+                *group = if keeps_sizes { GroupProfile { reserve, headroom, ..*new } } else { *new };
+                group.lossless = lossless;
             }
+            if !keeps_sizes {
+                (port.buffer.reserve, port.buffer.insurance) = (new.buffer.reserve, new.buffer.insurance);
+            }
+        }
+        if !self.has_fixed_sizes() {
+            let BufferPlan { cell, total, policy, .. } = self.buffer;
+            spec.buffer = BufferPlan { cell, total, policy, ..wanted.buffer };
         }
         for (queue, new) in spec.queues.iter_mut().zip(&wanted.queues) {
             let QueueSpec { discipline, wred, limit, reserve: _ } = *new;
@@ -238,6 +249,11 @@ impl SwitchSpec {
             }
         }
         spec
+    }
+
+    /// Whether the parts of the buffer keep their sizes while the switch runs: with the rules of other simulators.
+    fn has_fixed_sizes(&self) -> bool {
+        self.reverie || !self.hpcc.is_empty()
     }
 
     /// Queues that hold frames of lossless classes received by `port`. The port's own lossless groups decide which

@@ -75,6 +75,9 @@ impl Net<'_> {
     pub(super) fn check(&mut self, switch: usize) {
         self.steps.done += 1;
         let (name, node) = (&self.scenario.switches[switch].name, &mut self.nodes[switch]);
+        if let Some(broken) = node.misdivided.take() {
+            self.watch.broken(broken.invariant, || format!("switch {name}: {}", broken.what));
+        }
         if let Err(broken) = node.auditor.check(&node.fleet) {
             self.watch.broken(broken.invariant, || format!("switch {name}: {}", broken.what));
         }

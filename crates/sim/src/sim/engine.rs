@@ -24,6 +24,8 @@ use crate::verify::record::Tape;
 
 /// Time between two checks for expired pauses.
 pub(super) const LOOK_PS: u64 = 10_000 * PS;
+/// Time between the steps of a new division of a buffer.
+const DIVIDE_PS: u64 = 10_000 * PS;
 
 /// The end of a run: how it ended, and the violated invariant if there is one.
 type End = (Ending, Option<Violation>);
@@ -173,6 +175,12 @@ impl<'a> Engine<'a> {
             for lcore in 0..node.lcores.len() {
                 let at = node.first_poll();
                 self.net.events.at(at, Event::PollIn { switch: switch as u32, lcore: lcore as u32 });
+            }
+        }
+        for (switch, node) in self.scenario.switches.iter().enumerate() {
+            for (number, reload) in node.reloads.iter().enumerate() {
+                let event = Event::Reload { switch: switch as u32, number: number as u32 };
+                self.net.events.at(reload.at.0 * PS, event);
             }
         }
         for (number, fault) in self.scenario.faults.iter().enumerate() {
@@ -329,6 +337,11 @@ impl<'a> Engine<'a> {
         self.limit()
     }
 
+    /// Schedules a step of the new division of the buffer of `switch`, which has taken other settings.
+    pub(super) fn divide_soon(&mut self, switch: usize) {
+        self.net.events.at(self.net.now + DIVIDE_PS, Event::Divide(switch as u32));
+    }
+
     /// Makes the checks at the end of a run.
     fn end(&mut self, ending: Ending) -> End {
         self.check_end(ending);
@@ -348,6 +361,18 @@ impl<'a> Engine<'a> {
             Event::FlowTimer { flow, .. } => self.flow_timer(flow as usize),
             Event::Reroute => self.reroute(),
             Event::Fault(fault) => faults::change(self, fault as usize),
+            Event::Reload { switch, number } => {
+                let reload = &self.scenario.switches[switch as usize].reloads[number as usize];
+                self.net.wake_switch(switch as usize);
+                self.net.nodes[switch as usize].reload(&reload.switch);
+                self.divide_soon(switch as usize);
+            }
+            Event::Divide(switch) => {
+                self.net.wake_switch(switch as usize);
+                if !self.net.nodes[switch as usize].divide() {
+                    self.divide_soon(switch as usize);
+                }
+            }
             Event::Sample => {
                 self.net.count_all_polls();
                 self.sampler.sample(&self.net.nodes, &mut self.flows, self.net.now);

@@ -6,7 +6,9 @@ use super::spec::*;
 use super::transport::TransportSpec;
 use crate::config;
 use crate::hosts::FlowKind;
+use crate::mmu::HeadroomPolicy;
 use crate::mutant::{self, Mutant};
+use crate::plan::SwitchSpec;
 use crate::units::{BitRate, Bytes, Length, Nanos};
 use crate::verify::record::Tape;
 use crate::wire::MacAddr;
@@ -79,6 +81,7 @@ fn incast(hosts: usize, rate: &str, keys: &str) -> Scenario {
             config,
             poll: PollSpec { every: Nanos(1_000), frame: Nanos(0), shed: Nanos(0), jitter: Nanos(0) },
             floods_lossless: false,
+            reloads: Vec::new(),
         }],
         hosts: (0..hosts).map(host).collect(),
         links: (0..hosts).map(link).collect(),
@@ -230,6 +233,37 @@ fn shut_port_loses_its_own_frames_alone_and_no_cell() {
         assert!(lost.iter().all(is_known), "port {port}, {keys}: {lost:?}");
         let back = outcome.flows.last().unwrap();
         assert_eq!(back.lost_frames(), 0, "port {port}, {keys}: a flow between other ports");
+    }
+}
+
+/// The headroom of each port grows by half of the pool and shrinks again, while the groups hold all that they may.
+#[test]
+fn buffer_is_divided_anew_under_full_load_without_loss_and_within_its_size() {
+    for keys in ["", "lcores: {count: 2}", "buffer: {headroom: dynamic}"] {
+        let mut scenario = incast(4, "10G", keys);
+        let first = scenario.switches[0].config.switch.clone();
+        let mut wanted = first.clone();
+        let part = first.buffer.lossless_shared.0 / 8;
+        for port in &mut wanted.ports {
+            let lossless = port.buffer.groups.iter_mut().filter(|group| group.lossless);
+            lossless.for_each(|group| group.headroom.0 += part);
+            let is_dynamic = port.buffer.policy == HeadroomPolicy::Dynamic;
+            port.buffer.insurance.0 += if is_dynamic { part } else { 0 };
+        }
+        let own = |spec: &SwitchSpec| spec.ports.iter().map(|port| port.buffer.own_cells()).sum::<u64>();
+        let more = (own(&wanted) - own(&first)) as u32;
+        assert!(more > 0);
+        (wanted.buffer.headroom.0, wanted.buffer.lossless_shared.0) =
+            (first.buffer.headroom.0 + more, first.buffer.lossless_shared.0 - more);
+        // The second reload comes while the first is not over.
+        let reload = |at, switch: &SwitchSpec| SwitchReload { at: Nanos(at), switch: switch.clone() };
+        scenario.switches[0].reloads =
+            vec![reload(100_000, &wanted), reload(115_000, &first), reload(150_000, &wanted), reload(250_000, &first)];
+        let outcome = run(&scenario);
+        assert_eq!(outcome.violation, None, "{keys}");
+        assert_eq!(outcome.flows.iter().map(|flow| flow.lost_frames()).sum::<u64>(), 0, "{keys}");
+        let found = mutant::with(Mutant::GrowsTooEarly, || run(&scenario)).violation.expect("a violation");
+        assert_eq!(found.invariant, "division_fits", "{keys}");
     }
 }
 

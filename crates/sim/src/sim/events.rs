@@ -24,6 +24,10 @@ pub enum Event {
     Reroute,
     /// A fault begins or ends.
     Fault(u32),
+    /// A switch takes another configuration.
+    Reload { switch: u32, number: u32 },
+    /// A step of a new division of a buffer.
+    Divide(u32),
     /// A frame arrives at a switch that rests.
     RestEnd(u32),
     /// Time to sample the values that plots show.
@@ -64,7 +68,12 @@ impl Event {
     pub fn is_counted(self) -> bool {
         !matches!(
             self,
-            Event::Sample | Event::SampleQueues | Event::Monitor | Event::FlowSpan { .. } | Event::RestEnd(_)
+            Event::Sample
+                | Event::SampleQueues
+                | Event::Monitor
+                | Event::FlowSpan { .. }
+                | Event::RestEnd(_)
+                | Event::Divide(_)
         )
     }
 }

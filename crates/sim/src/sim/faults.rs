@@ -16,6 +16,7 @@ pub fn change(engine: &mut Engine<'_>, fault: usize) {
             let is_shut = active(engine).any(|kind| kind == FaultKind::Shut { port });
             engine.net.wake_switch(port.switch);
             engine.net.nodes[port.switch].set_shut(port.port, is_shut);
+            engine.divide_soon(port.switch);
         }
         FaultKind::Lose { link, .. } => set_losses(engine, link),
         FaultKind::Storm { host, .. } => {

@@ -1,6 +1,5 @@
 //! A simulated switch: the pipeline of each lcore, and the devices that it polls.
 
-use crate::dataplane::{LiveConfig, Scratch};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -15,12 +14,12 @@ use super::router::SimRouter;
 use super::spec::{PollSpec, SwitchNode};
 use super::wire::Wire;
 use super::{EPOCH, HZ};
-use crate::dataplane::Pipeline;
+use crate::dataplane::{Division, LiveConfig, Pipeline, Scratch};
 use crate::pfc::PriorityMap;
 use crate::plan::{Counters, SwitchSpec};
 use crate::sets::{CLASSES, ClassSet, PortSet};
 use crate::units::{Nanos, Ticks};
-use crate::verify::audit::Auditor;
+use crate::verify::audit::{Auditor, Broken};
 use crate::verify::record::{Recorder, Tape};
 
 /// Stream of random numbers of the first switch; each further switch uses the next one.
@@ -81,6 +80,10 @@ pub struct Node {
     pub sent_late_ps: u64,
     /// Port and queue that sent frames although the peer had paused them.
     pub disobeyed: Option<(usize, usize)>,
+    /// A new division of the buffer that has not ended.
+    division: Option<Division>,
+    /// A division that does not fit the buffer.
+    pub misdivided: Option<Broken>,
     /// Recording of the frames that it received and sent, if requested.
     pub tape: Option<Tape>,
 }
@@ -113,6 +116,8 @@ pub struct Lcore {
     pub(super) link_changes: Vec<(usize, bool)>,
     /// Settings to take at the next poll.
     pub(super) change: Option<Box<LiveConfig>>,
+    /// The settings taken last, while the buffer is divided anew.
+    returned: Option<Box<LiveConfig>>,
     /// Longest time between two polls.
     pub gap_highest_ps: u64,
 }
@@ -141,6 +146,8 @@ impl Node {
             poll: switch.poll,
             sends_after_ps: None,
             hurry: None,
+            division: None,
+            misdivided: None,
             router: spec.routing.as_ref().map(|routing| SimRouter::new(routing, &spec.lags, &mut fleet)),
             fleet,
             scratch: Scratch::default(),
@@ -180,10 +187,51 @@ impl Node {
 
     /// Shuts `port`, or takes it into use: each lcore takes the settings at its next poll.
     pub fn set_shut(&mut self, port: usize, is_shut: bool) {
-        let running = self.spec.clone();
-        self.spec.ports[port].live.is_enabled = !is_shut;
-        let change = LiveConfig::between(&running, &self.spec, HZ).map(Box::new);
-        self.lcores.iter_mut().for_each(|lcore| lcore.change.clone_from(&change));
+        let mut wanted = self.spec.clone();
+        wanted.ports[port].live.is_enabled = !is_shut;
+        self.take(wanted);
+    }
+
+    /// Gives the switch the settings of `wanted` that may change while it runs. Ports that are shut stay so.
+    pub fn reload(&mut self, wanted: &SwitchSpec) {
+        let mut spec = self.spec.with_live_of(wanted);
+        for (port, running) in spec.ports.iter_mut().zip(&self.spec.ports) {
+            port.live.is_enabled = running.live.is_enabled;
+        }
+        self.take(spec);
+    }
+
+    fn take(&mut self, wanted: SwitchSpec) {
+        let change = LiveConfig::between(&self.spec, &wanted, HZ).map(Box::new);
+        self.division = change.as_ref().map(|_| Division::new(wanted.buffer));
+        for lcore in &mut self.lcores {
+            (lcore.change, lcore.returned) = (change.clone(), None);
+        }
+        self.spec = wanted;
+    }
+
+    /// Goes a step of a new division of the buffer, as the control thread does. Returns whether it has ended.
+    pub fn divide(&mut self) -> bool {
+        let Some(division) = &mut self.division else { return true };
+        let mut returned: Vec<_> = self.lcores.iter_mut().map(|lcore| lcore.returned.take()).collect();
+        let is_done = division.step(&self.fleet[0].pools(), &mut returned).is_none();
+        let are_back = returned.iter().all(Option::is_some);
+        for (lcore, message) in self.lcores.iter_mut().zip(returned) {
+            *(if are_back { &mut lcore.change } else { &mut lcore.returned }) = message;
+        }
+        if is_done {
+            self.division = None;
+            self.lcores.iter_mut().for_each(|lcore| lcore.change = None);
+        }
+        self.audit_division();
+        is_done
+    }
+
+    /// Lets the auditor see the sizes that a step has changed.
+    fn audit_division(&mut self) {
+        if let Err(broken) = self.auditor.resized(&self.fleet) {
+            self.misdivided.get_or_insert(broken);
+        }
     }
 
     /// Stalls `lcore`, or every lcore if it is `None`, until `until`.
@@ -229,7 +277,13 @@ impl Node {
         if let Some(mut change) = state.change.take() {
             pipeline.resume_before_shut(&mut io, &change, at);
             pipeline.apply(&mut change);
+            state.returned = Some(change);
+            self.auditor.tuned(lcore, &self.spec);
+            if let Err(broken) = self.auditor.resized(&self.fleet) {
+                self.misdivided.get_or_insert(broken);
+            }
         }
+        let pipeline = &mut self.fleet[lcore];
         state.received = match &mut self.tape {
             None => pipeline.receive_half(&mut io, &mut self.scratch, at),
             Some(tape) => {

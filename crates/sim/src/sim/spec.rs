@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use crate::config::{Config, Warning};
 use crate::hosts::FlowKind;
+use crate::plan::SwitchSpec;
 use crate::sets::ClassSet;
 use crate::units::{BitRate, Bytes, Length, Nanos};
 use crate::wire::{MacAddr, inband};
@@ -143,6 +144,17 @@ pub struct SwitchNode {
     /// Whether lossless frames to unknown stations are flooded. This disables the safety rule against deadlock, to
     /// demonstrate the deadlock that the rule prevents.
     pub floods_lossless: bool,
+    /// Other configurations that it takes while it runs.
+    pub reloads: Vec<SwitchReload>,
+}
+
+/// A configuration that a switch takes while it runs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SwitchReload {
+    /// Time from the beginning of the run.
+    pub at: Nanos,
+    /// Its settings, which differ from those before in nothing that needs a restart.
+    pub switch: SwitchSpec,
 }
 
 /// Poll times of the lcores of a switch. The next poll begins after `every`, plus `frame` for each frame of the current

@@ -8,8 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use loom::thread;
 
-use crate::pool::{ExactPool, Lease, MAX_LEASE, SharedPool};
-use crate::sync::Arc;
+use crate::pool::{ExactPool, Lease, MAX_LEASE, Resize, SharedPool};
 use crate::units::Cells;
 
 /// The exact count of cells in use. It must never exceed `size`.
@@ -41,7 +40,6 @@ impl Truth {
 /// A lease, with the exact count for comparison.
 struct Lcore {
     lease: Lease,
-    pool: Arc<SharedPool>,
     truth: StdArc<Truth>,
 }
 
@@ -63,7 +61,8 @@ impl Lcore {
 
     fn check(&self) {
         assert!(self.lease.spare().0 <= MAX_LEASE, "an lcore strands more than its bound");
-        assert!(self.lease.free().0 + self.lease.used().0 <= self.pool.size().0, "more is free than is not in use");
+        let most = self.truth.size;
+        assert!(self.lease.free().0 + self.lease.used().0 <= most, "more is free than is not in use");
     }
 }
 
@@ -71,7 +70,7 @@ impl Lcore {
 fn leases_of<const LCORES: usize>(size: u32, start: fn(), scripts: [fn(&mut Lcore); LCORES]) {
     let (pool, truth) = (SharedPool::new(Cells(size)), Truth::new(size));
     let threads = scripts.map(|script| {
-        let mut lcore = Lcore { lease: Lease::new(pool.clone()), pool: pool.clone(), truth: truth.clone() };
+        let mut lcore = Lcore { lease: Lease::new(pool.clone()), truth: truth.clone() };
         thread::spawn(move || {
             start();
             script(&mut lcore);
@@ -133,6 +132,33 @@ pub fn exact_pool_never_grants_three_lcores_more_than_it_has(start: fn()) {
     }
     assert_eq!(pool.used().0, truth.used(), "the accounts are wrong");
     assert!(pool.highest() >= pool.used() && pool.highest() <= pool.size());
+}
+
+/// A pool shrinks and grows while two lcores take cells of it: cells that it does not have are in nobody's use.
+pub fn withheld_cells_are_not_granted(start: fn()) {
+    let (pool, truth) = (SharedPool::with_room(Cells(6), Cells(8)), Truth::new(8));
+    // Two are withheld from the beginning.
+    truth.taken(2);
+    let lcores = [5, 4].map(|cells| {
+        let mut lcore = Lcore { lease: Lease::new(pool.clone()), truth: truth.clone() };
+        thread::spawn(move || {
+            start();
+            if lcore.take(cells) {
+                lcore.give(cells);
+            }
+            lcore.lease.flush();
+        })
+    });
+    start();
+    let withheld = pool.withhold(Cells(6), Cells(1));
+    truth.taken(withheld.0);
+    assert_eq!(pool.size(), Cells(6 - withheld.0), "the accounts are wrong");
+    truth.giving(2 + withheld.0);
+    pool.restore(Cells(2 + withheld.0));
+    for lcore in lcores {
+        lcore.join().unwrap();
+    }
+    assert_eq!((pool.size(), pool.leased()), (Cells(8), Cells(0)), "the accounts are wrong");
 }
 
 /// Another thread restarts the watermark while two lcores take cells: it is never below the cells in use.

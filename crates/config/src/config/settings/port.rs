@@ -50,8 +50,8 @@ fn port_rows<'a>() -> Vec<Row<PortAt<'a>>> {
         restart("mac", |at, _| Some(at.spec().mac.to_string())),
         restart("speed", |at, precision| Some(at.spec().rate.text(precision))),
         restart("mtu", |at, _| Some(at.spec().mtu.to_string())),
-        restart("cable", |at, precision| Some(at.device().cable.text(precision))),
-        restart("peer_response", |at, precision| {
+        live("cable", |at, precision| Some(at.device().cable.text(precision))),
+        live("peer_response", |at, precision| {
             Some(at.device().peer_response.map_or("by speed".to_owned(), |time| time.text(precision)))
         }),
         restart("descriptors", |at, _| {
@@ -72,9 +72,9 @@ fn port_rows<'a>() -> Vec<Row<PortAt<'a>>> {
         live("watchdog", |at, precision| Some(at.spec().live.watchdog.text(precision))),
         live("stuck_after", |at, precision| Some(at.spec().live.stuck_after.text(precision))),
         restart("fdb_limit", |at, _| Some(at.spec().fdb_limit.to_string())),
-        restart("reserve.lossy", |at, precision| Some(at.part(at.spec().buffer.reserve[0]).text(precision))),
-        restart("reserve.lossless", |at, precision| Some(at.part(at.spec().buffer.reserve[1]).text(precision))),
-        restart("insurance", |at, precision| Some(at.part(at.spec().buffer.insurance).text(precision))),
+        live("reserve.lossy", |at, precision| Some(at.part(at.spec().buffer.reserve[0]).text(precision))),
+        live("reserve.lossless", |at, precision| Some(at.part(at.spec().buffer.reserve[1]).text(precision))),
+        live("insurance", |at, precision| Some(at.part(at.spec().buffer.insurance).text(precision))),
     ]
 }
 
@@ -121,12 +121,12 @@ impl Place for GroupAt<'_> {
 fn group_rows<'a>() -> Vec<Row<GroupAt<'a>>> {
     vec![
         restart("lossless", |at: &GroupAt<'_>, _| Some(at.profile().lossless.to_string())),
-        restart("reserve", |at: &GroupAt<'_>, precision| Some(at.part(at.profile().reserve).text(precision))).gauge(
+        live("reserve", |at: &GroupAt<'_>, precision| Some(at.part(at.profile().reserve).text(precision))).gauge(
             "holdfast_group_reserve_bytes",
             "Reserve of the group.",
             |at| Some(at.size(at.profile().reserve)),
         ),
-        restart("headroom", |at: &GroupAt<'_>, precision| Some(at.part(at.profile().headroom).text(precision))).gauge(
+        live("headroom", |at: &GroupAt<'_>, precision| Some(at.part(at.profile().headroom).text(precision))).gauge(
             "holdfast_group_headroom_size_bytes",
             "Headroom of the group: eta.",
             |at| at.if_lossless(at.profile().headroom),

@@ -74,6 +74,15 @@ impl<'a> Item<'a> {
         Self { node, path: String::new(), report }
     }
 
+    /// The value `node` in the place of this one, for errors in it.
+    #[must_use]
+    pub fn with_node<'b>(&self, node: &'b Node) -> Item<'b>
+    where
+        'a: 'b,
+    {
+        Item { node, path: self.path.clone(), report: self.report }
+    }
+
     fn note(&self, message: impl fmt::Display) -> ConfigError {
         ConfigError {
             source: self.report.source.clone(),

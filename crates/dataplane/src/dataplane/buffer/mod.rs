@@ -53,7 +53,7 @@ impl Buffer {
     pub fn fleet(spec: &SwitchSpec) -> Vec<Self> {
         let pools = shared_pools(spec);
         let lease = if spec.reverie { Lease::exact } else { Lease::new };
-        let headroom = ExactPool::new(spec.buffer.headroom);
+        let headroom = ExactPool::with_room(spec.buffer.headroom, spec.buffer.total);
         let tallies = Arc::new(Tallies::new(usize::from(spec.lcores), spec.ports.len()));
         let part = |(lcore, reserves)| Self {
             cell: CellSize::new(spec.buffer.cell),
@@ -256,7 +256,7 @@ impl Buffer {
 fn shared_pools(spec: &SwitchSpec) -> [Arc<SharedPool>; 2] {
     let [lossy, lossless] = [spec.buffer.lossy_shared, spec.buffer.lossless_shared];
     if !spec.reverie {
-        return [lossy, lossless].map(SharedPool::new);
+        return [lossy, lossless].map(|size| SharedPool::with_room(size, spec.buffer.total));
     }
     assert!(lossy == lossless && spec.lcores == 1, "one pool, which one lcore uses");
     let pool = SharedPool::new(lossy);

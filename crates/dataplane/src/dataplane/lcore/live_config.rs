@@ -14,7 +14,7 @@ use crate::dataplane::ingress::rewrite::EgressView;
 use crate::dataplane::pipeline::Pipeline;
 use crate::forward::VlanTable;
 use crate::io::{Packet, Ports};
-use crate::mmu::GroupProfile;
+use crate::mmu::{BufferPools, Lease, Pools, PortProfile};
 use crate::plan::drops::DropReason;
 use crate::plan::mirror::MirrorSpec;
 use crate::plan::spec::{PortLive, QueueSpec, SwitchSpec};
@@ -26,13 +26,16 @@ use crate::units::Ticks;
 ///
 /// - which ports are shut, and the VLANs of ports that bridge;
 /// - the class of received frames, and the marks of sent ones;
-/// - thresholds and XON levels of groups;
+/// - thresholds and XON levels of groups, and the sizes of all parts of the buffer;
 /// - limits, ECN, shares and, at ports that are not joint, maximum rates of queues;
 /// - watchdogs, the time after which ports are stuck, and limits of flooded frames;
 /// - the sessions of mirrors, but not their outputs;
 /// - routes, neighbours and addresses of the router, which its control plane applies.
 ///
-/// All other settings determine the switch's memory, its headroom, or the start parameters of devices.
+/// All other settings determine the switch's memory, its lossless classes, or the start parameters of devices.
+///
+/// A part of the buffer that becomes smaller may hold frames still. So sizes change in two steps: first all parts that
+/// shrink give up their cells, which may take several messages ([`LiveConfig::again`]), then the others grow.
 #[derive(Debug, Clone)]
 pub struct LiveConfig {
     ports: Box<[PortLiveConfig]>,
@@ -42,6 +45,20 @@ pub struct LiveConfig {
     vlans: Option<VlanTable>,
     /// Ports that the operator has shut.
     shut: PortSet,
+    step: Step,
+    /// Own ports of the lcore that took it whose parts of the buffer are not as this step wants them.
+    pending: PortSet,
+}
+
+/// The part of the change that a message asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    /// All settings, and the parts of the buffer that shrink.
+    First,
+    /// The parts of the buffer that shrink.
+    Shrink,
+    /// The parts of the buffer that grow: all others have given up their cells.
+    Grow,
 }
 
 #[derive(Debug, Clone)]
@@ -49,7 +66,7 @@ struct PortLiveConfig {
     live: PortLive,
     classifier: PortClassifier,
     egress_view: EgressView,
-    groups: [GroupProfile; CLASSES],
+    buffer: PortProfile,
     /// Ticks per second of the clock.
     hz: u64,
 }
@@ -66,7 +83,21 @@ impl LiveConfig {
             mirror: wanted.mirror.clone(),
             shut: wanted.shut_ports(),
             vlans: (modes(running) != modes(wanted)).then(|| forwarder::vlans(wanted)),
+            step: Step::First,
+            pending: PortSet::EMPTY,
         })
+    }
+
+    /// The next message of this change, which the lcore has taken: parts of the buffer that shrink try again, or with
+    /// `may_grow` the others grow.
+    pub fn again(&mut self, may_grow: bool) {
+        (self.step, self.pending) = (if may_grow { Step::Grow } else { Step::Shrink }, PortSet::EMPTY);
+    }
+
+    /// Own ports of the lcore that took it with frames in parts of the buffer that shrink.
+    #[must_use]
+    pub fn pending(&self) -> PortSet {
+        self.pending
     }
 }
 
@@ -90,17 +121,28 @@ impl PortLiveConfig {
             live: spec.live.clone(),
             classifier: PortClassifier::new(number, spec, &switch.classes),
             egress_view: EgressView::new(spec),
-            groups: spec.buffer.groups,
+            buffer: spec.buffer,
             hz,
         }
     }
 }
 
 impl<P: Packet> Pipeline<P> {
+    /// The pools of the buffer, which the control thread divides anew. All lcores of a switch have the same.
+    #[must_use]
+    pub fn pools(&self) -> BufferPools {
+        let Pools { shared, headroom } = &self.buffer.pools;
+        let shared = shared.each_ref().map(|lease| lease.pool().clone());
+        BufferPools { shared, headroom: headroom.clone(), reserves: self.buffer.reserves.clone() }
+    }
+
     /// Sends XON for the pauses of own ports that `live_config` shuts. A frame that a device does not take is not sent
     /// again: its peer goes on when its pause runs out.
     #[cold]
     pub fn resume_before_shut<I: Ports<Pkt = P>>(&mut self, io: &mut I, live_config: &LiveConfig, now: Ticks) {
+        if live_config.step != Step::First {
+            return;
+        }
         for port in (live_config.shut & self.own & self.links.up).iter() {
             self.ports[port].pfc.set_xoff(ClassSet::EMPTY);
             self.send_pfc(io, port, now);
@@ -112,6 +154,20 @@ impl<P: Packet> Pipeline<P> {
     /// The tables that the switch had until now are in `live_config` afterwards: it is for one lcore.
     #[cold]
     pub fn apply(&mut self, live_config: &mut LiveConfig) {
+        if live_config.step == Step::First {
+            self.apply_settings(live_config);
+        }
+        let may_grow = live_config.step == Step::Grow;
+        for port in self.own.iter() {
+            let wanted = &live_config.ports[port].buffer;
+            let is_done = self.ports[port].ledger.resize(wanted, may_grow, &mut self.buffer.pools);
+            live_config.pending.set(port, !is_done);
+        }
+        // A pool that shrinks finds the cells that this lcore keeps for later.
+        self.buffer.pools.shared.iter_mut().for_each(Lease::flush);
+    }
+
+    fn apply_settings(&mut self, live_config: &mut LiveConfig) {
         if let Some(vlans) = &mut live_config.vlans {
             self.forwarder.swap_vlans(vlans);
         }
@@ -153,7 +209,7 @@ impl<P: Packet> Pipeline<P> {
         let before = state.pfc.dropping();
         self.forwarder.flood_control.set(port, &live_config.live.flood_limits);
         state.classifier = live_config.classifier.clone();
-        state.ledger.set_groups(&live_config.groups);
+        state.ledger.set_groups(&live_config.buffer.groups);
         for queue in state.pfc.set_watchdog(live_config.live.watchdog, live_config.hz).iter() {
             counters.watchdog_restores[queue].add(1);
         }

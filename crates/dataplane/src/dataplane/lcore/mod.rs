@@ -2,6 +2,7 @@
 //! thread.
 
 mod clearing;
+pub(crate) mod division;
 pub mod idle;
 pub(crate) mod live_config;
 mod rest;

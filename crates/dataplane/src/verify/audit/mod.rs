@@ -55,6 +55,8 @@ pub struct Auditor {
     /// Whether both are one pool.
     has_one_pool: bool,
     headroom: Cells,
+    /// All cells of the buffer.
+    total: Cells,
     policy: HeadroomPolicy,
     /// Cells reserved for each queue of a port.
     reserves: [u32; CLASSES],
@@ -166,6 +168,7 @@ impl Auditor {
             shared: [spec.buffer.lossy_shared, spec.buffer.lossless_shared],
             has_one_pool: spec.reverie,
             headroom: spec.buffer.headroom,
+            total: spec.buffer.total,
             policy: spec.buffer.policy,
             reserves: spec.queues.map(|queue| queue.reserve.0),
             queue_of: spec.classes.tc_to_queue,
@@ -193,11 +196,51 @@ impl Auditor {
     }
 
     /// Sets the thresholds of `spec` for the ports of lcore `lcore`, which has applied them ([`Pipeline::apply`]).
+    /// [`Auditor::resized`] must follow.
     pub fn tuned(&mut self, lcore: usize, spec: &SwitchSpec) {
         for (audited, port) in self.ports.iter_mut().zip(&spec.ports).filter(|(audited, _)| audited.owner == lcore) {
             audited.profile = port.buffer;
         }
         self.lcores[lcore].limits = spec.queues.map(|queue| queue.limit);
+    }
+
+    /// Takes the sizes that the parts of the buffer have now, after a step of a new division and before the next poll.
+    ///
+    /// # Errors
+    /// Returns an error if all parts together are larger than the buffer.
+    pub fn resized<P: Packet>(&mut self, fleet: &[Pipeline<P>]) -> Check {
+        let pools = fleet[0].pools();
+        self.shared = pools.shared.each_ref().map(|pool| pool.size());
+        self.headroom = pools.headroom.size();
+        for (index, audited) in self.ports.iter_mut().enumerate() {
+            let ledger = &fleet[audited.owner].ports[index].ledger;
+            for (group, now) in audited.profile.groups.iter_mut().zip(&ledger.profile().groups) {
+                (group.reserve, group.headroom) = (now.reserve, now.headroom);
+            }
+            (audited.profile.reserve, audited.profile.insurance) =
+                (ledger.profile().reserve, ledger.profile().insurance);
+            // Cells of a reserve may have become shared ones.
+            for (group, seen) in audited.seen.groups.iter_mut().enumerate() {
+                *seen = ledger.group(group);
+            }
+        }
+        for (lcore, part) in self.lcores.iter_mut().zip(fleet) {
+            lcore.free = part.buffer.pools.shared[1].free();
+        }
+        self.check_division(fleet)
+    }
+
+    /// Checks that the parts of the buffer are together no larger than it.
+    fn check_division<P: Packet>(&self, fleet: &[Pipeline<P>]) -> Check {
+        let ledgers = self.ports.iter().enumerate().map(|(index, port)| &fleet[port.owner].ports[index].ledger);
+        let own: u64 = ledgers.map(|ledger| ledger.profile().own_cells()).sum();
+        let pools: u64 =
+            self.shared.iter().take(if self.has_one_pool { 1 } else { 2 }).map(|size| u64::from(size.0)).sum();
+        let headroom = if self.policy == HeadroomPolicy::SharedPool { self.headroom.0 } else { 0 };
+        let (all, total) = (own + pools + u64::from(headroom), self.total.0);
+        ensure(all <= u64::from(total), "division_fits", || {
+            format!("{own} cells of ports, {pools} of shared pools and {headroom} of headroom in a buffer of {total}")
+        })
     }
 
     /// Checks the switch of all these lcores, in their order. Call it after each poll or half poll of any of them,

@@ -7,6 +7,7 @@ mod burst;
 mod emulation;
 mod hpcc;
 mod port_threshold;
+mod resize;
 mod reverie;
 
 use std::sync::Arc;
@@ -175,8 +176,9 @@ impl PortLedger {
         &self.profile
     }
 
-    /// Replaces the thresholds and XON levels by those of `groups`. Lossless flags, reserves and headroom stay. No
-    /// state changes at once: the new levels apply to the next frame and to the next evaluation of each paused group.
+    /// Replaces the thresholds and XON levels by those of `groups`. Lossless flags stay, and sizes, which
+    /// [`resize`](Self::resize) changes. No state changes at once: the new levels apply to the next frame and to the
+    /// next evaluation of each paused group.
     pub fn set_groups(&mut self, groups: &[GroupProfile; CLASSES]) {
         for (index, new) in groups.iter().enumerate() {
             for profile in [&mut self.groups[index].profile, &mut self.profile.groups[index]] {
@@ -542,6 +544,9 @@ mod policy_tests;
 
 #[cfg(test)]
 mod burst_tests;
+
+#[cfg(test)]
+mod resize_tests;
 
 #[cfg(test)]
 mod reverie_tests;

@@ -7,7 +7,7 @@ use super::reference::{Step, Switch, steps, switch};
 use super::tests::{alpha, group, pools};
 use super::*;
 use crate::headroom::{HeadroomInput, LEFT_BEHIND, SmallPackets, headroom};
-use crate::mmu::Threshold;
+use crate::mmu::{BufferPools, QueueReserves, Threshold};
 use crate::units::{BitRate, Bytes};
 
 const PORTS: usize = 3;
@@ -17,6 +17,8 @@ const LARGEST: u32 = 9;
 /// Peers that must stop, and the cells that each may still send after XOFF. Eta includes the packet that caused XOFF.
 struct Peers<'a> {
     switch: &'a Switch,
+    /// Another division of the buffer, which is on its way: peers need no more headroom than either has.
+    after: &'a Switch,
     /// Cells left per port and group. With Dynamic and Shared Headroom they are per port, in the entry of group 0.
     left: Vec<[Option<u32>; CLASSES]>,
 }
@@ -24,10 +26,10 @@ struct Peers<'a> {
 impl Peers<'_> {
     /// With Dynamic and Shared Headroom these peers obey only pauses of the whole port: those alone must suffice.
     fn key(&self, port: usize, group: usize) -> (usize, u32) {
-        let profile = &self.switch.ports[port];
+        let (profile, after) = (&self.switch.ports[port], &self.after.ports[port]);
         match profile.policy {
-            HeadroomPolicy::Dynamic => (0, profile.insurance.0),
-            _ => (group, profile.groups[group].headroom.0),
+            HeadroomPolicy::Dynamic => (0, profile.insurance.min(after.insurance).0),
+            _ => (group, profile.groups[group].headroom.min(after.groups[group].headroom).0),
         }
     }
 
@@ -62,8 +64,15 @@ impl Peers<'_> {
 
 /// Packets arrive as long as their senders may send; no lossless packet may be refused.
 fn no_loss(switch: &Switch, steps: &[Step]) -> Result<(), TestCaseError> {
+    no_loss_while_divided(switch, switch, steps)
+}
+
+/// Packets arrive likewise while the buffer of `switch` is divided as that of `after`: each `Step::Clear` is a step of
+/// it. The parts are never larger than the buffer, and in the end they are those of `after`.
+fn no_loss_while_divided(switch: &Switch, after: &Switch, steps: &[Step]) -> Result<(), TestCaseError> {
     let (mut ledgers, mut pools) = (switch.ledgers(), switch.pools(1).remove(0));
-    let mut peers = Peers { switch, left: vec![[None; CLASSES]; PORTS] };
+    let mut peers = Peers { switch, after, left: vec![[None; CLASSES]; PORTS] };
+    let mut grows = false;
     let mut held: Vec<[Vec<u32>; CLASSES]> = vec![Default::default(); PORTS];
     for step in steps {
         match *step {
@@ -86,10 +95,56 @@ fn no_loss(switch: &Switch, steps: &[Step]) -> Result<(), TestCaseError> {
                     peers.paused(port, ledger);
                 }
             }
+            Step::Clear if grows => {
+                let division = ledgers.iter_mut().zip(&after.ports);
+                division.for_each(|(ledger, wanted)| assert!(ledger.resize(wanted, true, &mut pools)));
+            }
+            Step::Clear => grows = shrink(&mut ledgers, after, &mut pools),
             _ => {}
         }
+        let (own, total) = (own_cells(&ledgers, &pools), switch.total().max(after.total()));
+        prop_assert!(own <= total, "{} cells of {}", own, total);
     }
     Ok(())
+}
+
+/// Shrinks what `after` makes smaller. Once it all has, the pools grow. Returns whether it has.
+fn shrink(ledgers: &mut [PortLedger], after: &Switch, pools: &mut Pools) -> bool {
+    let handles = BufferPools {
+        shared: pools.shared.each_ref().map(|lease| lease.pool().clone()),
+        headroom: pools.headroom.clone(),
+        reserves: QueueReserves::fleet([Cells(0); CLASSES], &[0], 1).remove(0),
+    };
+    let plan = after.plan();
+    let left = handles.shrink_towards(&plan);
+    let mut is_done = left == [Cells(0); 3];
+    for (ledger, wanted) in ledgers.iter_mut().zip(&after.ports) {
+        is_done &= ledger.resize(wanted, false, pools);
+    }
+    if is_done {
+        handles.grow_to(&plan);
+    }
+    is_done
+}
+
+/// All cells that any part of the buffer may use.
+fn own_cells(ledgers: &[PortLedger], pools: &Pools) -> u64 {
+    let own: u64 = ledgers.iter().map(|ledger| ledger.profile().own_cells()).sum();
+    let shared: u64 = pools.shared.iter().map(|lease| u64::from(lease.pool().size().0)).sum();
+    own + shared + u64::from(pools.headroom.size().0)
+}
+
+/// A switch like `switch` with other sizes of its parts, from `other`.
+fn divided(switch: &Switch, other: &Switch) -> Switch {
+    let mut after = Switch { ports: switch.ports.clone(), ..other.clone() };
+    for (port, other) in after.ports.iter_mut().zip(&other.ports) {
+        (port.reserve, port.insurance) = (other.reserve, other.insurance);
+        for (group, other) in port.groups.iter_mut().zip(&other.groups) {
+            group.reserve = other.reserve;
+            group.headroom = if group.lossless { other.headroom.max(Cells(LARGEST)) } else { Cells(0) };
+        }
+    }
+    after
 }
 
 /// Ports alternate between two lcores. Each lcore has its own lease, so its free cells are an estimate, but limits are
@@ -196,6 +251,17 @@ proptest! {
     ) {
         let etas = switch.ports.iter().flat_map(|port| port.groups).map(|group| group.headroom.0).sum();
         no_loss(&Switch { headroom_size: etas, ..switch }, &steps)?;
+    }
+
+    #[test]
+    fn obedient_peers_lose_nothing_while_the_buffer_is_divided_anew(
+        (switch, other) in prop_oneof![
+            (switch(HeadroomPolicy::Independent, PORTS, LARGEST..60), switch(HeadroomPolicy::Independent, PORTS, LARGEST..60)),
+            (switch(HeadroomPolicy::Dynamic, PORTS, LARGEST..60), switch(HeadroomPolicy::Dynamic, PORTS, LARGEST..60)),
+        ],
+        steps in steps(PORTS, LARGEST),
+    ) {
+        no_loss_while_divided(&switch, &divided(&switch, &other), &steps)?;
     }
 
     #[test]

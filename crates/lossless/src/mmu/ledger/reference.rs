@@ -6,8 +6,8 @@ use std::ops::Range;
 use proptest::prelude::*;
 
 use super::*;
-use crate::mmu::{SharedPool, Threshold};
-use crate::units::Alpha;
+use crate::mmu::{BufferPlan, SharedPool, Threshold};
+use crate::units::{Alpha, Bytes};
 
 /// The place of one cell, in the order in which cells leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -241,11 +241,26 @@ pub struct Switch {
 impl Switch {
     /// The leases of `lcores` lcores from the pools of this switch.
     pub fn pools(&self, lcores: usize) -> Vec<Pools> {
-        let shared = self.sizes.map(|size| SharedPool::new(Cells(size)));
-        let headroom = ExactPool::new(Cells(self.headroom_size));
+        // With room to grow.
+        let shared = self.sizes.map(|size| SharedPool::with_room(Cells(size), Cells(10_000)));
+        let headroom = ExactPool::with_room(Cells(self.headroom_size), Cells(10_000));
         let hands =
             || Pools { shared: shared.each_ref().map(|pool| Lease::new(pool.clone())), headroom: headroom.clone() };
         (0..lcores).map(|_| hands()).collect()
+    }
+
+    /// The sizes of the pools.
+    pub fn plan(&self) -> BufferPlan {
+        let [lossy_shared, lossless_shared] = self.sizes.map(Cells);
+        let (cell, none) = (Bytes(208), Cells(0));
+        let (headroom, policy) = (Cells(self.headroom_size), self.ports[0].policy);
+        BufferPlan { cell, total: none, reserves: none, headroom, policy, lossless_shared, lossy_shared }
+    }
+
+    /// Cells of all parts of the buffer.
+    pub fn total(&self) -> u64 {
+        let own: u64 = self.ports.iter().map(PortProfile::own_cells).sum();
+        own + self.sizes.map(u64::from).iter().sum::<u64>() + u64::from(self.headroom_size)
     }
 
     pub fn ledgers(&self) -> Vec<PortLedger> {

@@ -23,7 +23,7 @@ struct Shared {
 }
 
 /// One lcore's view of the queue reserves.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct QueueReserves {
     lcore: usize,
     /// Cells reserved for each queue of a port; equal on every port.

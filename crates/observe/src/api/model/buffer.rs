@@ -41,6 +41,8 @@ pub struct Pool {
     pub used_bytes: u64,
     /// Most bytes in use; null: headroom without a pool.
     pub used_highest_bytes: Option<u64>,
+    /// Bytes that it gives up when frames have left them, after a reload.
+    pub pending_bytes: u64,
 }
 
 /// The part of the buffer that belongs to a port and is shared by its groups.
@@ -65,6 +67,8 @@ pub struct PortBuffer {
     pub insurance_used_bytes: u64,
     /// Most of it that was in use.
     pub insurance_highest_bytes: u64,
+    /// Whether frames are in reserves or headroom that a reload makes smaller.
+    pub pending: bool,
 }
 
 impl Buffers {
@@ -85,25 +89,35 @@ impl Buffers {
 
 fn pools(look: &Look<'_>) -> Vec<Pool> {
     let (plan, lcore) = (&look.switch_view.spec.buffer, &look.snapshot.lcore);
-    let pool = |pool: &str, size: Cells, used, highest: Option<u64>| Pool {
+    let pending = look.switch_view.pending.get().unwrap_or_default().pools;
+    let pool = |pool: &str, size: Cells, used, highest: Option<u64>, pending: Cells| Pool {
         pool: pool.to_owned(),
         size_bytes: look.size(size),
         used_bytes: look.bytes(used),
         used_highest_bytes: highest.map(|highest| look.bytes(highest)),
+        pending_bytes: look.size(pending),
     };
     let headroom = look.snapshot.sum(|port| port.group_headroom_cells.iter().sum());
     let is_pool = plan.policy == HeadroomPolicy::SharedPool;
     vec![
-        pool("lossless", plan.lossless_shared, lcore.lossless_used_cells, Some(lcore.lossless_used_highest_cells)),
-        pool("lossy", plan.lossy_shared, lcore.lossy_used_cells, Some(lcore.lossy_used_highest_cells)),
-        pool("headroom", plan.headroom, headroom, is_pool.then_some(lcore.headroom_pool_highest_cells)),
+        pool(
+            "lossless",
+            plan.lossless_shared,
+            lcore.lossless_used_cells,
+            Some(lcore.lossless_used_highest_cells),
+            pending[1],
+        ),
+        pool("lossy", plan.lossy_shared, lcore.lossy_used_cells, Some(lcore.lossy_used_highest_cells), pending[0]),
+        pool("headroom", plan.headroom, headroom, is_pool.then_some(lcore.headroom_pool_highest_cells), pending[2]),
     ]
 }
 
 fn ports(look: &Look<'_>) -> Vec<PortBuffer> {
-    let ports = look.switch_view.spec.ports.iter().zip(&look.snapshot.ports);
+    let pending = look.switch_view.pending.get().unwrap_or_default().ports;
+    let ports = look.switch_view.spec.ports.iter().zip(&look.snapshot.ports).enumerate();
     ports
-        .map(|(spec, counters)| PortBuffer {
+        .map(|(port, (spec, counters))| PortBuffer {
+            pending: pending.contains(port),
             port: spec.name.clone(),
             held_bytes: look.bytes(counters.held_cells()),
             lossy_reserve_bytes: look.size(spec.buffer.reserve[0]),

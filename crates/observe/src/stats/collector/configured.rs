@@ -21,6 +21,8 @@ pub(super) fn limits(families: &mut Families, switch_view: &SwitchView) {
     ] {
         family.add(&[("part", part)], cells.to_bytes(plan.cell).0);
     }
+    let help = "1 while frames hold cells of a part of the buffer that a reload has made smaller.";
+    families.gauge("holdfast_buffer_pending", help).add(&[], switch_view.pending.get().is_some().into());
     families.gauge("holdfast_cell_bytes", "Size of a cell.").add(&[], plan.cell.0);
     classes(families, switch_view);
     port_limits(families, switch_view);

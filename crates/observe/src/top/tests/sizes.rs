@@ -146,6 +146,7 @@ fn anything(rng: &mut XorShift) -> State {
         size_bytes: rng.number(),
         used_bytes: rng.number(),
         used_highest_bytes: rng.maybe(),
+        pending_bytes: rng.number(),
     });
     State {
         at_ns: rng.number(),

@@ -308,6 +308,7 @@ fn scenario(link: &Link, seed: u64, sources: usize) -> Scenario {
             config,
             poll: PollSpec { every: link.poll_gap, frame: Nanos(0), shed: Nanos(0), jitter: Nanos(0) },
             floods_lossless: false,
+            reloads: Vec::new(),
         }],
         hosts: (0..ports).map(host).collect(),
         links: (0..ports).map(cable).collect(),

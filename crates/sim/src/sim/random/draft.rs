@@ -59,6 +59,26 @@ pub struct SwitchDraft {
     /// Whether a backlog in the receive ring sends XOFF.
     pub backlog: bool,
     pub watchdog: Option<&'static str>,
+    pub reloads: Vec<ReloadDraft>,
+}
+
+/// Settings of the buffer that a switch takes while it runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReloadDraft {
+    pub at: u64,
+    /// The other sizes; `None`: those of the start again.
+    pub sizes: Option<SizesDraft>,
+}
+
+/// Other sizes of the parts of a buffer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SizesDraft {
+    /// Percentage of the pools that is lossy.
+    pub lossy: u8,
+    /// Port reserve in bytes: lossless, lossy.
+    pub port_reserve: (u64, u64),
+    /// Metres of each cable: at least what it has.
+    pub cable: u64,
 }
 
 /// The ports of a switch with several lcores by which only their own lcore sends.

@@ -58,6 +58,11 @@ fn mutant_tally_read_last_is_found() {
 }
 
 #[test]
+fn mutant_grows_too_early_is_found() {
+    assert_found(Mutant::GrowsTooEarly, 400, &["division_fits"]);
+}
+
+#[test]
 fn mutant_backlog_ignored_is_found() {
     assert_found(Mutant::BacklogIgnored, 1500, &["lossless_kept"]);
 }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::draft::{
     Cable, ClassDraft, CrossingDraft, Draft, FaultDraft, FaultKindDraft, FlowDraft, FrameDraft, HeadroomDraft,
-    HostDraft, LimitDraft, LoadDraft, PatternDraft, PortDraft, SlowReceiver, SwitchDraft, TransportDraft,
+    HostDraft, LimitDraft, LoadDraft, PatternDraft, PortDraft, SizesDraft, SlowReceiver, SwitchDraft, TransportDraft,
     WorkloadDraft,
 };
 use crate::sets::ClassSet;
@@ -48,6 +48,7 @@ fn write_list(out: &mut String, key: &str, items: impl Iterator<Item = String>) 
 fn write_switch(out: &mut String, draft: &Draft, switch: &SwitchDraft) {
     let SwitchDraft { id, every, frame, jitter, .. } = switch;
     let _ = writeln!(out, "  - name: s{id}");
+    write_reloads(out, switch);
     let _ = writeln!(
         out,
         "    poll: {{every: {}, frame: {}, jitter: {}}}\n    config:",
@@ -98,6 +99,22 @@ fn write_switch(out: &mut String, draft: &Draft, switch: &SwitchDraft) {
         let (name, tx_queues) = (format!("u{}", link.id), tx_queues());
         let end = PortEnd { name, speed: link.rate, length: link.length, port: &link.port, tx_queues };
         write_port(out, switch, &end);
+    }
+}
+
+fn write_reloads(out: &mut String, switch: &SwitchDraft) {
+    if switch.reloads.is_empty() {
+        return;
+    }
+    out.push_str("    reloads:\n");
+    for reload in &switch.reloads {
+        let set = reload.sizes.map_or(String::new(), |SizesDraft { lossy, port_reserve: (lossless, other), cable }| {
+            format!(
+                "buffer: {{lossy: {lossy}%, port_reserve: {{lossless: {lossless}B, lossy: {other}B}}}}, ports: [{{name: \"*\", \
+                 cable: {cable}m}}]"
+            )
+        });
+        let _ = writeln!(out, "      - {{at: {}, set: {{{set}}}}}", time(reload.at));
     }
 }
 

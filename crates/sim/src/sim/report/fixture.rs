@@ -101,6 +101,7 @@ pub(in crate::sim) fn scenario() -> Scenario {
             config: config::parse("tor", SWITCH).unwrap(),
             poll: PollSpec { every: Nanos(500), frame: Nanos(0), shed: Nanos(0), jitter: Nanos(0) },
             floods_lossless: false,
+            reloads: Vec::new(),
         }],
         hosts: (0..3).map(host).collect(),
         links: (0..3).map(link).collect(),

@@ -47,7 +47,7 @@ const KINDS: &[(&str, &[&str])] = &[
 ];
 const EXAMPLE: &str = "`- {at: 1ms, for: 200us, down: tor.p1}` for each fault";
 const MOST: usize = 4096;
-const LATEST: Nanos = Nanos(20_000_000_000);
+pub(super) const LATEST: Nanos = Nanos(20_000_000_000);
 
 /// The hosts, switches and cables that faults refer to.
 struct Context<'a, 'b> {

@@ -14,6 +14,7 @@ mod marks;
 pub(super) mod mmu;
 mod net;
 mod patterns;
+mod reloads;
 mod routed;
 mod signals;
 mod switches;

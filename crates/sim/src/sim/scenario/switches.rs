@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::mmu;
+use super::{mmu, reloads};
 use crate::config::overrides::{check_len, read_text};
 use crate::config::yaml::Node;
 use crate::config::yaml::bounds;
@@ -11,10 +11,11 @@ use crate::config::yaml::read::{Fields, Item, Report};
 use crate::config::{self, Config, ConfigErrors, MAX_LCORES, Overrides};
 use crate::config::{LARGEST_SIZE, SMALLEST_SIZE};
 use crate::mmu::HeadroomPolicy;
-use crate::sim::spec::{PollSpec, SwitchNode};
+use crate::sim::spec::{PollSpec, SwitchNode, SwitchReload};
 use crate::units::Nanos;
 
-const KEYS: &[&str] = &["name", "config", "file", "buffer", "headroom", "lcores", "poll", "floods_lossless", "mmu"];
+const KEYS: &[&str] =
+    &["name", "config", "file", "buffer", "headroom", "lcores", "poll", "floods_lossless", "mmu", "reloads"];
 const EXAMPLE: &str = "`- {name: tor, file: tor.yaml}` for each switch";
 const MOST: usize = 1024;
 
@@ -42,13 +43,15 @@ pub struct Switch<'a> {
     pub written: Option<Item<'a>>,
     poll: PollSpec,
     floods_lossless: bool,
+    reloads: Vec<SwitchReload>,
 }
 
 impl Switch<'_> {
     /// Returns the switch for the simulation; `None` if it is invalid.
     pub fn finish(self) -> Option<SwitchNode> {
         let config = Config { hosts: Vec::new(), ..self.config? };
-        Some(SwitchNode { name: self.name?, config, poll: self.poll, floods_lossless: self.floods_lossless })
+        let Self { poll, floods_lossless, reloads, .. } = self;
+        Some(SwitchNode { name: self.name?, config, poll, floods_lossless, reloads })
     }
 }
 
@@ -104,7 +107,14 @@ pub fn read<'a>(items: &[Item<'a>], documents: &'a [Option<Document>], names: &m
 
 fn read_one<'a>(item: &Item<'a>, document: Option<&'a Document>, names: &mut Unique) -> Switch<'a> {
     let Some(fields) = item.fields(KEYS) else {
-        return Switch { name: None, config: None, written: None, poll: DEFAULT_POLL, floods_lossless: false };
+        return Switch {
+            name: None,
+            config: None,
+            written: None,
+            poll: DEFAULT_POLL,
+            floods_lossless: false,
+            reloads: Vec::new(),
+        };
     };
     let name = names::read_undotted(&fields, "name: tor", names);
     let written = written(&fields, document);
@@ -123,7 +133,11 @@ fn read_one<'a>(item: &Item<'a>, document: Option<&'a Document>, names: &mut Uni
              scenario tests that",
         );
     }
-    Switch { name, config, written, poll, floods_lossless }
+    let reloads = match (&written, &config) {
+        (Some(written), Some(config)) => reloads::read(&fields, written, &overrides, config),
+        _ => Vec::new(),
+    };
+    Switch { name, config, written, poll, floods_lossless, reloads }
 }
 
 /// Returns the item with the configuration, in the scenario or in a file.

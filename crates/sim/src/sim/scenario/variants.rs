@@ -110,7 +110,7 @@ fn read_one(over: &Item<'_>, names: &mut Unique) -> Option<String> {
 
 /// Returns `base` with the values of `over` in place of its own. Mappings merge by key, lists of named items by name;
 /// anything else is replaced as a whole. The name of a variant or an item is not a value to replace.
-fn merge(base: &Node, over: &Item<'_>, is_named: bool) -> Node {
+pub(super) fn merge(base: &Node, over: &Item<'_>, is_named: bool) -> Node {
     match (&base.shape, &over.node().shape) {
         (Shape::Map(entries), Shape::Map(_)) => {
             Node { place: base.place, shape: Shape::Map(merge_keys(entries, over, is_named)) }

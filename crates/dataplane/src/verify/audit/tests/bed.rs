@@ -3,7 +3,7 @@
 use crate::dataplane::Scratch;
 use std::sync::Arc;
 
-use crate::dataplane::{LiveConfig, Pipeline};
+use crate::dataplane::{Division, LiveConfig, Pipeline};
 use crate::io::memory::{MemPacket, MemPorts};
 use crate::mmu::{QueueLimit, Threshold};
 use crate::pfc::{WatchdogAction, WatchdogSpec};
@@ -35,6 +35,8 @@ pub enum Event {
     Room(usize, Option<usize>),
     Wait(u64),
     ClearWatermarks,
+    /// A step of a new division of the buffer.
+    Divide,
     /// New settings for a port's lossless groups, and for all queues and watchdogs. Each lcore applies them at its next
     /// poll.
     Tune(usize, Tuned),
@@ -50,6 +52,8 @@ pub struct Tuned {
     pub is_marked: bool,
     pub limit: Option<Threshold>,
     pub watchdog: Option<WatchdogAction>,
+    /// Headroom and reserves of the port take so many halves of what they were at the start, and the pools the rest.
+    pub halves: u32,
 }
 
 impl Tuned {
@@ -70,6 +74,34 @@ impl Tuned {
     }
 }
 
+/// Divides the buffer anew: the parts of `port` become so many halves of those of `first`, and the pools get the rest.
+/// A division that does not fit is none.
+fn divide(spec: &mut SwitchSpec, first: &SwitchSpec, port: usize, halves: u32) {
+    let before = spec.clone();
+    let part = |cells: Cells| Cells(cells.0 * halves / 2);
+    let (now, first_port) = (&mut spec.ports[port].buffer, &first.ports[port].buffer);
+    for (group, first) in now.groups.iter_mut().zip(&first_port.groups) {
+        (group.reserve, group.headroom) = (part(first.reserve), part(first.headroom));
+    }
+    (now.reserve, now.insurance) = (first_port.reserve.map(part), part(first_port.insurance));
+    let own: u64 = spec.ports.iter().map(|port| port.buffer.own_cells()).sum();
+    let plan = &mut spec.buffer;
+    plan.headroom = part(first.buffer.headroom);
+    let promised = PORTS as u32 * spec.queues.iter().map(|queue| queue.reserve.0).sum::<u32>();
+    let left =
+        plan.total.checked_sub(Cells(own as u32 + plan.headroom.0)).filter(|left| left.0 / (halves + 1) >= promised);
+    match left {
+        Some(left) => {
+            plan.lossy_shared = Cells(left.0 / (halves + 1));
+            plan.lossless_shared = left - plan.lossy_shared;
+        }
+        None => {
+            spec.buffer = before.buffer;
+            spec.ports[port].buffer = before.ports[port].buffer;
+        }
+    }
+}
+
 pub struct Bed {
     pub fleet: Vec<Pipeline<MemPacket>>,
     pub io: MemPorts,
@@ -81,6 +113,10 @@ pub struct Bed {
     /// The running settings, or those that will run when all lcores have applied the pending ones.
     spec: SwitchSpec,
     given: Vec<Option<(LiveConfig, SwitchSpec)>>,
+    /// The plan at the start.
+    first: SwitchSpec,
+    /// A new division of the buffer, and the messages that the lcores have applied.
+    division: Option<(Division, Vec<Option<LiveConfig>>)>,
 }
 
 impl Bed {
@@ -95,7 +131,8 @@ impl Bed {
         let received = vec![None; fleet.len()];
         let given = vec![None; fleet.len()];
         let (io, auditor, spec) = (MemPorts::new(spec.ports.len()), Auditor::new(spec), spec.clone());
-        Self { fleet, io, scratch: Scratch::default(), received, auditor, now: HZ, spec, given }
+        let (first, scratch) = (spec.clone(), Scratch::default());
+        Self { fleet, io, scratch, received, auditor, now: HZ, spec, given, first, division: None }
     }
 
     pub fn half(&mut self, lcore: usize) -> Check {
@@ -106,12 +143,34 @@ impl Bed {
         {
             part.apply(&mut live_config);
             self.auditor.tuned(lcore, &spec);
+            if let Some((_, returned)) = &mut self.division {
+                returned[lcore] = Some(live_config);
+            }
+            self.auditor.resized(&self.fleet)?;
         }
+        let part = &mut self.fleet[lcore];
         match self.received[lcore].take() {
             None => self.received[lcore] = Some((part.poll_in(&mut self.io, &mut self.scratch, now), now)),
             Some((received, began)) => _ = part.poll_out(&mut self.io, began, received),
         }
         self.auditor.check(&self.fleet)
+    }
+
+    /// Goes a step of a new division, as the control thread does between two polls.
+    fn divide(&mut self) -> Check {
+        let Some((division, returned)) = &mut self.division else { return Ok(()) };
+        if division.step(&self.fleet[0].pools(), returned).is_none() {
+            self.division = None;
+        } else if returned.iter().all(Option::is_some) {
+            let messages = returned.iter_mut().map(|message| Some((message.take()?, self.spec.clone())));
+            self.given = messages.collect();
+        }
+        self.auditor.resized(&self.fleet)
+    }
+
+    /// Whether the buffer is divided as the last settings want it.
+    pub fn is_divided(&self) -> bool {
+        self.division.is_none()
     }
 
     /// Polls each lcore once, in halves.
@@ -139,9 +198,12 @@ impl Bed {
             Event::Tune(port, tuned) => {
                 let running = self.spec.clone();
                 tuned.apply(&mut self.spec, port);
+                divide(&mut self.spec, &self.first, port, tuned.halves);
                 let live_config = LiveConfig::between(&running, &self.spec, HZ).expect("nothing else has changed");
                 self.given.fill(Some((live_config, self.spec.clone())));
+                self.division = Some((Division::new(self.spec.buffer), vec![None; self.fleet.len()]));
             }
+            Event::Divide => return self.divide(),
             Event::ClearWatermarks => self.fleet.iter_mut().for_each(Pipeline::clear_watermarks),
         }
         Ok(())
@@ -167,7 +229,11 @@ impl Bed {
                 break;
             }
         }
-        (0..3).try_for_each(|_| self.poll())?;
+        for _ in 0..10 {
+            self.poll()?;
+            self.divide()?;
+        }
+        assert!(self.is_divided(), "an idle switch gives up all cells at once");
         self.auditor.check_idle(&self.fleet)
     }
 }

@@ -78,11 +78,13 @@ fn switch() -> impl Strategy<Value = SwitchSpec> {
             // With a reserve, no port is joint.
             let lossy = QueueSpec { reserve: if joint < 2 { Cells(0) } else { lossy.reserve }, ..lossy };
             let queues = std::array::from_fn(|queue| if LOSSLESS.contains(queue) { lossless } else { lossy });
+            let ports: Vec<PortSpec> = ports.into_iter().enumerate().map(port).collect();
+            let own: u64 = ports.iter().map(|port| port.buffer.own_cells()).sum();
             SwitchSpec {
-                ports: ports.into_iter().enumerate().map(port).collect(),
+                ports,
                 buffer: BufferPlan {
                     cell: Bytes(CELL),
-                    total: Cells(2000),
+                    total: Cells(own as u32 + lossy_shared + lossless_shared + headroom),
                     reserves: Cells(0),
                     headroom: Cells(headroom),
                     policy,
@@ -134,14 +136,16 @@ fn event() -> impl Strategy<Value = Event> {
         4 => prop_oneof![4 => 100_u64..5000, 1 => 5000_u64..500_000].prop_map(Event::Wait),
         1 => Just(Event::ClearWatermarks),
         1 => (port(), tuned()).prop_map(|(port, tuned)| Event::Tune(port, tuned)),
+        4 => Just(Event::Divide),
     ]
 }
 
 fn tuned() -> impl Strategy<Value = Tuned> {
     let action = prop::sample::select(vec![WatchdogAction::Drop, WatchdogAction::Forward, WatchdogAction::Alert]);
     let queue = (1_u8..4, any::<bool>(), prop::option::of(threshold()));
-    (threshold(), 0_u32..8, 0_u32..5, queue, prop::option::of(action)).prop_map(
-        |(threshold, xon_offset, xon_floor, (weight, is_marked, limit), watchdog)| Tuned {
+    (threshold(), 0_u32..8, 0_u32..5, queue, prop::option::of(action), 0_u32..4).prop_map(
+        |(threshold, xon_offset, xon_floor, (weight, is_marked, limit), watchdog, halves)| Tuned {
+            halves,
             threshold,
             xon_offset,
             xon_floor,
@@ -186,13 +190,15 @@ fn note(bed: &Bed, reached: &mut Reached) {
             note("port off", state.ledger.is_port_xoff());
             note("backlog", state.backlog.is_on());
             note("discarding", !state.discarding.is_empty());
+            note("dividing", !bed.is_divided());
             note("ignoring", !part.ignoring(port).is_empty());
         }
     }
 }
 
 /// Situations that runs must reach; otherwise they prove little.
-const PLACES: [&str; 15] = [
+const PLACES: [&str; 16] = [
+    "dividing",
     "held by guests",
     "headroom",
     "port reserve",
@@ -272,6 +278,12 @@ fn mutant_tally_read_last_breaks_paused_without_cause() {
 fn mutant_depth_stays_breaks_joint_state_told() {
     let found = hunt(Mutant::DepthStays);
     assert!(found.contains_key("joint_state_told"), "{found:?}");
+}
+
+#[test]
+fn mutant_grows_too_early_breaks_division_fits() {
+    let found = hunt(Mutant::GrowsTooEarly);
+    assert!(found.contains_key("division_fits"), "{found:?}");
 }
 
 #[test]

@@ -1,7 +1,10 @@
 //! Draws added to the generator later, after tests and documents had named many seeds. They have random numbers of
 //! their own, so everything else that a seed draws stays unchanged.
 
-use super::super::draft::{Draft, FaultDraft, FaultKindDraft, FlowDraft, FrameDraft, LoadDraft, TransportDraft};
+use super::super::draft::{
+    Draft, FaultDraft, FaultKindDraft, FlowDraft, FrameDraft, LoadDraft, PortDraft, ReloadDraft, SizesDraft,
+    TransportDraft,
+};
 use super::{DrawRng, Mood, workloads};
 use crate::sim::rng::Rng;
 
@@ -17,6 +20,9 @@ const WORKLOAD_STREAM: u64 = TRANSPORT_STREAM + 13;
 
 /// Stream of random numbers of QCN, chosen in the same way.
 const QCN_STREAM: u64 = WORKLOAD_STREAM + 3;
+
+/// Stream of random numbers of reloads, chosen in the same way.
+const RELOAD_STREAM: u64 = QCN_STREAM + 1;
 
 /// Congestion controls, by name. QCN is drawn with its congestion points.
 pub(super) const CONTROLS: &[&str] =
@@ -46,6 +52,33 @@ pub fn draw(mood: &Mood, draft: &mut Draft) {
     let mut rng = DrawRng(Rng::new(draft.seed, QCN_STREAM));
     if rng.percent(12) {
         congestion_points(&mut rng, draft);
+    }
+    let mut rng = DrawRng(Rng::new(draft.seed, RELOAD_STREAM));
+    if rng.percent(15) {
+        reloads(&mut rng, draft);
+    }
+}
+
+/// Makes some switches divide their buffers anew and back, each as often as the run has time for.
+fn reloads(rng: &mut DrawRng, draft: &mut Draft) {
+    let claims = |port: &PortDraft, length: u64| port.claims.unwrap_or(length);
+    let links = draft.links.iter().map(|link| claims(&link.port, link.length));
+    let longest = links.chain(draft.hosts.iter().map(|host| claims(&host.port, host.length))).max().unwrap_or(0);
+    let duration = draft.duration;
+    for switch in &mut draft.switches {
+        if !rng.percent(70) {
+            continue;
+        }
+        let mut at = rng.between(0, duration / 2);
+        for number in 0..rng.between(1, 6) {
+            let sizes = SizesDraft {
+                lossy: rng.pick(&[10, 25, 50, 80]),
+                port_reserve: (rng.spread(1, 20_000), rng.spread(1, 20_000)),
+                cable: longest + rng.between(0, 2_000),
+            };
+            switch.reloads.push(ReloadDraft { at, sizes: (number % 2 == 0).then_some(sizes) });
+            at += rng.spread(1, duration.max(2) / 3 + 2);
+        }
     }
 }
 

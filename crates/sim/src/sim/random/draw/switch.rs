@@ -33,6 +33,7 @@ pub fn blank(id: usize, mtu: u16) -> SwitchDraft {
         jitter: 0,
         backlog: true,
         watchdog: None,
+        reloads: Vec::new(),
     }
 }
 

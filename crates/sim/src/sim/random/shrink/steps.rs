@@ -113,7 +113,9 @@ fn of_each(place: usize, count: usize, kinds: usize) -> Option<(usize, usize)> {
 }
 
 fn simple_switches(draft: &Draft, place: usize, _: u64) -> Option<Draft> {
-    const SIMPLER: [fn(&mut SwitchDraft); 13] = [
+    const SIMPLER: [fn(&mut SwitchDraft); 15] = [
+        |switch| switch.reloads.clear(),
+        |switch| switch.reloads.truncate(switch.reloads.len().saturating_sub(1)),
         |switch| switch.lcores = 1,
         |switch| switch.crossing = CrossingDraft::None,
         |switch| switch.jitter = 0,

@@ -16,6 +16,24 @@ const CASES: &[(&str, &str, &str)] = &[
     ("duration: 1ms\n", "", "x.yaml:1:1: `duration` is missing; write e.g. `duration: 5ms`"),
     ("1ms", "1", "x.yaml:1:11: duration: `1` is not a time; write e.g. 20us, 200ms, 10s or 5min"),
     ("1ms", "20s", "x.yaml:1:11: duration: `20s` is out of range; write from 1us to 10s"),
+    (
+        "{name: a, ",
+        "{name: a, reloads: [{at: 1us, set: {ports: [{name: up, mtu: 9000}]}}], ",
+        "x.yaml:3:40: switches[0].reloads[0].set: up: mtu: 1500 -> 9000: needs a restart, and a running switch refuses \
+         it; remove it",
+    ),
+    (
+        "{name: a, ",
+        "{name: a, reloads: [{at: 1us, set: {ports: [{name: down, cable: 5m}]}}], ",
+        "x.yaml:3:56: switches[0].reloads[0].set.ports[0].name: the scenario has no `down` here to override; write `p1`, \
+         `p2`, `p3`, `p4` or `up`",
+    ),
+    (
+        "{name: a, ",
+        "{name: a, reloads: [{at: 1us}], ",
+        "x.yaml:3:25: switches[0].reloads[0]: `set` is missing; write e.g. `- {at: 1ms, set: {ports: [{name: p1, cable: \
+         300m}]}}`",
+    ),
     ("", "drain: 11s", "x.yaml:6:8: drain: `11s` is out of range; write from 0ns to 10s"),
     (
         "",

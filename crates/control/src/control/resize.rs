@@ -1,0 +1,40 @@
+//! The messages to the lcores while the buffer is divided anew.
+
+use crate::dataplane::{Division, LiveConfig};
+use crate::mmu::{BufferPlan, BufferPools, PendingBuffer};
+use crate::plan::mailbox::Sender;
+
+/// A change of the division, whose first messages are under way.
+pub(super) struct Resizing {
+    division: Division,
+    /// The message that each lcore has returned; `None`: it is under way.
+    returned: Vec<Option<Box<LiveConfig>>>,
+}
+
+impl Resizing {
+    /// A change to `plan`, of which every lcore has been sent the first message.
+    pub fn begin(plan: BufferPlan, lcores: usize) -> Self {
+        Self { division: Division::new(plan), returned: (0..lcores).map(|_| None).collect() }
+    }
+
+    /// Whether every lcore has returned its message.
+    pub fn is_taken(&mut self, senders: &mut [Sender<LiveConfig>]) -> bool {
+        for (returned, sender) in self.returned.iter_mut().zip(senders) {
+            *returned = returned.take().or_else(|| sender.returned());
+        }
+        self.returned.iter().all(Option::is_some)
+    }
+
+    /// Goes a step. Returns what is still to be given up; `None`: the buffer is divided as planned.
+    pub fn step(&mut self, senders: &mut [Sender<LiveConfig>], pools: &BufferPools) -> Option<PendingBuffer> {
+        let are_back = self.is_taken(senders);
+        let pending = self.division.step(pools, &mut self.returned)?;
+        if are_back {
+            for (returned, sender) in self.returned.iter_mut().zip(senders) {
+                let is_given = returned.take().is_none_or(|message| sender.send(message).is_ok());
+                debug_assert!(is_given, "the lcore has returned the message before");
+            }
+        }
+        Some(pending)
+    }
+}
