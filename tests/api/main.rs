@@ -19,6 +19,7 @@ mod process;
 mod reload;
 mod resources;
 mod rig;
+mod roles;
 mod shows;
 mod sockets;
 mod stations;

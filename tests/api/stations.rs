@@ -48,7 +48,7 @@ fn learned_stations_are_cleared_by_port_and_vlan_and_static_ones_stay() {
         events.into_iter().find(|event| event["kind"] == "fdb_cleared" && event["port"] == "p3")
     });
     assert_eq!(event["severity"], "notice");
-    assert!(switch.process.stderr().contains("clear: learned stations of p3: 1\n"), "{}", switch.process.stderr());
+    assert!(switch.process.stderr().contains("clear: learned stations of p3: 1, by "), "{}", switch.process.stderr());
     for (args, code, error) in [
         (&["clear", "fdb", "--port", "p9"][..], 2, "there is no port `p9`"),
         (&["clear", "watermarks", "--vlan", "1"], 2, "`clear watermarks` does not take --vlan"),

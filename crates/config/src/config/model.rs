@@ -177,6 +177,18 @@ pub struct ApiConfig {
     pub group: Option<String>,
     /// Whether requests may change anything.
     pub writes: bool,
+    /// Groups whose members may read; with these or `admins`, all others but root and the switch's user are refused.
+    pub readers: Vec<String>,
+    /// Groups whose members may read and change.
+    pub admins: Vec<String>,
+}
+
+impl ApiConfig {
+    /// Whether each request is judged by the groups of its user.
+    #[must_use]
+    pub fn has_roles(&self) -> bool {
+        !self.readers.is_empty() || !self.admins.is_empty()
+    }
 }
 
 /// The consequences of the division of the buffer, to help people choose classes and limits.

@@ -9,8 +9,8 @@ use tokio::task::JoinHandle;
 
 use super::RunError;
 use crate::api::model::{Event, RunningConfig};
-use crate::api::socket::{Bound, to_serve};
-use crate::api::{EventLog, History, Reloads, Served, Socket, server};
+use crate::api::socket::{Access, Bound, to_serve};
+use crate::api::{EventLog, History, Reloads, Roles, Served, Socket, server};
 use crate::config::Config;
 use crate::output::{self, Severity};
 use crate::plan::LcoreControl;
@@ -24,6 +24,7 @@ const END_TIME: Duration = Duration::from_secs(1);
 #[derive(Debug, Default)]
 pub(super) struct Api {
     bound: Option<Bound>,
+    roles: Option<Roles>,
     events: Arc<EventLog>,
     /// The last configurations.
     pub history: Arc<History>,
@@ -43,12 +44,16 @@ impl Api {
     /// an API and prints a note.
     pub fn listen(config: &Config, history: History) -> Result<Self, RunError> {
         let (api, history) = (&config.api, Arc::new(history));
-        let bound =
-            to_serve(&api.socket).and_then(|path| path.map(|path| Bound::new(&path, api.group.as_deref())).transpose());
-        match bound {
-            Ok(bound) => Ok(Self { bound, history, ..Self::default() }),
+        let access = match &api.group {
+            Some(group) => Access::Group(group),
+            None if api.has_roles() => Access::All,
+            None => Access::User,
+        };
+        let bound = to_serve(&api.socket).and_then(|path| path.map(|path| Bound::new(&path, access)).transpose());
+        match bound.and_then(|bound| Ok((bound, Roles::new(api)?))) {
+            Ok((bound, roles)) => Ok(Self { bound, roles, history, ..Self::default() }),
             // A configured group or socket is required, so its failure is an error.
-            Err(error) if api.socket != Socket::Usual || api.group.is_some() => Err(error.into()),
+            Err(error) if api.socket != Socket::Usual || access != Access::User => Err(error.into()),
             Err(error) => {
                 output::tell(Severity::Warning, &format!("note: the API is off: {error}"));
                 Ok(Self { history, ..Self::default() })
@@ -75,7 +80,8 @@ impl Api {
         served.router = observed.router;
         served.events = self.events.clone();
         served.history = self.history.clone();
-        served.writes = config.api.writes;
+        served.writes = config.api.writes || config.api.has_roles();
+        served.roles = self.roles.take();
         let _inside = runtime.enter();
         let listener = tokio::net::UnixListener::from_std(bound.listener()?)?;
         self.task = Some(runtime.spawn(server::serve(listener, Arc::new(served))));

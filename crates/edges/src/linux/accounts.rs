@@ -26,6 +26,24 @@ fn name_of(number: u32, text: &str) -> Option<&str> {
     lines.find_map(|mut fields| fields.next().filter(|_| fields.nth(1).is_some_and(|is| is.parse() == Ok(number))))
 }
 
+/// The groups of the user with this number: its own in `/etc/passwd`, and those in `/etc/group` that name it.
+#[must_use]
+pub fn groups_of(user: u32) -> Vec<u32> {
+    let read = |file| fs::read_to_string(file).unwrap_or_default();
+    groups_in(user, &read("/etc/passwd"), &read("/etc/group"))
+}
+
+fn groups_in(user: u32, passwd: &str, groups: &str) -> Vec<u32> {
+    let fields = |line: &'_ str| line.split(':').map(str::to_owned).collect::<Vec<_>>();
+    let number = |field: Option<&String>| field.and_then(|field| field.parse::<u32>().ok());
+    let Some(account) = passwd.lines().map(fields).find(|account| number(account.get(2)) == Some(user)) else {
+        return Vec::new();
+    };
+    let names = |group: &Vec<String>| group.get(3).is_some_and(|list| list.split(',').any(|name| name == account[0]));
+    let named = groups.lines().map(fields).filter(names).filter_map(|group| number(group.get(2)));
+    number(account.get(3)).into_iter().chain(named).collect()
+}
+
 /// Both files have the name in the first field and the number in the third (passwd(5), group(5)).
 fn number(name: &str, file: &str) -> Option<u32> {
     name.parse().ok().or_else(|| find(name, &fs::read_to_string(file).unwrap_or_default()))
@@ -39,6 +57,15 @@ fn find(name: &str, text: &str) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn groups_are_that_of_the_account_and_those_that_name_it() {
+        let passwd = "root:x:0:0::/root:/bin/sh\nann:x:1000:1000::/:/bin/sh\n";
+        let groups = "root:x:0:\nops:x:50:bob,ann\nadm:x:4:annie\nbroken\nnet:x:60:ann\n";
+        assert_eq!(groups_in(1000, passwd, groups), [1000, 50, 60]);
+        assert_eq!(groups_in(0, passwd, groups), [0]);
+        assert_eq!(groups_in(7, passwd, groups), [0; 0], "without an account, no group");
+    }
 
     #[test]
     fn account_is_found_by_name_or_number() {

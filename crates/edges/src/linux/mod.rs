@@ -17,7 +17,7 @@ mod files;
 mod namespace;
 mod tap;
 
-pub use accounts::{group_number, user_name, user_number};
+pub use accounts::{group_number, groups_of, user_name, user_number};
 pub use files::runtime;
 pub use namespace::{NAMED, make_namespace};
 pub use tap::{LONGEST_NAME, Tap};

@@ -64,7 +64,7 @@ impl ReloadRequest {
     }
 }
 
-/// The user behind a request; empty if unknown.
+/// The name of the user behind a request; empty if unknown.
 fn user(request: &Request) -> String {
     let peer = request.extensions().get::<ConnectInfo<Peer>>();
     peer.and_then(|ConnectInfo(peer)| peer.user).map(user_name).unwrap_or_default()

@@ -12,9 +12,11 @@ use serde::Serialize;
 use tokio::time::Instant;
 
 use super::answer::{Part, error, json};
+use super::roles::{by, user_of};
 use super::server::Served;
 use crate::config;
 use crate::faults::board::{FaultBoard, Refused};
+use crate::stats::{Notice, NoticeKind};
 
 /// Largest request in bytes. 64 faults with all their keys are shorter.
 pub const MAX_BODY: usize = 64 << 10;
@@ -35,6 +37,7 @@ pub(super) async fn add(served: &Served, request: Request) -> Response {
         Ok(board) => board,
         Err(refusal) => return *refusal,
     };
+    let by = by(user_of(&request));
     let Ok(body) = to_bytes(request.into_body(), MAX_BODY).await else {
         let what = format!("the request did not arrive whole, or has more than {MAX_BODY} bytes");
         return error(StatusCode::PAYLOAD_TOO_LARGE, &what, "send fewer faults at a time");
@@ -55,13 +58,17 @@ pub(super) async fn add(served: &Served, request: Request) -> Response {
         }
     };
     match when_idle(&board, |board| board.add(&faults)).await {
-        Ok(ids) => json(StatusCode::OK, &Part { at_ns: served.at_ns(), name: "added", part: Added { ids } }),
+        Ok(ids) => {
+            served.events.report(Notice::new(NoticeKind::FaultsAdded, format!("faults: {} added{by}", ids.len())));
+            json(StatusCode::OK, &Part { at_ns: served.at_ns(), name: "added", part: Added { ids } })
+        }
         Err(refused) => refuse(refused),
     }
 }
 
 /// Removes the fault with the number `id`, or all of them.
-pub(super) async fn remove(served: &Served, id: Option<&str>) -> Response {
+pub(super) async fn remove(served: &Served, request: Request, id: Option<&str>) -> Response {
+    let by = by(user_of(&request));
     let board = match board(served) {
         Ok(board) => board,
         Err(refusal) => return *refusal,
@@ -75,7 +82,10 @@ pub(super) async fn remove(served: &Served, id: Option<&str>) -> Response {
         }
     };
     match when_idle(&board, |board| board.remove(id)).await {
-        Ok(count) => json(StatusCode::OK, &Part { at_ns: served.at_ns(), name: "removed", part: count }),
+        Ok(count) => {
+            served.events.report(Notice::new(NoticeKind::FaultsRemoved, format!("faults: {count} removed{by}")));
+            json(StatusCode::OK, &Part { at_ns: served.at_ns(), name: "removed", part: count })
+        }
         Err(refused) => refuse(refused),
     }
 }

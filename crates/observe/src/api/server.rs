@@ -25,6 +25,7 @@ use super::history::History;
 use super::model::{Fdb, Look, RunningConfig, Version, Vlan};
 use super::operations::{Method, OPERATIONS};
 use super::reloads::Reloads;
+use super::roles::{Roles, by, judge, user_of};
 use crate::plan::LcoreControl;
 use crate::router::RouterHandle;
 use crate::stats::bounded::{Bounded, Peer, busy, hang_up_after};
@@ -52,6 +53,8 @@ pub struct Served {
     pub events: Arc<EventLog>,
     /// Whether requests may change the switch.
     pub writes: bool,
+    /// Roles of users; `None`: `writes` decides for all.
+    pub roles: Option<Roles>,
     /// The router's thread; `None` if the switch does not route.
     pub router: Option<RouterHandle>,
     /// The orders and requests to its lcores.
@@ -81,6 +84,7 @@ impl Served {
             history: Arc::default(),
             events: Arc::default(),
             writes: false,
+            roles: None,
             router: None,
             control,
             hz,
@@ -161,6 +165,7 @@ pub fn router(served: Arc<Served>) -> Router {
     router
         .fallback(|request: Request| std::future::ready(unknown(&request)))
         .method_not_allowed_fallback(|request: Request| std::future::ready(wrong_method(&request)))
+        .layer(axum::middleware::from_fn_with_state(served.clone(), judge))
         .layer(axum::middleware::from_fn(refuse_parameters))
         .layer(axum::middleware::from_fn(refuse_long_headers))
         .layer(axum::middleware::map_response(hang_up_after))
@@ -230,6 +235,7 @@ pub(super) async fn clear_fdb(served: &Served, request: Request) -> Response {
         let remedy = "write `api: {writes: true}` in the switch's configuration, and restart it";
         return error(StatusCode::FORBIDDEN, "this switch's API is read-only", remedy);
     }
+    let user = user_of(&request);
     let Ok(body) = to_bytes(request.into_body(), MAX_BODY).await else {
         let what = format!("the request did not arrive whole, or has more than {MAX_BODY} bytes");
         return error(StatusCode::PAYLOAD_TOO_LARGE, &what, "send one JSON object");
@@ -241,7 +247,8 @@ pub(super) async fn clear_fdb(served: &Served, request: Request) -> Response {
         Err((what, remedy)) => return error(StatusCode::BAD_REQUEST, &what, &remedy),
     };
     let Ok(count) = served.fdb.clear(&served.control, stations).await else { return silent() };
-    let notice = Notice::new(NoticeKind::FdbCleared, format!("clear: learned stations{}: {count}", asked.text()));
+    let notice =
+        Notice::new(NoticeKind::FdbCleared, format!("clear: learned stations{}: {count}{}", asked.text(), by(user)));
     served.events.report(Notice { port: asked.port, ..notice });
     json(StatusCode::OK, &Part { at_ns: served.at_ns(), name: "cleared", part: Cleared { stations: count } })
 }
@@ -253,13 +260,15 @@ pub(super) struct Done {
     done: &'static str,
 }
 
-pub(super) fn clear(served: &Served) -> Response {
+pub(super) fn clear(served: &Served, request: &Request) -> Response {
     if !served.writes {
         return read_only("kill -USR1");
     }
     let switch_view = served.current.get();
     switch_view.watermarks.remember(&Snapshot::take(&switch_view, served.began.0.elapsed()));
     served.control.clear_watermarks();
-    served.events.report(Notice::new(NoticeKind::WatermarksCleared, "clear: watermarks, by a request"));
+    served
+        .events
+        .report(Notice::new(NoticeKind::WatermarksCleared, format!("clear: watermarks{}", by(user_of(request)))));
     json(StatusCode::OK, &Done { done: "watermarks are set to the current values" })
 }

@@ -55,7 +55,12 @@ fn root_path() -> PathBuf {
 }
 
 fn is_root() -> bool {
-    fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0)
+    own_user() == Some(0)
+}
+
+/// The number of the user of this process.
+pub(super) fn own_user() -> Option<u32> {
+    fs::metadata("/proc/self").ok().map(|process| process.uid())
 }
 
 /// The reason why there is no socket.
@@ -86,7 +91,7 @@ pub enum SocketError {
     )]
     NoFile(PathBuf),
     /// The group does not exist.
-    #[error("there is no group `{0}` in /etc/group; write another `api.group`, or its number")]
+    #[error("there is no group `{0}` in /etc/group; write another group in `api`, or its number")]
     NoGroup(String),
     /// The directory of the path does not exist.
     #[error(
@@ -127,6 +132,17 @@ pub enum SocketError {
     },
 }
 
+/// The users that the mode of a socket lets connect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access<'a> {
+    /// The user of the switch: mode 0600.
+    User,
+    /// The members of a group too: mode 0660.
+    Group(&'a str),
+    /// All users, whose requests are judged one by one: mode 0666.
+    All,
+}
+
 /// A socket on which this process listens; its file is removed on drop.
 #[derive(Debug)]
 pub struct Bound {
@@ -136,12 +152,12 @@ pub struct Bound {
 }
 
 impl Bound {
-    /// Listens at `path` for this user alone, or for `group` too. The file of a dead switch is replaced; the socket of
+    /// Listens at `path` for the users that `access` names. The file of a dead switch is replaced; the socket of
     /// a live one is not.
     ///
     /// # Errors
     /// The reason why it cannot listen, with a remedy.
-    pub fn new(path: &Path, group: Option<&str>) -> Result<Self, SocketError> {
+    pub fn new(path: &Path, access: Access<'_>) -> Result<Self, SocketError> {
         if path.as_os_str().len() > MAX_PATH {
             return Err(SocketError::TooLong(path.to_owned()));
         }
@@ -152,7 +168,11 @@ impl Bound {
         if directory == Path::new(ROOT_DIRECTORY) && !directory.exists() {
             fs::create_dir(directory).map_err(failed("its directory cannot be created"))?;
         }
-        let group = group.map(group_number).transpose()?;
+        let (group, mode) = match access {
+            Access::User => (None, 0o600),
+            Access::Group(group) => (Some(group_number(group)?), 0o660),
+            Access::All => (None, 0o666),
+        };
         // Without the lock, two switches that start at once both see a dead one's file, and the later removes the
         // earlier's new socket.
         let _alone = lock(directory).map_err(|error| {
@@ -167,17 +187,17 @@ impl Bound {
         let listener = UnixListener::bind(path).map_err(failed("it cannot be bound"))?;
         let file = fs::symlink_metadata(path).map_err(failed("its file was removed"))?;
         let bound = Self { path: path.to_owned(), listener, file: (file.dev(), file.ino()) };
-        bound.restrict(group).map_err(failed("its mode cannot be set"))?;
+        bound.restrict(group, mode).map_err(failed("its mode cannot be set"))?;
         Ok(bound)
     }
 
     /// Sets mode and group of the socket, and closes connections that were made before.
-    fn restrict(&self, group: Option<u32>) -> io::Result<()> {
+    fn restrict(&self, group: Option<u32>, mode: u32) -> io::Result<()> {
         // Skipped if the file has the group already: a service may be denied the system call.
         if group.is_some_and(|group| fs::symlink_metadata(&self.path).is_ok_and(|file| file.gid() != group)) {
             chown(&self.path, None, group)?;
         }
-        fs::set_permissions(&self.path, Permissions::from_mode(if group.is_some() { 0o660 } else { 0o600 }))?;
+        fs::set_permissions(&self.path, Permissions::from_mode(mode))?;
         self.listener.set_nonblocking(true)?;
         loop {
             match self.listener.accept() {
@@ -277,9 +297,9 @@ mod tests {
     fn socket_has_mode_0600_refuses_a_second_owner_and_is_removed_on_drop() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("s");
-        let bound = Bound::new(&path, None).unwrap();
+        let bound = Bound::new(&path, Access::User).unwrap();
         assert_eq!((mode(&path), bound.path()), (0o600, path.as_path()));
-        let taken = Bound::new(&path, None).unwrap_err();
+        let taken = Bound::new(&path, Access::User).unwrap_err();
         assert!(matches!(taken, SocketError::Taken(_)), "{taken}");
         assert!(path.exists(), "a refused start leaves the socket unchanged");
         drop(bound);
@@ -292,11 +312,11 @@ mod tests {
         let path = directory.path().join("s");
         // An unprivileged process can give a file only to one of its own groups.
         let gid = fs::metadata(directory.path()).unwrap().gid();
-        let bound = Bound::new(&path, Some(&gid.to_string())).unwrap();
+        let bound = Bound::new(&path, Access::Group(&gid.to_string())).unwrap();
         assert_eq!((mode(&path), fs::metadata(&path).unwrap().gid()), (0o660, gid));
         drop(bound);
         assert_eq!(group_number("root").unwrap(), 0);
-        let unknown = Bound::new(&path, Some("no such group")).unwrap_err();
+        let unknown = Bound::new(&path, Access::Group("no such group")).unwrap_err();
         assert!(matches!(unknown, SocketError::NoGroup(_)) && !path.exists(), "{unknown}");
     }
 
@@ -306,27 +326,27 @@ mod tests {
         let path = directory.path().join("s");
         drop(UnixListener::bind(&path).unwrap());
         assert!(path.exists(), "the kernel leaves the file");
-        let bound = Bound::new(&path, None).unwrap();
+        let bound = Bound::new(&path, Access::User).unwrap();
         fs::remove_file(&path).unwrap();
         fs::write(&path, "text").unwrap();
         drop(bound);
         assert_eq!(fs::read_to_string(&path).unwrap(), "text", "no longer our socket");
-        let refused = Bound::new(&path, None).unwrap_err();
+        let refused = Bound::new(&path, Access::User).unwrap_err();
         assert!(matches!(refused, SocketError::NotASocket(_)), "{refused}");
     }
 
     #[test]
     fn socket_path_too_long_or_without_directory_is_refused() {
         let long = PathBuf::from("/tmp").join("x".repeat(MAX_PATH));
-        assert!(matches!(Bound::new(&long, None), Err(SocketError::TooLong(_))));
-        assert!(matches!(Bound::new(Path::new("/"), None), Err(SocketError::NoFile(_))));
-        let nowhere = Bound::new(Path::new("/nonexistent/s"), None).unwrap_err().to_string();
+        assert!(matches!(Bound::new(&long, Access::User), Err(SocketError::TooLong(_))));
+        assert!(matches!(Bound::new(Path::new("/"), Access::User), Err(SocketError::NoFile(_))));
+        let nowhere = Bound::new(Path::new("/nonexistent/s"), Access::User).unwrap_err().to_string();
         assert!(
             nowhere
                 .contains("/nonexistent/s: there is no directory /nonexistent; create it (mkdir -p), choose another"),
             "{nowhere}"
         );
-        let file = Bound::new(Path::new("/etc/passwd/s"), None).unwrap_err().to_string();
+        let file = Bound::new(Path::new("/etc/passwd/s"), Access::User).unwrap_err().to_string();
         assert!(file.contains("there is no directory /etc/passwd; "), "{file}");
     }
 
@@ -334,7 +354,7 @@ mod tests {
     fn a_directory_that_stays_locked_is_named() {
         let directory = tempfile::tempdir().unwrap();
         let _locked = lock(directory.path()).unwrap();
-        let busy = Bound::new(&directory.path().join("s"), None).unwrap_err().to_string();
+        let busy = Bound::new(&directory.path().join("s"), Access::User).unwrap_err().to_string();
         let expected = format!("another holdfast has locked {} for 1s; ", directory.path().display());
         assert!(busy.contains(&expected) && busy.contains("--socket PATH"), "{busy}");
     }
@@ -345,7 +365,7 @@ mod tests {
         let path = directory.path().join("s");
         drop(UnixListener::bind(&path).unwrap());
         let bound: Vec<_> = std::thread::scope(|scope| {
-            let threads: Vec<_> = (0..8).map(|_| scope.spawn(|| Bound::new(&path, None).ok())).collect();
+            let threads: Vec<_> = (0..8).map(|_| scope.spawn(|| Bound::new(&path, Access::User).ok())).collect();
             threads.into_iter().filter_map(|thread| thread.join().unwrap()).collect()
         });
         assert_eq!(bound.len(), 1);

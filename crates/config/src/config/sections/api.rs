@@ -22,10 +22,21 @@ pub const KEYS: &[Key] = &[
         "true, false",
         "allows `holdfast clear watermarks`, `holdfast reload` and, with [`faults`](#faults), `holdfast fault`",
     ),
+    Key::new(
+        "readers",
+        "none",
+        "list of up to 16 groups, as for `group`",
+        "who may read. With `readers` or `admins` each request is judged by the groups of its user, and root and the \
+         switch's own user may do all; in place of `group` and `writes`",
+    ),
+    Key::new("admins", "none", "list of up to 16 groups", "who may read and change"),
 ];
 
 /// Longest path that fits a socket's address (unix(7): 108 bytes with the terminating zero).
 pub const MAX_SOCKET_PATH: usize = 107;
+
+/// Most groups of a role.
+const MOST_GROUPS: usize = 16;
 
 /// The socket at which the API is served.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -59,11 +70,29 @@ pub fn read(item: Option<Item<'_>>) -> ApiConfig {
     }
     let fields = item.fields(KEYS);
     let get = |key| fields.as_ref().and_then(|fields| fields.get(key));
+    let (readers, admins) = (read_groups(get("readers")), read_groups(get("admins")));
+    if !readers.is_empty() || !admins.is_empty() {
+        for given in ["group", "writes"].into_iter().filter_map(get) {
+            given.fail("`readers` and `admins` say who may do what; remove it");
+        }
+    }
     ApiConfig {
+        readers,
+        admins,
         socket: get("socket").and_then(|item| read_socket(&item)).unwrap_or_default(),
         group: get("group").and_then(|item| Some(item.text("a group; write e.g. holdfast, or 990")?.to_owned())),
         writes: get("writes").and_then(|item| item.flag()).unwrap_or(false),
     }
+}
+
+fn read_groups(item: Option<Item<'_>>) -> Vec<String> {
+    let Some(item) = item else { return Vec::new() };
+    let groups = item.list("`[holdfast]`").unwrap_or_default();
+    if !(1..=MOST_GROUPS).contains(&groups.len()) {
+        item.fail(format!("{} groups are out of range; write from 1 to {MOST_GROUPS}", groups.len()));
+    }
+    let text = |item: &Item<'_>| Some(item.text("a group; write e.g. holdfast, or 990")?.to_owned());
+    groups.iter().filter_map(text).collect()
 }
 
 fn read_socket(item: &Item<'_>) -> Option<Socket> {

@@ -135,6 +135,10 @@ fn or_off(value: Option<impl ToString>) -> String {
     value.map_or("off".to_owned(), |value| value.to_string())
 }
 
+fn list_or_none(values: &[String]) -> String {
+    or_none((!values.is_empty()).then(|| values.join(", ")))
+}
+
 fn or_none(value: Option<impl ToString>) -> String {
     value.map_or("none".to_owned(), |value| value.to_string())
 }

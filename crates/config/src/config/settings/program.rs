@@ -2,7 +2,7 @@
 
 use super::row::{Row, Settings, live, restart};
 use super::value::{Precision, Value};
-use super::{or_none, or_off};
+use super::{list_or_none, or_none, or_off};
 use crate::config::mirror_words;
 use crate::config::model::{Config, HostsLcore, LcoreConfig, MemoryMode};
 use crate::config::sections::api::Socket;
@@ -16,6 +16,8 @@ fn rows() -> Vec<Row<Config>> {
         restart("metrics", |config, _| Some(or_off(config.metrics))),
         restart("api.socket", |config, _| Some(socket(&config.api.socket))),
         restart("api.group", |config, _| Some(or_none(config.api.group.as_ref()))),
+        restart("api.readers", |config, _| Some(list_or_none(&config.api.readers))),
+        restart("api.admins", |config, _| Some(list_or_none(&config.api.admins))),
         restart("api.writes", |config, _| Some(config.api.writes.to_string())),
         restart("lags", |config, _| Some(lags(config))),
         restart("lag_hash", |config, _| Some(lag_hash(config))),

@@ -231,7 +231,7 @@ pub const OPERATIONS: &[Operation] = &[
         text: "Removes all faults. The answer is `{\"at_ns\": ..., \"removed\": 1}`.",
         answer: Answer::part::<usize>("removed"),
         refused: &[403],
-        handle: |served, _| Box::pin(async move { faults::remove(&served, None).await }),
+        handle: |served, request| Box::pin(async move { faults::remove(&served, request, None).await }),
         ..GET
     },
     Operation {
@@ -243,7 +243,10 @@ pub const OPERATIONS: &[Operation] = &[
         refused: &[403, 404],
         // The extractor of paths would refuse names that are not UTF-8 without JSON.
         handle: |served, request| {
-            Box::pin(async move { faults::remove(&served, request.uri().path().rsplit('/').next()).await })
+            Box::pin(async move {
+                let path = request.uri().path().to_owned();
+                faults::remove(&served, request, path.rsplit('/').next()).await
+            })
         },
         ..GET
     },
@@ -254,7 +257,7 @@ pub const OPERATIONS: &[Operation] = &[
                `kill -USR1` does not.",
         answer: Answer::whole::<Done>(),
         refused: &[403],
-        handle: |served, _| Box::pin(std::future::ready(server::clear(&served))),
+        handle: |served, request| Box::pin(std::future::ready(server::clear(&served, &request))),
         ..GET
     },
 ];
