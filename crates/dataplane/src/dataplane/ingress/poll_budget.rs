@@ -5,8 +5,12 @@
 //! (projection algorithm; Goodwin, Ramadge and Caines 1980). A poll forwards all lossless frames and sheds lossy ones,
 //! except for as many as fit the time that is left of its budget.
 //!
-//! This is stable because the time of the next poll depends only on the lossy frames that it forwards, and these fill a
-//! fixed time however many frames wait. docs/overload.md has the proof.
+//! This is stable, with `l` lossless and `y` lossy frames a second, of which a poll forwards `K`:
+//! - If its frames came in the time `P`, it takes `base + (f l + s y) P + (f - s) K`. The choice of `K` makes that the
+//!   target whatever `P` was. If even `K = 0` takes longer, `P` shrinks by the factor `f l + s y` a poll, which is
+//!   below 1 for any load that can be shed.
+//! - If `f - s` is taken to be `g` times too small, each poll multiplies the deviation by `(1 - g) (f l + s y)`. At any
+//!   load that can be shed it decays for `0 < g < 2`.
 
 use crate::headroom::SHORTEST_GAP;
 use crate::sets::LEAST_BURST;
