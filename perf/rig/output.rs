@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use holdfast::text::table::{Align, Table};
+use holdfast::text::table::Table;
 use serde_json::Value;
 
 use super::{Args, Histogram};
@@ -31,9 +31,7 @@ impl Section {
     }
 
     fn print_text(&self) {
-        let align = |index| if index == 0 { Align::Left } else { Align::Right };
-        let columns: Vec<_> = self.columns.iter().enumerate().map(|(index, &title)| (title, align(index))).collect();
-        let mut table = Table::new(&columns);
+        let mut table = Table::new(&self.columns.join(" | >"));
         self.rows.iter().for_each(|row| table.row(row.iter().cloned()));
         println!("{}\n\n{table}", self.title);
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use holdfast::build;
 use holdfast::config;
 use holdfast::doctor::{Finding, Level, Needs, findings, probe};
-use holdfast::text::table::{Align::Left, Table};
+use holdfast::text::table::Table;
 use serde_json::{Value, json};
 
 use super::{Failure, print, print_json};
@@ -68,7 +68,7 @@ fn count(findings: &[Finding], level: Level) -> usize {
 }
 
 fn to_text(findings: &[Finding]) -> String {
-    let mut table = Table::new(&[("level", Left), ("where", Left), ("finding", Left)]);
+    let mut table = Table::new("level | where | finding");
     for finding in findings {
         table.row([finding.level.label().to_owned(), finding.place.clone(), finding.what.clone()]);
         if let Some(remedy) = &finding.remedy {

@@ -1,7 +1,6 @@
 //! `holdfast history`: the configurations by which a running switch ran.
 
 use holdfast::api::model::Past;
-use holdfast::text::table::Align::{Left, Right};
 use holdfast::text::table::Table;
 use holdfast::text::time::utc;
 
@@ -41,14 +40,7 @@ pub fn history(args: &Args) -> Result<(), Failure> {
 
 /// The newest first. The settings that changed stand below each.
 fn table(all: &[Past]) -> String {
-    let mut table = Table::new(&[
-        ("number", Right),
-        ("since", Left),
-        ("by", Left),
-        ("cause", Left),
-        ("source", Left),
-        ("changed", Right),
-    ]);
+    let mut table = Table::new(">number | since | by | cause | source | >changed");
     let or_dash = |text: &str| if text.is_empty() { "-".to_owned() } else { text.to_owned() };
     for past in all.iter().rev() {
         table.row([

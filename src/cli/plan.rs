@@ -12,7 +12,6 @@ use holdfast::hosts::{FlowPattern, FlowSpec, FlowTarget};
 use holdfast::mmu::HeadroomPolicy;
 use holdfast::plan::{PortSpec, SwitchSpec};
 use holdfast::sets::CLASSES;
-use holdfast::text::table::Align::{Left, Right};
 use holdfast::text::table::Table;
 use holdfast::units::{Bytes, Cells};
 
@@ -201,17 +200,7 @@ fn lags(config: &Config) -> Vec<String> {
 }
 
 fn hosts(config: &Config) -> Table {
-    let mut table = Table::new(&[
-        ("host", Left),
-        ("port", Left),
-        ("address", Left),
-        ("pfc", Left),
-        ("sends", Left),
-        ("rate", Right),
-        ("frame", Right),
-        ("class", Right),
-        ("pattern", Left),
-    ]);
+    let mut table = Table::new("host | port | address | pfc | sends | >rate | >frame | >class | pattern");
     for host in &config.hosts {
         let port = config.switch.ports.get(host.port).map_or("", |port| port.name.as_str());
         let pfc = match host {
@@ -252,17 +241,7 @@ fn headroom(port: &PortSpec, cell: Bytes) -> String {
 }
 
 fn ports(switch: &SwitchSpec, devices: &[PortDevice]) -> Table {
-    let mut table = Table::new(&[
-        ("port", Left),
-        ("device", Left),
-        ("speed", Right),
-        ("cable", Right),
-        ("mtu", Right),
-        ("trust", Left),
-        ("vlan", Left),
-        ("rewrite", Left),
-        ("lcore", Right),
-    ]);
+    let mut table = Table::new("port | device | >speed | >cable | >mtu | trust | vlan | rewrite | >lcore");
     for (port, device) in switch.ports.iter().zip(devices) {
         table.row([
             port.name.clone(),
@@ -289,15 +268,7 @@ fn rewrite(port: &PortSpec) -> String {
 
 /// The mechanisms that keep each port lossless.
 fn guards(switch: &SwitchSpec) -> Table {
-    let mut table = Table::new(&[
-        ("port", Left),
-        ("pfc", Left),
-        ("headroom by group", Left),
-        ("insurance", Right),
-        ("reserve", Left),
-        ("xoff at backlog", Right),
-        ("watchdog", Left),
-    ]);
+    let mut table = Table::new("port | pfc | headroom by group | >insurance | reserve | >xoff at backlog | watchdog");
     let cell = switch.buffer.cell;
     for port in &switch.ports {
         let kinds = port.buffer.reserve.iter().zip(["lossy", "lossless"]).rev().filter(|(cells, _)| cells.0 > 0);
@@ -320,7 +291,7 @@ fn buffer(switch: &SwitchSpec) -> Table {
     let plan = &switch.buffer;
     let promised = [plan.reserves, plan.headroom, plan.lossless_shared, plan.lossy_shared];
     let unused = Cells(promised.iter().fold(plan.total.0, |left, part| left.saturating_sub(part.0)));
-    let mut table = Table::new(&[("buffer", Left), ("cells", Right), ("size", Right), ("share", Right)]);
+    let mut table = Table::new("buffer | >cells | >size | >share");
     let headroom = match plan.policy {
         HeadroomPolicy::Independent => "headroom".to_owned(),
         policy => format!("headroom, {}", policy.label()),
@@ -343,21 +314,10 @@ fn buffer(switch: &SwitchSpec) -> Table {
 
 /// Each class with the settings of its group and its queue.
 fn classes(switch: &SwitchSpec) -> Table {
-    let mut table = Table::new(&[
-        ("class", Left),
-        ("kind", Left),
-        ("dscp", Left),
-        ("pcp", Left),
-        ("group", Right),
-        ("reserve", Right),
-        ("limit", Left),
-        ("xon below", Left),
-        ("queue", Right),
-        ("reserve", Right),
-        ("limit", Left),
-        ("scheduler", Left),
-        ("ecn", Left),
-    ]);
+    let mut table = Table::new(
+        "class | kind | dscp | pcp | >group | >reserve | limit | xon below | >queue | >reserve | limit | scheduler | \
+         ecn",
+    );
     let cell = switch.buffer.cell;
     // The first port represents all: groups could differ only because of MTUs, and `own_maps` shows the maps that
     // differ.

@@ -2,7 +2,6 @@
 
 use holdfast::config::Config;
 use holdfast::route::{Attachment, InterfaceSpec, RoutingSpec};
-use holdfast::text::table::Align::{Left, Right};
 use holdfast::text::table::Table;
 use serde_json::{Value, json};
 
@@ -58,14 +57,7 @@ impl Counts {
 }
 
 fn interfaces(config: &Config, routing: &RoutingSpec) -> Table {
-    let mut table = Table::new(&[
-        ("interface", Left),
-        ("ports", Left),
-        ("vlan", Right),
-        ("mtu", Right),
-        ("mac", Left),
-        ("addresses", Left),
-    ]);
+    let mut table = Table::new("interface | ports | >vlan | >mtu | mac | addresses");
     let name = |port: usize| config.switch.ports.get(port).map_or("none", |port| port.name.as_str());
     for (index, interface) in routing.interfaces.iter().enumerate() {
         let ports: Vec<&str> = interface.ports.iter().map(name).collect();

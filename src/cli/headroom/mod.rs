@@ -6,7 +6,6 @@ use holdfast::config::checks::bounds::{self, LONGEST_RESPONSE, MTUS};
 use holdfast::config::{Pool, Ratio, headroom_sum};
 use holdfast::headroom::{Headroom, HeadroomInput, LEFT_BEHIND, Lapse, SmallPackets};
 use holdfast::mmu::HeadroomPolicy;
-use holdfast::text::table::Align::{Left, Right};
 use holdfast::text::table::Table;
 use holdfast::units::{BitRate, Bytes, Length, Nanos};
 use serde_json::json;
@@ -107,7 +106,7 @@ fn small_packets(share: SmallPackets) -> String {
 }
 
 fn to_table(args: &Args, input: &HeadroomInput, headroom: &Headroom) -> String {
-    let mut table = Table::new(&[("term", Left), ("bytes", Right), ("how", Left), ("source", Left)]);
+    let mut table = Table::new("term | >bytes | how | source");
     for row in &headroom.rows {
         table.row([row.name.to_owned(), row.value.0.to_string(), row.how.clone(), row.source.to_owned()]);
     }
@@ -137,7 +136,7 @@ fn policies(args: &Args, headroom: &Headroom) -> [(HeadroomPolicy, u64); 3] {
 }
 
 fn to_sums(args: &Args, policies: &[(HeadroomPolicy, u64)]) -> String {
-    let mut table = Table::new(&[("policy", Left), ("cells", Right), ("size", Right), ("how", Left)]);
+    let mut table = Table::new("policy | >cells | >size | how");
     let Args { ports, classes, ratio, .. } = args;
     for (policy, cells) in policies {
         let how = match policy {

@@ -4,7 +4,6 @@ use std::io::{self, IsTerminal, Write};
 
 use holdfast::headroom::most_slack;
 use holdfast::sim::headroom::{Link, Peer, Proof, Term, links, prove as prove_link, terms};
-use holdfast::text::table::Align::{Left, Right};
 use holdfast::text::table::Table;
 use holdfast::units::Nanos;
 use serde_json::json;
@@ -116,15 +115,7 @@ fn progress(done: usize, of: usize) {
 }
 
 fn to_table(proofs: &[(Link, Proof)]) -> String {
-    let mut table = Table::new(&[
-        ("speed", Right),
-        ("cable", Right),
-        ("mtu", Right),
-        ("eta", Right),
-        ("smallest", Right),
-        ("slack", Right),
-        ("worst case", Left),
-    ]);
+    let mut table = Table::new(">speed | >cable | >mtu | >eta | >smallest | >slack | worst case");
     for (link, proof) in proofs {
         let slack = i64::from(proof.formula.0) - i64::from(proof.demand.0);
         let percent = slack * 1000 / i64::from(proof.formula.0.max(1));
@@ -150,8 +141,7 @@ fn to_table(proofs: &[(Link, Proof)]) -> String {
 }
 
 fn to_terms(terms: &[Term]) -> String {
-    let columns = [("term", Left), ("eta", Right), ("measured", Right), ("slack", Right), ("removed by", Left)];
-    let mut table = Table::new(&columns);
+    let mut table = Table::new("term | >eta | >measured | >slack | removed by");
     let (mut formula, mut measured) = (0, 0);
     for term in terms {
         (formula, measured) = (formula + term.formula, measured + term.measured);
@@ -166,13 +156,13 @@ fn to_terms(terms: &[Term]) -> String {
 
 /// The slack of each link, by term.
 fn to_slack(proofs: &[(Link, Proof)]) -> String {
-    let mut table = Table::new(&[]);
+    let mut table = Table::new("");
     for (link, proof) in proofs {
         let terms = terms(link, proof);
         if table.is_empty() {
             let names =
                 ["speed", "cable", "mtu"].into_iter().chain(terms.iter().map(|term| term.name)).chain(["slack"]);
-            table = Table::new(&names.map(|name| (name, Right)).collect::<Vec<_>>());
+            table = Table::of(names.map(|name| format!(">{name}")));
         }
         let slack = terms.iter().map(Term::slack);
         let cells = slack.clone().chain([slack.sum()]).map(|cells| cells.to_string());

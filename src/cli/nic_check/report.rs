@@ -2,7 +2,7 @@
 
 use holdfast::control::nic_check::{CheckedPort, NicReport};
 use holdfast::nic_check::Held;
-use holdfast::text::table::{Align::Left, Align::Right, Table};
+use holdfast::text::table::Table;
 use holdfast::units::{Bytes, Nanos};
 use serde_json::{Value, json};
 
@@ -29,7 +29,7 @@ pub fn to_text(report: &NicReport) -> String {
     let mut text = format!("{}, DPDK {}\n", machine(), holdfast::dpdk::version());
     let how = if report.is_rate_known { "" } else { " (assumed: no driver reports it; give --rate)" };
     text += &format!("link rate {}{how}\n\n", report.rate);
-    let mut table = Table::new(&[("check", Left), ("first port", Right), ("second port", Right)]);
+    let mut table = Table::new("check | >first port | >second port");
     let mut row = |what: &str, of: &dyn Fn(&CheckedPort) -> String| {
         table.row([what.to_owned(), of(&report.ports[0]), of(&report.ports[1])]);
     };

@@ -1,24 +1,15 @@
 //! The buffer: pools, priority groups, egress queues.
 
 use holdfast::api::model::{Group, Queue};
-use holdfast::text::table::{Align, Table};
+use holdfast::text::table::Table;
 use holdfast::units::{BitRate, Bytes};
 
 use super::Looks;
 use super::cells::{NONE, alpha, bytes, class, count, grown, percent, some_bytes};
-use Align::{Left, Right};
 
 pub fn buffers(looks: &Looks<'_>) -> String {
     let buffers = &looks.state().buffers;
-    let mut pools = Table::new(&[
-        ("pool", Left),
-        ("size", Right),
-        ("used", Right),
-        ("", Right),
-        ("highest", Right),
-        (" ", Right),
-        ("pending", Right),
-    ]);
+    let mut pools = Table::new("pool | >size | >used | > | >highest | > ");
     for pool in &buffers.pools {
         let highest = pool.used_highest_bytes;
         pools.row([
@@ -31,18 +22,9 @@ pub fn buffers(looks: &Looks<'_>) -> String {
             if pool.pending_bytes > 0 { bytes(pool.pending_bytes) } else { NONE.to_owned() },
         ]);
     }
-    let mut ports = Table::new(&[
-        ("port", Left),
-        ("held", Right),
-        ("lossless reserve", Right),
-        ("used", Right),
-        ("lossy reserve", Right),
-        ("used ", Right),
-        ("insurance", Right),
-        ("used  ", Right),
-        ("highest", Right),
-        ("now", Left),
-    ]);
+    let mut ports = Table::new(
+        "port | >held | >lossless reserve | >used | >lossy reserve | >used  | >insurance | >used   | >highest",
+    );
     for port in &buffers.ports {
         ports.row([
             port.port.clone(),
@@ -82,19 +64,8 @@ fn is_of_note(group: &Group) -> bool {
 }
 
 pub fn groups(looks: &Looks<'_>) -> String {
-    let mut table = Table::new(&[
-        ("port", Left),
-        ("group", Left),
-        ("alpha", Right),
-        ("used", Right),
-        ("limit", Right),
-        ("highest", Right),
-        ("headroom", Right),
-        ("highest ", Right),
-        ("of", Right),
-        ("needed", Right),
-        ("now", Left),
-    ]);
+    let mut table =
+        Table::new("port | group | >alpha | >used | >limit | >highest | >headroom | >highest  | >of | >needed | now");
     for group in looks.state().groups.iter().filter(|group| is_of_note(group)) {
         let is_short = group.headroom_needed_bytes.is_some_and(|needed| needed > group.headroom_size_bytes);
         table.row([
@@ -125,23 +96,10 @@ pub fn groups(looks: &Looks<'_>) -> String {
 }
 
 pub fn queues(looks: &Looks<'_>) -> String {
-    let mut table = Table::new(&[
-        ("port", Left),
-        ("queue", Left),
-        ("serves", Left),
-        ("at most", Right),
-        ("alpha", Right),
-        ("depth", Right),
-        ("limit", Right),
-        ("highest", Right),
-        ("sent", Right),
-        ("marked", Right),
-        ("policy", Left),
-        ("telemetry", Left),
-        ("QCN at", Right),
-        ("messages", Right),
-        ("now", Left),
-    ]);
+    let mut table = Table::new(
+        "port | queue | serves | >at most | >alpha | >depth | >limit | >highest | >sent | >marked | policy | \
+         telemetry | >QCN at | >messages | now",
+    );
     for queue in looks.state().queues.iter().filter(|queue| queue.sent_frames > 0 || queue.depth_highest_bytes > 0) {
         let same = |other: &&Queue| (&other.port, other.queue) == (&queue.port, queue.queue);
         let before = looks.before().and_then(|(before, _)| before.queues.iter().find(same));

@@ -1,10 +1,9 @@
 //! Injected faults: their state, and the frames that they hit.
 
 use holdfast::api::model::Faults;
-use holdfast::text::table::{Align, Table};
+use holdfast::text::table::Table;
 
 use super::Looks;
-use Align::{Left, Right};
 
 pub fn faults(looks: &Looks<'_>) -> String {
     let faults: Faults = looks.part("faults").unwrap_or_default();
@@ -14,16 +13,7 @@ pub fn faults(looks: &Looks<'_>) -> String {
     if faults.list.is_empty() {
         return "no fault is injected\n".to_owned();
     }
-    let mut table = Table::new(&[
-        ("id", Right),
-        ("port", Left),
-        ("state", Left),
-        ("frames", Right),
-        ("lossless", Right),
-        ("PFC", Right),
-        ("passed", Right),
-        ("fault", Left),
-    ]);
+    let mut table = Table::new(">id | port | state | >frames | >lossless | >PFC | >passed | fault");
     for fault in &faults.list {
         table.row([
             fault.id.to_string(),

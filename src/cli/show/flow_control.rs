@@ -1,12 +1,11 @@
 //! PFC, ECN, drops and the PFC watchdog.
 
 use holdfast::api::model::{Dropped, Pfc, PfcPriority, State};
-use holdfast::text::table::{Align, Table};
+use holdfast::text::table::Table;
 use holdfast::units::Nanos;
 
 use super::Looks;
 use super::cells::{NONE, bytes, class, count, grown, percent};
-use Align::{Left, Right};
 
 /// Whether PFC is generated for the priority, or frames of it were sent or received.
 fn is_of_note(priority: &PfcPriority) -> bool {
@@ -32,19 +31,9 @@ fn counts(state: &State, port: &str, priority: u8) -> [u64; 7] {
 }
 
 pub fn pfc(looks: &Looks<'_>) -> String {
-    let mut table = Table::new(&[
-        ("port", Left),
-        ("class", Left),
-        ("pfc", Left),
-        ("now", Left),
-        ("XOFF sent", Right),
-        ("XON sent", Right),
-        ("peer held", Right),
-        ("XOFF rcvd", Right),
-        ("XON rcvd", Right),
-        ("held", Right),
-        ("ignored", Right),
-    ]);
+    let mut table = Table::new(
+        "port | class | pfc | now | >XOFF sent | >XON sent | >peer held | >XOFF rcvd | >XON rcvd | >held | >ignored",
+    );
     let (before, time_ns) = match looks.before() {
         Some((before, seconds)) => (Some(before), (seconds * 1e9) as u64),
         None => (None, looks.state().at_ns),
@@ -99,8 +88,7 @@ pub fn drops(looks: &Looks<'_>) -> String {
     let state = looks.state();
     let rate = looks.before().is_some();
     let title = if rate { "drops/s" } else { "dropped" };
-    let columns = [(title, Right), ("port", Left), ("class", Left), ("reason", Left), ("meaning", Left)];
-    let mut table = Table::new(&columns);
+    let mut table = Table::new(&format!(">{title} | port | class | reason | meaning"));
     let key = |row: &Dropped| (row.port.clone(), row.class, row.reason.clone());
     let mut rows: Vec<(u64, &Dropped)> = Vec::new();
     for row in &state.drops {
@@ -131,17 +119,7 @@ pub fn drops(looks: &Looks<'_>) -> String {
 }
 
 pub fn ecn(looks: &Looks<'_>) -> String {
-    let mut table = Table::new(&[
-        ("port", Left),
-        ("queue", Left),
-        ("kmin", Right),
-        ("kmax", Right),
-        ("pmax", Right),
-        ("depth", Right),
-        ("sent", Right),
-        ("marked", Right),
-        ("share", Right),
-    ]);
+    let mut table = Table::new("port | queue | >kmin | >kmax | >pmax | >depth | >sent | >marked | >share");
     for row in &looks.state().ecn {
         let before = looks.before().and_then(|(before, _)| {
             before.ecn.iter().find(|other| (&other.port, other.queue) == (&row.port, row.queue))
@@ -173,16 +151,7 @@ pub fn ecn(looks: &Looks<'_>) -> String {
 }
 
 pub fn watchdog(looks: &Looks<'_>) -> String {
-    let mut table = Table::new(&[
-        ("port", Left),
-        ("action", Left),
-        ("storm after", Right),
-        ("over after", Right),
-        ("queue", Left),
-        ("storms", Right),
-        ("ended", Right),
-        ("now", Left),
-    ]);
+    let mut table = Table::new("port | action | >storm after | >over after | queue | >storms | >ended | now");
     for port in &looks.state().watchdog {
         let stormy = port.queues.iter().filter(|queue| queue.storms > 0);
         let times = [port.detection_ns, port.restoration_ns].map(|ns| Nanos(ns).to_string());

@@ -1,30 +1,18 @@
 //! Link aggregation groups: members, their partners, and why members are not active.
 
 use holdfast::api::model::{Lag, LagMember};
-use holdfast::text::table::{Align, Table};
+use holdfast::text::table::Table;
 
 use super::Looks;
 use super::cells::NONE;
-use Align::{Left, Right};
 
 pub fn lags(looks: &Looks<'_>) -> String {
     let groups: Vec<Lag> = looks.part("lags").unwrap_or_default();
     if groups.is_empty() {
         return "there are no link aggregation groups\n".to_owned();
     }
-    let mut table = Table::new(&[
-        ("group", Left),
-        ("LACP", Left),
-        ("state", Left),
-        ("port", Left),
-        ("member", Left),
-        ("partner", Left),
-        ("key", Right),
-        ("its port", Right),
-        ("sent", Right),
-        ("received", Right),
-        ("lost", Right),
-    ]);
+    let mut table =
+        Table::new("group | LACP | state | port | member | partner | >key | >its port | >sent | >received | >lost");
     for group in &groups {
         let mut head = [group.name.clone(), lacp(group), if group.up { "up" } else { "DOWN" }.to_owned()];
         for member in &group.members {

@@ -1,31 +1,19 @@
 //! Dataplane lcores.
 
-use holdfast::text::table::{Align, Table};
+use holdfast::text::table::Table;
 
 use super::Looks;
 use super::cells::{NONE, count, duration, grown, percent, since, time};
-use Align::{Left, Right};
 
 /// Columns that only some switches need.
 const SELDOM: [&str; 4] = ["handed over", "ring highest", "rested", "wakes late"];
 
 pub fn lcores(looks: &Looks<'_>) -> String {
     let state = looks.state();
-    let mut table = Table::new(&[
-        ("lcore", Right),
-        ("polls/s", Right),
-        ("busy", Right),
-        ("gap p50", Right),
-        ("p99", Right),
-        ("highest", Right),
-        ("queued", Right),
-        ("stations", Right),
-        ("handed over", Right),
-        ("ring highest", Right),
-        ("rested", Right),
-        ("wakes late", Right),
-        ("ports", Left),
-    ]);
+    let mut table = Table::new(
+        ">lcore | >polls/s | >busy | >gap p50 | >p99 | >highest | >queued | >stations | >handed over | \
+         >ring highest | >rested | >wakes late | ports",
+    );
     let ns = looks.before().map_or(state.at_ns, |(_, seconds)| (seconds * 1e9) as u64);
     for lcore in &state.lcores {
         let before =

@@ -1,26 +1,17 @@
 //! LLDP: the neighbour of each port, its differences from the port, and the commands that mend them.
 
 use holdfast::api::model::{LldpNeighbour, LldpPort};
-use holdfast::text::table::{Align, Table};
+use holdfast::text::table::Table;
 
 use super::Looks;
 use super::cells::{NONE, duration};
-use Align::{Left, Right};
 
 pub fn lldp(looks: &Looks<'_>) -> String {
     let ports: Vec<LldpPort> = looks.part("lldp").unwrap_or_default();
     if ports.iter().all(|port| !port.enabled && port.loop_with.is_none()) {
         return "no port speaks LLDP\n".to_owned();
     }
-    let mut table = Table::new(&[
-        ("port", Left),
-        ("neighbour", Left),
-        ("its port", Left),
-        ("PFC", Left),
-        ("frame", Right),
-        ("expires", Right),
-        ("differs", Left),
-    ]);
+    let mut table = Table::new("port | neighbour | its port | PFC | >frame | >expires | differs");
     for port in &ports {
         let mut name = port.port.clone();
         for neighbour in &port.neighbours {

@@ -1,11 +1,10 @@
 //! Mirrors and sFlow: sessions, the frames that they copied, and errors of destinations.
 
 use holdfast::api::model::{Mirrors, Session};
-use holdfast::text::table::{Align, Table};
+use holdfast::text::table::Table;
 
 use super::Looks;
 use super::cells::{NONE, bytes, count};
-use Align::{Left, Right};
 
 pub fn mirrors(looks: &Looks<'_>) -> String {
     let mirrors: Mirrors = looks.part("mirrors").unwrap_or_default();
@@ -54,17 +53,7 @@ pub fn mirrors(looks: &Looks<'_>) -> String {
 }
 
 fn sessions(mirrors: &Mirrors) -> Table {
-    let mut table = Table::new(&[
-        ("session", Left),
-        ("events", Left),
-        ("filter", Left),
-        ("frame", Right),
-        ("rate", Right),
-        ("to", Left),
-        ("copies", Right),
-        ("bytes", Right),
-        ("lost", Right),
-    ]);
+    let mut table = Table::new("session | events | filter | >frame | >rate | to | >copies | >bytes | >lost");
     for session in &mirrors.sessions {
         table.row([
             session.name.clone(),
@@ -103,7 +92,7 @@ fn filter(session: &Session) -> String {
 }
 
 fn events(mirrors: &Mirrors) -> Table {
-    let mut table = Table::new(&[("event", Left), ("copied", Right), ("policed", Right), ("no buffer", Right)]);
+    let mut table = Table::new("event | >copied | >policed | >no buffer");
     for event in &mirrors.events {
         table.row([
             event.event.clone(),

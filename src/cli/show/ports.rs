@@ -1,12 +1,11 @@
 //! Ports and the stations behind them.
 
 use holdfast::api::model::{Fdb, Port, PortClass, State};
-use holdfast::text::table::{Align, Table};
+use holdfast::text::table::Table;
 use holdfast::units::{BitRate, WIRE_OVERHEAD};
 
 use super::Looks;
 use super::cells::{NONE, bytes, count, gigabits, grown};
-use Align::{Left, Right};
 
 /// Columns that are shown only if a value is not zero.
 const SELDOM: [&str; 3] = ["missed", "no buffer", "errors"];
@@ -64,10 +63,29 @@ fn head(port: &Port) -> [String; 6] {
     [port.port.clone(), state.to_owned(), rate, vlan, port.pfc_standing.clone(), flow_control.to_owned()]
 }
 
-fn table(columns: [&'static str; 5]) -> Table {
-    let head = [("port", Left), ("state", Left), ("speed", Right), ("vlan", Left), ("pfc", Left), (FLOW_CONTROL, Left)];
-    let seldom = SELDOM.map(|title| (title, Right));
-    Table::new(&[&head[..], &columns.map(|title| (title, Right)), &seldom, &[(DESCRIPTION, Left)]].concat())
+/// Frames and bytes in, frames and bytes out, drops; and the columns that are seldom shown.
+type Counts = ([u64; 5], [u64; 3]);
+
+/// The table of ports with these counts, and with their sums.
+fn table(
+    state: &State,
+    titles: [&'static str; 5],
+    counts: impl Fn(&Port) -> Counts,
+    cells: impl Fn([u64; 5]) -> [String; 5],
+) -> Table {
+    let columns = ["port", "state", ">speed", "vlan", "pfc", FLOW_CONTROL].map(str::to_owned).into_iter();
+    let numbers = titles.into_iter().chain(SELDOM).map(|title| format!(">{title}"));
+    let mut table = Table::of(columns.chain(numbers).chain([DESCRIPTION.to_owned()]));
+    let rows: Vec<Counts> = state.ports.iter().map(counts).collect();
+    for (port, (usual, seldom)) in state.ports.iter().zip(&rows) {
+        table.row(head(port).into_iter().chain(cells(*usual)).chain(seldom.map(count)).chain([description(port)]));
+    }
+    if rows.len() > 1 {
+        let (usual, seldom) = (sum(rows.iter().map(|row| row.0)), sum(rows.iter().map(|row| row.1)));
+        let head = ["all", "", "", "", "", ""].map(str::to_owned).into_iter();
+        table.row(head.chain(cells(usual)).chain(seldom.map(count)));
+    }
+    table
 }
 
 fn description(port: &Port) -> String {
@@ -78,37 +96,26 @@ fn description(port: &Port) -> String {
     }
 }
 
-fn seldom(port: &Port) -> [u64; 3] {
-    [port.missed_frames, port.no_buffer_frames, port.receive_errors + port.send_errors]
-}
-
 fn totals(state: &State) -> Table {
-    let mut table = table(["received", "bytes in", "sent", "bytes out", "dropped"]);
     let counts = |port: &Port| {
-        [port.received_frames, port.received_bytes, port.sent_frames, port.sent_bytes, port.dropped_frames]
+        let usual = [port.received_frames, port.received_bytes, port.sent_frames, port.sent_bytes, port.dropped_frames];
+        (usual, [port.missed_frames, port.no_buffer_frames, port.receive_errors + port.send_errors])
     };
-    let cells = |[rx, rx_bytes, tx, tx_bytes, dropped]: [u64; 5]| {
-        [count(rx), bytes(rx_bytes), count(tx), bytes(tx_bytes), count(dropped)]
-    };
-    for port in &state.ports {
-        table.row(
-            head(port).into_iter().chain(cells(counts(port))).chain(seldom(port).map(count)).chain([description(port)]),
-        );
-    }
-    if state.ports.len() > 1 {
-        let all = sum(state.ports.iter().map(counts));
-        let row = ["all", "", "", "", "", ""].map(str::to_owned).into_iter().chain(cells(all));
-        table.row(row.chain(sum(state.ports.iter().map(seldom)).map(count)));
-    }
-    table
+    table(
+        state,
+        ["received", "bytes in", "sent", "bytes out", "dropped"],
+        counts,
+        |[rx, rx_bytes, tx, tx_bytes, dropped]| {
+            [count(rx), bytes(rx_bytes), count(tx), bytes(tx_bytes), count(dropped)]
+        },
+    )
 }
 
 fn rates(state: &State, before: &State, seconds: f64) -> Table {
-    let mut table = table(["frames/s in", "Gb/s in", "frames/s out", "Gb/s out", "drops/s"]);
-    let grown = |port: &Port| {
+    let counts = |port: &Port| {
         let before = before.ports.iter().find(|other| other.port == port.port);
         let by = |of: fn(&Port) -> u64| grown(of(port), before.map(of));
-        let rates = [
+        let usual = [
             by(|port| port.received_frames),
             by(|port| port.received_wire_bytes),
             by(|port| port.sent_frames),
@@ -120,22 +127,13 @@ fn rates(state: &State, before: &State, seconds: f64) -> Table {
             by(|port| port.no_buffer_frames),
             by(|port| port.receive_errors + port.send_errors),
         ];
-        (rates, seldom)
+        (usual, seldom)
     };
     let rate = |number: u64| count((number as f64 / seconds).ceil() as u64);
-    let cells = |[rx, rx_bytes, tx, tx_bytes, dropped]: [u64; 5]| {
+    let titles = ["frames/s in", "Gb/s in", "frames/s out", "Gb/s out", "drops/s"];
+    table(state, titles, counts, |[rx, rx_bytes, tx, tx_bytes, dropped]| {
         [rate(rx), gigabits(rx_bytes, seconds), rate(tx), gigabits(tx_bytes, seconds), rate(dropped)]
-    };
-    let rows: Vec<_> = state.ports.iter().map(grown).collect();
-    for (port, (rates, seldom)) in state.ports.iter().zip(&rows) {
-        table.row(head(port).into_iter().chain(cells(*rates)).chain(seldom.map(count)).chain([description(port)]));
-    }
-    if rows.len() > 1 {
-        let (all, seldom) = (sum(rows.iter().map(|row| row.0)), sum(rows.iter().map(|row| row.1)));
-        table
-            .row(["all", "", "", "", "", ""].map(str::to_owned).into_iter().chain(cells(all)).chain(seldom.map(count)));
-    }
-    table
+    })
 }
 
 fn sum<const N: usize>(rows: impl Iterator<Item = [u64; N]>) -> [u64; N] {
@@ -144,7 +142,7 @@ fn sum<const N: usize>(rows: impl Iterator<Item = [u64; N]>) -> [u64; N] {
 
 pub fn fdb(looks: &Looks<'_>) -> String {
     let fdb: Fdb = looks.part("fdb").unwrap_or_default();
-    let mut table = Table::new(&[("vlan", Right), ("address", Left), ("port", Left), ("type", Left), ("seen", Right)]);
+    let mut table = Table::new(">vlan | address | port | type | >seen");
     for entry in &fdb.entries {
         let seen = entry.age_ns.map_or_else(|| NONE.to_owned(), |ns| format!("{:.1}s ago", ns as f64 / 1e9));
         table.row([entry.vlan.to_string(), entry.mac.clone(), entry.port.clone(), entry.origin.clone(), seen]);

@@ -1,11 +1,10 @@
 //! Resources of a few lines or columns: configuration, classes, hosts, flows, events, advice, version.
 
 use holdfast::api::model::{Event, RunningConfig, Setting};
-use holdfast::text::table::{Align, Table};
+use holdfast::text::table::Table;
 
 use super::Looks;
 use super::cells::{NONE, class, count, duration, gigabits, grown, percent, since, time};
-use Align::{Left, Right};
 
 pub fn config(looks: &Looks<'_>) -> String {
     let config: RunningConfig = looks.part("config").unwrap_or_default();
@@ -17,7 +16,7 @@ pub fn config(looks: &Looks<'_>) -> String {
 
 pub fn settings(looks: &Looks<'_>) -> String {
     let settings: Vec<Setting> = looks.part("settings").unwrap_or_default();
-    let mut table = Table::new(&[("port", Left), ("setting", Left), ("value", Left), ("change by", Left)]);
+    let mut table = Table::new("port | setting | value | change by");
     for setting in settings {
         let change = if setting.live { "reload" } else { "restart" };
         table.row([setting.port.unwrap_or_else(|| NONE.to_owned()), setting.key, setting.value, change.to_owned()]);
@@ -26,7 +25,7 @@ pub fn settings(looks: &Looks<'_>) -> String {
 }
 
 pub fn classes(looks: &Looks<'_>) -> String {
-    let mut table = Table::new(&[("class", Left), ("group", Right), ("queue", Right), ("kind", Left)]);
+    let mut table = Table::new("class | >group | >queue | kind");
     for row in &looks.state().classes {
         let kind = if row.lossless { "lossless" } else { "lossy" };
         table.row([class(row.class, row.lossless), row.group.to_string(), row.queue.to_string(), kind.to_owned()]);
@@ -36,13 +35,7 @@ pub fn classes(looks: &Looks<'_>) -> String {
 
 pub fn hosts(looks: &Looks<'_>) -> String {
     let state = looks.state();
-    let mut table = Table::new(&[
-        ("host", Left),
-        ("port", Left),
-        ("PFC rcvd", Right),
-        ("held by priority", Left),
-        ("foreign", Right),
-    ]);
+    let mut table = Table::new("host | port | >PFC rcvd | held by priority | >foreign");
     for host in &state.hosts {
         let held = host.paused_ns.iter().enumerate().filter(|(_, ns)| **ns > 0);
         let held: Vec<String> = held.map(|(number, ns)| format!("{number}: {}", percent(*ns, state.at_ns))).collect();
@@ -61,18 +54,7 @@ pub fn hosts(looks: &Looks<'_>) -> String {
 
 pub fn flows(looks: &Looks<'_>) -> String {
     let state = looks.state();
-    let mut table = Table::new(&[
-        ("flow", Left),
-        ("class", Left),
-        ("sent", Right),
-        ("received", Right),
-        ("missing", Right),
-        ("CE", Right),
-        ("Gb/s", Right),
-        ("p50", Right),
-        ("p99", Right),
-        ("longest", Right),
-    ]);
+    let mut table = Table::new("flow | class | >sent | >received | >missing | >CE | >Gb/s | >p50 | >p99 | >longest");
     let time = |ns: Option<u64>| ns.map_or_else(|| NONE.to_owned(), time);
     for (index, flow) in state.flows.iter().enumerate() {
         let before = looks.before().and_then(|(before, seconds)| Some((before.flows.get(index)?, seconds)));

@@ -1,11 +1,10 @@
 //! Routing: interfaces, neighbours, routes.
 
 use holdfast::api::model::{Interfaces, Neighbours, Route, Routes};
-use holdfast::text::table::{Align, Table};
+use holdfast::text::table::Table;
 
 use super::Looks;
 use super::cells::{NONE, count, duration};
-use Align::{Left, Right};
 
 /// The answer for a switch without interfaces.
 const BRIDGES: &str = "this switch does not route: write `routing` in its configuration\n";
@@ -15,15 +14,7 @@ pub fn interfaces(looks: &Looks<'_>) -> String {
     if !interfaces.routing {
         return BRIDGES.to_owned();
     }
-    let mut table = Table::new(&[
-        ("interface", Left),
-        ("link", Left),
-        ("vlan", Right),
-        ("mtu", Right),
-        ("mac", Left),
-        ("ports", Left),
-        ("address", Left),
-    ]);
+    let mut table = Table::new("interface | link | >vlan | >mtu | mac | ports | address");
     for entry in &interfaces.entries {
         let mut addresses = entry.addresses.iter().cloned();
         table.row([
@@ -55,15 +46,7 @@ pub fn neighbours(looks: &Looks<'_>) -> String {
     if !neighbours.routing {
         return BRIDGES.to_owned();
     }
-    let mut table = Table::new(&[
-        ("interface", Left),
-        ("address", Left),
-        ("mac", Left),
-        ("state", Left),
-        ("confirmed", Right),
-        ("groups", Right),
-        ("frames", Right),
-    ]);
+    let mut table = Table::new("interface | address | mac | state | >confirmed | >groups | >frames");
     for entry in &neighbours.entries {
         table.row([
             entry.interface.clone(),
@@ -89,14 +72,7 @@ pub fn routes(looks: &Looks<'_>) -> String {
     if routes.entries.is_empty() {
         return "no such route\n".to_owned();
     }
-    let mut table = Table::new(&[
-        ("prefix", Left),
-        ("source", Left),
-        ("next hop", Left),
-        ("interface", Left),
-        ("weight", Right),
-        ("state", Left),
-    ]);
+    let mut table = Table::new("prefix | source | next hop | interface | >weight | state");
     for route in &routes.entries {
         add(&mut table, route);
     }

@@ -1,16 +1,14 @@
 //! VLANs of the switch.
 
 use holdfast::api::model::Vlan;
-use holdfast::text::table::{Align, Table};
+use holdfast::text::table::Table;
 
 use super::Looks;
 use super::cells::{NONE, count};
-use Align::{Left, Right};
 
 pub fn vlans(looks: &Looks<'_>) -> String {
     let vlans: Vec<Vlan> = looks.part("vlans").unwrap_or_default();
-    let mut table =
-        Table::new(&[("vlan", Right), ("untagged", Left), ("tagged", Left), ("stations", Right), ("interface", Left)]);
+    let mut table = Table::new(">vlan | untagged | tagged | >stations | interface");
     for vlan in &vlans {
         let interface = vlan.interface.clone().unwrap_or_else(|| NONE.to_owned());
         let ports = [&vlan.untagged_ports, &vlan.tagged_ports].map(|ports| list(ports));

@@ -1,34 +1,26 @@
 //! Tables of text with aligned columns.
 
-use std::borrow::Cow;
 use std::fmt;
-
-/// The side of a column to which its cells are aligned.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Align {
-    /// To the left, for names.
-    Left,
-    /// To the right, for numbers.
-    Right,
-}
 
 /// Rows under a header; columns are as wide as their widest cell and two spaces apart.
 #[derive(Debug, Clone)]
 pub struct Table {
-    columns: Vec<(Cow<'static, str>, Align)>,
+    /// Titles; `>` before one aligns its column to the right, as numbers are.
+    columns: Vec<String>,
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    /// Returns a table with these columns and no rows.
+    /// Returns a table with the columns of a header such as `port | >frames`, and no rows. `>` aligns a column to the
+    /// right, as numbers are.
     #[must_use]
-    pub fn new(columns: &[(&'static str, Align)]) -> Self {
-        Self::of(columns.iter().map(|&(title, align)| (Cow::Borrowed(title), align)))
+    pub fn new(header: &str) -> Self {
+        Self::of(header.split(" | ").map(str::to_owned))
     }
 
-    /// Returns a table with these columns, whose titles may be created at run time, and no rows.
+    /// Returns a table with these columns, as in [`Self::new`], and no rows.
     #[must_use]
-    pub fn of(columns: impl IntoIterator<Item = (Cow<'static, str>, Align)>) -> Self {
+    pub fn of(columns: impl IntoIterator<Item = String>) -> Self {
         Self { columns: columns.into_iter().collect(), rows: Vec::new() }
     }
 
@@ -42,7 +34,7 @@ impl Table {
     pub fn without_idle(mut self, titles: &[&str], nothing: &str) -> Self {
         for column in (0..self.columns.len()).rev() {
             let is_idle = |row: &Vec<String>| row.get(column).is_none_or(|cell| cell == nothing || cell.is_empty());
-            if titles.contains(&&*self.columns[column].0) && self.rows.iter().all(is_idle) {
+            if titles.contains(&title(&self.columns[column])) && self.rows.iter().all(is_idle) {
                 self.columns.remove(column);
                 for row in self.rows.iter_mut().filter(|row| row.len() > column) {
                     row.remove(column);
@@ -61,22 +53,27 @@ impl Table {
     fn widths(&self) -> Vec<usize> {
         let cell = |row: &Vec<String>, column: usize| row.get(column).map_or(0, |cell| cell.chars().count());
         let widest = |column: usize| self.rows.iter().map(|row| cell(row, column)).max().unwrap_or(0);
-        self.columns.iter().enumerate().map(|(i, (title, _))| title.chars().count().max(widest(i))).collect()
+        self.columns.iter().enumerate().map(|(i, column)| title(column).chars().count().max(widest(i))).collect()
     }
+}
+
+/// The title of a column without its alignment.
+fn title(column: &str) -> &str {
+    column.strip_prefix('>').unwrap_or(column)
 }
 
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let widths = self.widths();
-        let titles = self.columns.iter().map(|(title, _)| title.to_string()).collect();
+        let titles = self.columns.iter().map(|column| title(column).to_owned()).collect();
         for row in std::iter::once(&titles).chain(&self.rows) {
             let mut line = String::new();
             for (column, &width) in widths.iter().enumerate() {
                 let cell = row.get(column).map_or("", String::as_str);
-                match self.columns[column].1 {
-                    Align::Left => line += &format!("{cell:<width$}  "),
-                    Align::Right => line += &format!("{cell:>width$}  "),
-                }
+                line += &match self.columns[column].starts_with('>') {
+                    true => format!("{cell:>width$}  "),
+                    false => format!("{cell:<width$}  "),
+                };
             }
             writeln!(f, "{}", line.trim_end())?;
         }
@@ -90,7 +87,7 @@ mod tests {
 
     #[test]
     fn table_columns_are_as_wide_as_their_widest_cell() {
-        let mut table = Table::new(&[("port", Align::Left), ("frames", Align::Right)]);
+        let mut table = Table::new("port | >frames");
         table.row(["p1".to_owned(), "1,234,567".to_owned()]);
         table.row(["uplink".to_owned(), "5".to_owned(), "not shown".to_owned()]);
         table.row(["p3".to_owned()]);
@@ -105,8 +102,7 @@ p3
 
     #[test]
     fn without_idle_removes_columns_that_have_only_zeros() {
-        let right = |title| (title, Align::Right);
-        let mut table = Table::new(&[right("sent"), right("lost"), right("late"), right("marked")]);
+        let mut table = Table::new(">sent | >lost | >late | >marked");
         table.row(["5", "0", "0", "0"].map(str::to_owned));
         table.row(["6", "1", "0"].map(str::to_owned));
         let table = table.without_idle(&["lost", "late", "marked"], "0");

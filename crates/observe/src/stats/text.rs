@@ -6,7 +6,7 @@ use std::fmt;
 use super::report::{ClassReport, FlowReport, HeadroomReport, PollReport, Report};
 use crate::plan::DropReason;
 use crate::text::format::{frames, gigabits, grouped, percent, time};
-use crate::text::table::{Align, Table};
+use crate::text::table::Table;
 use crate::units::{Bytes, Nanos};
 
 impl fmt::Display for Report {
@@ -39,19 +39,10 @@ impl fmt::Display for Report {
 impl Report {
     /// Counters by port and class, and their totals. A star marks lossless classes.
     fn ports_table(&self) -> Table {
-        let mut table = Table::new(&[
-            ("port", Align::Left),
-            ("class", Align::Left),
-            ("received", Align::Right),
-            ("sent", Align::Right),
-            ("dropped", Align::Right),
-            ("PFC sent", Align::Right),
-            ("PFC rcvd", Align::Right),
-            ("marked", Align::Right),
-            ("group", Align::Right),
-            ("headroom", Align::Right),
-            ("queue", Align::Right),
-        ]);
+        let mut table = Table::new(
+            "port | class | >received | >sent | >dropped | >PFC sent | >PFC rcvd | >marked | >group | >headroom | \
+             >queue",
+        );
         let mut total = [0; 8];
         for port in &self.ports {
             for class in &port.classes {
@@ -68,15 +59,7 @@ impl Report {
 
     /// Pause times in both directions, and the use of headroom.
     fn pauses_table(&self) -> Table {
-        let mut table = Table::new(&[
-            ("port", Align::Left),
-            ("class", Align::Left),
-            ("peer XOFF for", Align::Right),
-            ("paused for", Align::Right),
-            ("headroom used", Align::Right),
-            ("of", Align::Right),
-            ("needed", Align::Right),
-        ]);
+        let mut table = Table::new("port | class | >peer XOFF for | >paused for | >headroom used | >of | >needed");
         for port in &self.ports {
             for class in &port.classes {
                 let times = [class.pfc_sent_paused_ns, class.pfc_received_paused_ns];
@@ -102,7 +85,7 @@ impl Report {
 
     /// Storms, backlogs, stuck ports and frames lost by devices, if there were any.
     fn trouble_table(&self) -> Table {
-        let mut table = Table::new(&[("trouble", Align::Left), ("at", Align::Left), ("details", Align::Left)]);
+        let mut table = Table::new("trouble | at | details");
         for port in &self.ports {
             for class in port.classes.iter().filter(|class| class.watchdog_storms > 0) {
                 let (storms, over) = (grouped(class.watchdog_storms), grouped(class.watchdog_restores));
@@ -139,8 +122,7 @@ impl Report {
     }
 
     fn drops_table(&self) -> Table {
-        let columns = [("dropped", Align::Right), ("at", Align::Left), ("class", Align::Left), ("reason", Align::Left)];
-        let mut table = Table::new(&[&columns[..], &[("meaning", Align::Left)]].concat());
+        let mut table = Table::new(">dropped | at | class | reason | meaning");
         let mut explained = BTreeSet::new();
         for port in &self.ports {
             for class in &port.classes {
@@ -165,21 +147,10 @@ impl Report {
     }
 
     fn flows_table(&self) -> Table {
-        let mut table = Table::new(&[
-            ("flow", Align::Left),
-            ("class", Align::Left),
-            ("sent", Align::Right),
-            ("received", Align::Right),
-            ("lost", Align::Right),
-            ("late", Align::Right),
-            ("twice", Align::Right),
-            ("corrupt", Align::Right),
-            ("CE", Align::Right),
-            ("Gb/s", Align::Right),
-            ("p50", Align::Right),
-            ("p99", Align::Right),
-            ("longest", Align::Right),
-        ]);
+        let mut table = Table::new(
+            "flow | class | >sent | >received | >lost | >late | >twice | >corrupt | >CE | >Gb/s | >p50 | >p99 | \
+             >longest",
+        );
         self.flows.iter().for_each(|flow| table.row(flow_cells(flow)));
         table.without_idle(&["late", "twice", "corrupt", "CE"], "0")
     }

@@ -1,6 +1,5 @@
 //! Comparison of variants of a scenario: a row per variant, a column per measure.
 
-use std::borrow::Cow;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -13,7 +12,7 @@ use super::show;
 use super::verdict::{VariantVerdict, of_variants};
 use crate::sim::outcome::Outcome;
 use crate::sim::spec::Scenario;
-use crate::text::table::{Align, Table};
+use crate::text::table::Table;
 
 /// Name of a variant, with its scenario and outcome.
 type Row<'a> = (String, &'a Scenario, &'a Outcome);
@@ -81,8 +80,8 @@ impl Comparison {
 /// selects stay. Below the table are the losses of each variant and their causes.
 impl fmt::Display for Comparison {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let titles = self.titles.iter().map(|title| (Cow::Owned(title.clone()), Align::Right));
-        let [variant, ending] = ["variant", "ending"].map(|title| (Cow::Borrowed(title), Align::Left));
+        let titles = self.titles.iter().map(|title| format!(">{title}"));
+        let [variant, ending] = ["variant", "ending"].map(str::to_owned);
         let mut table = Table::of([variant].into_iter().chain(titles).chain([ending]));
         for VariantRow { cells, ending, verdict } in &self.rows {
             table.row([verdict.name()].into_iter().chain(cells).chain([ending]).cloned());

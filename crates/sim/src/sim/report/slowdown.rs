@@ -1,7 +1,7 @@
 //! Slowdown of flows by size: completion time over the time on an empty path, as `fct_analysis.py` of HPCC computes it.
 
 use crate::text::format::grouped;
-use crate::text::table::{Align, Table};
+use crate::text::table::Table;
 
 /// Most rows: each has an equal share of the flows, by size.
 const MOST_ROWS: usize = 10;
@@ -26,13 +26,7 @@ impl Bucket {
 }
 
 /// The columns of [`Bucket::cells`].
-pub const COLUMNS: [(&str, Align); 5] = [
-    ("flows up to", Align::Right),
-    ("flows", Align::Right),
-    ("slowdown p50", Align::Right),
-    ("p95", Align::Right),
-    ("p99", Align::Right),
-];
+pub const COLUMNS: &str = ">flows up to | >flows | >slowdown p50 | >p95 | >p99";
 
 /// Returns the slowdown of a flow with this completion time, on an empty path `ideal`. A slowdown below one counts as
 /// one.
@@ -56,7 +50,7 @@ pub fn buckets(flows: impl Iterator<Item = (u64, f64)>) -> Vec<Bucket> {
 /// Returns the buckets as a table.
 #[must_use]
 pub fn table(buckets: &[Bucket]) -> Table {
-    let mut table = Table::new(&COLUMNS);
+    let mut table = Table::new(COLUMNS);
     buckets.iter().for_each(|bucket| table.row(bucket.cells()));
     table
 }

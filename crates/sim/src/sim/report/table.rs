@@ -10,10 +10,8 @@ use crate::plan::DropReason;
 use crate::sim::outcome::{ClassOutcome, Outcome, PortOutcome};
 use crate::sim::spec::{End, PortRef, Scenario};
 use crate::text::format::{gigabits, grouped, some_of};
-use crate::text::table::{Align, Table};
+use crate::text::table::Table;
 use crate::units::{Bytes, Cells};
-
-use Align::{Left, Right};
 
 /// Most flows that are shown one by one, unless all are requested.
 const MOST_FLOWS: usize = 16;
@@ -73,25 +71,10 @@ fn mechanisms(scenario: &Scenario) -> String {
 }
 
 fn flows(groups: &[Group]) -> Table {
-    let mut table = Table::new(&[
-        ("flow", Left),
-        ("class", Left),
-        ("sent", Right),
-        ("received", Right),
-        ("lost", Right),
-        ("late", Right),
-        ("twice", Right),
-        ("repeated", Right),
-        ("discarded", Right),
-        ("timeouts", Right),
-        ("failed", Right),
-        ("Gb/s", Right),
-        ("marked", Right),
-        ("CNPs", Right),
-        ("latency p50", Right),
-        ("p99", Right),
-        ("max", Right),
-    ]);
+    let mut table = Table::new(
+        "flow | class | >sent | >received | >lost | >late | >twice | >repeated | >discarded | >timeouts | >failed | \
+         >Gb/s | >marked | >CNPs | >latency p50 | >p99 | >max",
+    );
     for group in groups {
         let sum = &group.sum;
         let counts = [sum.lost_frames(), sum.late_frames, sum.duplicate_frames].map(grouped);
@@ -111,18 +94,9 @@ fn flows(groups: &[Group]) -> Table {
 }
 
 fn messages(groups: &[Group]) -> Table {
-    let mut table = Table::new(&[
-        ("messages of", Left),
-        ("class", Left),
-        ("begun", Right),
-        ("complete", Right),
-        ("time p50", Right),
-        ("p99", Right),
-        ("max", Right),
-        ("ACKed p50", Right),
-        ("ACKed p99", Right),
-        ("ACKed max", Right),
-    ]);
+    let mut table = Table::new(
+        "messages of | class | >begun | >complete | >time p50 | >p99 | >max | >ACKed p50 | >ACKed p99 | >ACKed max",
+    );
     for group in groups.iter().filter(|group| group.sum.messages > 0) {
         let row = [group.name.clone(), class(usize::from(group.class), group.lossless)];
         let counts = [group.sum.messages, group.sum.completion.count].map(grouped);
@@ -134,19 +108,9 @@ fn messages(groups: &[Group]) -> Table {
 
 /// Returns the table of port classes with any activity.
 fn ports(scenario: &Scenario, outcome: &Outcome) -> Table {
-    let mut table = Table::new(&[
-        ("port", Left),
-        ("class", Left),
-        ("queue", Right),
-        ("group", Right),
-        ("headroom", Right),
-        ("of", Right),
-        ("pauses", Right),
-        ("held peer", Right),
-        ("was held", Right),
-        ("marked", Right),
-        ("dropped", Left),
-    ]);
+    let mut table = Table::new(
+        "port | class | >queue | >group | >headroom | >of | >pauses | >held peer | >was held | >marked | dropped",
+    );
     for (node, switch) in scenario.switches.iter().zip(&outcome.switches) {
         let spec = &node.config.switch;
         for (port_spec, port) in spec.ports.iter().zip(&switch.ports) {
@@ -200,7 +164,7 @@ fn drops(drops: &[(DropReason, u64)]) -> String {
 
 /// Returns the table of routers: the frames that each next hop got, and its share of those of the router.
 fn next_hops(scenario: &Scenario, outcome: &Outcome) -> Table {
-    let mut table = Table::new(&[("router", Left), ("next hop", Left), ("frames", Right), ("share", Right)]);
+    let mut table = Table::new("router | next hop | >frames | >share");
     for (number, (node, switch)) in scenario.switches.iter().zip(&outcome.switches).enumerate() {
         let all: u64 = switch.hops.iter().map(|hop| hop.frames).sum();
         // A router without traffic has no choice to show.
@@ -217,14 +181,7 @@ fn next_hops(scenario: &Scenario, outcome: &Outcome) -> Table {
 
 /// Returns the table of hosts that were paused or paused others.
 fn hosts(scenario: &Scenario, outcome: &Outcome) -> Table {
-    let mut table = Table::new(&[
-        ("host", Left),
-        ("priority", Left),
-        ("was held", Right),
-        ("of the time", Right),
-        ("PFC received", Right),
-        ("PFC sent", Right),
-    ]);
+    let mut table = Table::new("host | priority | >was held | >of the time | >PFC received | >PFC sent");
     for (node, host) in scenario.hosts.iter().zip(&outcome.hosts) {
         let frames = [host.pfc_rx_frames, host.pfc_tx_frames].map(grouped);
         for (priority, &paused) in host.paused_ps.iter().enumerate().filter(|(_, paused)| **paused > 0) {
@@ -240,18 +197,10 @@ fn hosts(scenario: &Scenario, outcome: &Outcome) -> Table {
 }
 
 fn switches(scenario: &Scenario, outcome: &Outcome) -> Table {
-    let mut table = Table::new(&[
-        ("switch", Left),
-        ("lossless pool", Right),
-        ("of", Right),
-        ("lossy pool", Right),
-        ("of", Right),
-        ("headroom pool", Right),
-        ("poll gap", Right),
-        ("missed", Right),
-        ("backlog XOFFs", Right),
-        ("storms", Right),
-    ]);
+    let mut table = Table::new(
+        "switch | >lossless pool | >of | >lossy pool | >of | >headroom pool | >poll gap | >missed | >backlog XOFFs | \
+         >storms",
+    );
     for (node, switch) in scenario.switches.iter().zip(&outcome.switches) {
         let plan = &node.config.switch.buffer;
         let [mut lossy, lossless] = switch.shared_highest_cells.map(|used| cells(used, plan.cell));
@@ -281,7 +230,7 @@ fn switches(scenario: &Scenario, outcome: &Outcome) -> Table {
 
 /// Returns the table of frames that faults lost on wires.
 fn links(scenario: &Scenario, outcome: &Outcome) -> Table {
-    let mut table = Table::new(&[("link", Left), ("toward", Left), ("lost", Right), ("PFC among them", Right)]);
+    let mut table = Table::new("link | toward | >lost | >PFC among them");
     for (node, link) in scenario.links.iter().zip(&outcome.links) {
         for (way, end) in [node.a, node.b].into_iter().enumerate().filter(|(way, _)| link.lost_frames[*way] > 0) {
             let counts = [link.lost_frames[way], link.lost_pfc_frames[way]].map(grouped);

@@ -7,7 +7,7 @@ use crate::sim::outcome::Outcome;
 use crate::sim::routes::Cables;
 use crate::sim::spec::{End, PortRef, Scenario};
 use crate::text::format::grouped;
-use crate::text::table::{Align, Table};
+use crate::text::table::Table;
 
 /// Pauses of the transmitters of a tier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -85,14 +85,7 @@ pub fn name(tier: usize) -> String {
 /// Returns the pauses as a table.
 #[must_use]
 pub fn table(scenario: &Scenario, outcome: &Outcome) -> Table {
-    let mut table = Table::new(&[
-        ("tier", Align::Left),
-        ("transmitters", Align::Right),
-        ("held", Align::Right),
-        ("PFC time", Align::Right),
-        ("of the time", Align::Right),
-        ("longest", Align::Right),
-    ]);
+    let mut table = Table::new("tier | >transmitters | >held | >PFC time | >of the time | >longest");
     for (number, tier) in tiers(scenario, outcome).iter().enumerate() {
         let counts = [tier.transmitters, tier.held].map(grouped);
         let whole = tier.transmitters.saturating_mul(outcome.end_ps);

@@ -10,10 +10,8 @@ use crate::sim::queues::QueueLengths;
 use crate::sim::spec::Scenario;
 use crate::sim::workload::WorkloadNode;
 use crate::text::format::{gigabits, grouped, wire_rate};
-use crate::text::table::{Align, Table};
+use crate::text::table::Table;
 use crate::units::Bytes;
-
-use Align::{Left, Right};
 
 /// Returns the tables of workloads; empty without workloads.
 #[must_use]
@@ -60,25 +58,10 @@ pub fn slowdown(outcome: &Outcome) -> [f64; 3] {
 }
 
 fn flows(scenario: &Scenario, outcome: &Outcome) -> Table {
-    let mut table = Table::new(&[
-        ("workload", Left),
-        ("class", Left),
-        ("flows", Right),
-        ("complete", Right),
-        ("failed", Right),
-        ("left out", Right),
-        ("rounds", Right),
-        ("frames", Right),
-        ("lost", Right),
-        ("repeated", Right),
-        ("timeouts", Right),
-        ("Gb/s", Right),
-        ("marked", Right),
-        ("CNPs", Right),
-        ("FCT p50", Right),
-        ("p99", Right),
-        ("max", Right),
-    ]);
+    let mut table = Table::new(
+        "workload | class | >flows | >complete | >failed | >left out | >rounds | >frames | >lost | >repeated | \
+         >timeouts | >Gb/s | >marked | >CNPs | >FCT p50 | >p99 | >max",
+    );
     for (number, (workload, done)) in scenario.workloads.iter().zip(&outcome.workloads).enumerate() {
         let (WorkloadOutcome { sum, .. }, (own, lossless)) = (done, class_of(workload));
         let head = [workload.name.clone(), class(usize::from(own), lossless)];
@@ -103,7 +86,7 @@ pub fn slowdowns_of(outcome: &Outcome, number: usize) -> Vec<Bucket> {
 }
 
 fn slowdowns(scenario: &Scenario, outcome: &Outcome) -> Table {
-    let mut table = Table::new(&[[("workload", Left)].as_slice(), &COLUMNS].concat());
+    let mut table = Table::new(&format!("workload | {COLUMNS}"));
     for (number, workload) in scenario.workloads.iter().enumerate() {
         for bucket in slowdowns_of(outcome, number) {
             table.row([workload.name.clone()].into_iter().chain(bucket.cells()));
@@ -118,9 +101,8 @@ pub const SHARES: [(&str, u64); 5] = [("p50", 500), ("p90", 900), ("p99", 990), 
 /// Returns the lengths of queues as a table of one row.
 #[must_use]
 pub fn queues(lengths: &QueueLengths) -> Table {
-    let columns = [("samples of queues", Left), ("empty", Right)].into_iter();
-    let shares = SHARES.map(|(title, _)| (title, Right));
-    let mut table = Table::of(columns.chain(shares).map(|(title, align)| (title.into(), align)));
+    let titles = SHARES.map(|(title, _)| title).join(" | >");
+    let mut table = Table::new(&format!("samples of queues | >empty | >{titles}"));
     let empty = lengths.cumulative().next().filter(|(bytes, _)| *bytes == 0).map_or(0, |(_, count)| count);
     let size = |(_, per_mille)| match lengths.quantile(per_mille) {
         0 => NOTHING.to_owned(),
