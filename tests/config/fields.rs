@@ -75,17 +75,41 @@ impl Schemas<'_> {
         let names = object["required"].as_array().expect("answers have all their fields");
         let fields = names.iter().map(|name| name.as_str().expect("a name"));
         let fields: Vec<(&str, &Value)> = fields.map(|name| (name, &object["properties"][name])).collect();
-        let line = |(name, field): &(&str, &Value)| {
+        let own = fields.iter().map(|(name, field)| {
             let text = field["description"].as_str().unwrap_or_else(|| panic!("`{name}` has no text"));
-            format!("- `{name}`: {}{}\n", self.kind(field), phrase(text))
-        };
-        let own: String = fields.iter().map(line).collect();
+            let text = if repeats(name, text) { String::new() } else { phrase(text) };
+            (*name, format!("{}{text}", self.kind(field)))
+        });
+        let own = lines(own);
         let inner = |(name, field): &(&str, &Value)| {
             let lists = self.lists(field);
             if lists.is_empty() { lists } else { format!("\nIn `{name}`:\n\n{lists}") }
         };
         own + &fields.iter().map(inner).collect::<String>()
     }
+}
+
+/// Whether the text of a field has no word that its name has not.
+fn repeats(name: &str, text: &str) -> bool {
+    let text = text.trim_end_matches('.').to_lowercase();
+    let said = ["a", "an", "at", "is", "it", "its", "number", "of", "the", "which", "whether"];
+    text.split(' ').all(|word| said.contains(&word) || name.split('_').any(|part| part == word))
+}
+
+/// The lines of fields with their texts. Fields without a text share a line.
+fn lines<'a>(fields: impl Iterator<Item = (&'a str, String)>) -> String {
+    let mut lines: Vec<(String, String)> = Vec::new();
+    for (name, text) in fields {
+        match lines.last_mut() {
+            Some((names, last)) if last.is_empty() && text.is_empty() => *names += &format!(", `{name}`"),
+            _ => lines.push((format!("`{name}`"), text)),
+        }
+    }
+    let line = |(names, text): &(String, String)| match text.trim_end_matches([' ', ':']) {
+        "" => format!("- {names}\n"),
+        text => format!("- {names}: {text}\n"),
+    };
+    lines.iter().map(line).collect()
 }
 
 /// A sentence as the part of a line: without its capital and its full stop.

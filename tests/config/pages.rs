@@ -1,8 +1,11 @@
-//! docs/api.md shows the operations of the API with the fields of their answers, as the code describes them.
-//! `UPDATE_DOCS=1` writes them again.
+//! docs/api.md shows the operations of the API with the fields of their answers, docs/json.md the fields of reports, as
+//! the code describes them. `UPDATE_DOCS=1` writes them again.
 
 use holdfast::api::openapi;
 use holdfast::api::operations::{Method, OPERATIONS, Operation, Parameter, STATUSES, Values};
+use holdfast::output::Severity;
+use holdfast::sim::report as sim;
+use holdfast::stats::{NoticeKind, Report};
 use serde_json::{Value, json};
 
 use super::features::text;
@@ -45,7 +48,46 @@ fn api_page_shows_operations_fields_and_statuses_of_the_code() {
     let statuses = STATUSES.iter().map(|status| format!("- {}: {}\n", status.code, status.text));
     let fresh = with_part(&page, "operations", &format!("\n{operations}"));
     let fresh = with_part(&fresh, "statuses", &format!("\n{}\n", statuses.collect::<String>()));
+    let fresh = with_part(&fresh, "events", &format!("\n{}\n", events()));
     hold("docs/api.md", &page, &fresh);
+}
+
+/// The kinds of events by severity.
+fn events() -> String {
+    let line = |(severity, word, _): (Severity, &str, u8)| {
+        let own = NoticeKind::TABLE.iter().filter(|(_, _, of, _)| *of == severity);
+        let names: Vec<String> = own.map(|(_, name, _, _)| format!("`{name}`")).collect();
+        format!("- `{word}`: {}\n", names.join(", "))
+    };
+    Severity::TABLE.map(line).concat()
+}
+
+/// The lines of fields; those with one text share a line.
+fn lines(fields: sim::Fields) -> String {
+    let (mut lines, mut names) = (String::new(), Vec::new());
+    for (name, text) in fields {
+        names.push(format!("`{name}`"));
+        if !text.is_empty() {
+            lines += &format!("- {}: {text}\n", names.join(", "));
+            names.clear();
+        }
+    }
+    assert!(names.is_empty(), "{names:?} have no text");
+    lines
+}
+
+#[test]
+fn json_page_shows_fields_of_reports_of_the_code() {
+    let page = text("docs/json.md");
+    let mut generator = openapi::generator();
+    let report = Value::from(generator.subschema_for::<Report>());
+    let fresh =
+        with_part(&page, "report", &format!("\n{}\n", Schemas(&generator.take_definitions(true)).lists(&report)));
+    let sections = sim::SECTIONS.iter().map(|(title, fields)| format!("\n{title}\n\n{}", lines(fields)));
+    let fresh = with_part(&fresh, "run", &format!("{}\n", sections.collect::<String>()));
+    let measures = sim::measures().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    let fresh = with_part(&fresh, "variants", &format!("\n{measures}\n\n"));
+    hold("docs/json.md", &page, &fresh);
 }
 
 #[test]

@@ -213,7 +213,7 @@ fn the_documentation_names_every_field_of_the_json() {
 }
 
 /// Collects the names of all fields, except those below `drops`, which are reasons.
-pub fn collect(value: &Value, names: &mut Vec<String>) {
+fn collect(value: &Value, names: &mut Vec<String>) {
     match value {
         Value::Object(fields) => {
             names.extend(fields.keys().cloned());

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::command::{STAR, collect, scenario, sim};
+use crate::command::{STAR, scenario, sim};
 use crate::outputs::{end, names, signal, start, until_it_listens};
 
 /// Number of the signal that ends a run in an orderly way.
@@ -230,26 +230,6 @@ fn shards_that_cannot_be_run_are_refused() {
     refuse(&["merge", "none"], "error: none: cannot be read: No such file or directory\n");
     let (code, _, stderr) = sim(dir.path(), &["--random", "--shard", "0/2", "--results", "x.yaml"]);
     assert_eq!((code, stderr.as_str()), (1, "error: directory x.yaml cannot be written: File exists\n"));
-}
-
-#[test]
-fn the_documentation_names_every_field_of_a_result() {
-    let docs = include_str!("../../docs/json.md").split_once("# The result of a shard").unwrap().1;
-    let dir = scenario(format!("{STAR}{VARIANTS}"));
-    let runs: [&[&str]; 4] =
-        [&["--random", "--count", "2"], &["x.yaml"], &["x.yaml", "--format", "json"], &["x.yaml", "--format", "csv"]];
-    for args in runs {
-        shard(dir.path(), args, "0/1");
-        let mut value: Value =
-            serde_json::from_str(&fs::read_to_string(dir.path().join("out/shard-0-of-1.json")).unwrap()).unwrap();
-        // Its fields have tables of their own.
-        value["result"]["variants"]["rows"].as_object_mut().into_iter().for_each(|rows| drop(rows.remove("json")));
-        let mut names = Vec::new();
-        collect(&value, &mut names);
-        for name in names {
-            assert!(docs.contains(&format!("`{name}`")), "docs/json.md has no `{name}`");
-        }
-    }
 }
 
 /// The files of `conf/sweep`, with fewer fabrics, give what the undivided run prints.

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::needs::{Need, needs, to_bytes};
@@ -20,7 +21,7 @@ use crate::units::Nanos;
 const LARGEST_POLL_GAP: Nanos = Nanos(10_000_000);
 
 /// The subject of a piece of advice.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Topic {
     /// The headroom is smaller than the observed poll gap requires.
@@ -62,13 +63,13 @@ impl Topic {
 }
 
 /// One piece of advice.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Advice {
-    /// The subject.
+    /// Its [topic](metrics.md#events-and-warnings).
     pub topic: Topic,
-    /// The port, port and class, or lcore.
+    /// Port, port and class, or lcore.
     pub place: String,
-    /// The sentence, including the place.
+    /// A sentence that may change.
     pub text: String,
     /// The cause by which repeated advice is recognized: the place, or a wider scope.
     #[serde(skip)]

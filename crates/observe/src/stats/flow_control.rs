@@ -6,6 +6,7 @@
 //! So the switch disables flow control on each device and requests MAC control frames. It reads the state back and
 //! judges it here. The behaviour of each driver was read in DPDK 22.11: docs/nics.md.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::plan::counters::Counter;
@@ -30,7 +31,7 @@ const WITHOUT_MAC: [&str; 12] = [
 const PASSES_AS_ASKED: [&str; 6] = ["net_e1000_em", "net_e1000_igb", "net_i40e", "net_igc", "net_ngbe", "net_txgbe"];
 
 /// The device's own flow control, as its driver reports it.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum DeviceFlowControl {
     /// The device has no flow control of its own.

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::advice::{Advice, advices};
@@ -28,83 +29,84 @@ use crate::units::Cells;
 pub const FORMAT: u32 = 1;
 
 /// The report of a whole run.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Report {
-    /// [`FORMAT`].
+    /// 1. It grows with each incompatible change.
     pub format: u32,
     /// Version of the program.
     pub version: &'static str,
-    /// Duration of the traffic, by which rates are computed.
+    /// Duration of traffic, by which rates are computed.
     pub seconds: f64,
-    /// Every port.
+    /// Ports.
     pub ports: Vec<PortReport>,
-    /// The shared pools.
+    /// Shared pools.
     pub pools: Vec<PoolReport>,
-    /// Use of the headroom, which holds frames that arrived after XOFF.
+    /// Use of headroom.
     pub headroom: HeadroomReport,
-    /// Polls of all lcores together.
+    /// Polls of all lcores.
     pub polls: PollReport,
-    /// Each lcore of the dataplane.
+    /// Dataplane lcores.
     pub lcores: Vec<LcoreReport>,
-    /// The contents of the buffer; all zero after a drain.
+    /// Contents of the buffer; zero after a drain.
     pub held: HeldReport,
     /// Virtual hosts.
     pub hosts: Vec<HostReport>,
-    /// Flows of the virtual hosts, end to end.
+    /// Flows of virtual hosts, end to end.
     pub flows: Vec<FlowReport>,
-    /// Advice for the configuration, derived from counters.
+    /// Recommended changes.
     pub advice: Vec<Advice>,
-    /// The verdict: whether lossless classes lost frames or starved.
+    /// Loss in lossless classes.
     pub verdict: Verdict,
 }
 
 /// One port.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct PortReport {
     /// Its name.
     pub name: String,
-    /// Rate to which transmission is paced.
+    /// Pacing rate.
     pub rate_bits_per_second: u64,
-    /// The lcore that owns it.
+    /// Owning lcore.
     pub lcore: u8,
-    /// Whether its PFC can be relied upon.
+    /// [Standing](nics.md) of its PFC.
     pub pfc: PfcStanding,
-    /// PFC mode: `off`, `software` or `asymmetric`.
+    /// PFC [mode](pfc.md#modes).
     pub pfc_mode: &'static str,
-    /// The device's own flow control.
+    /// Flow control that the [device does itself](nics.md).
     pub flow_control: DeviceFlowControl,
     /// Whether its link is up.
     pub link_up: bool,
     /// Frames lost to a full receive ring.
     pub receive_missed_frames: u64,
-    /// Whether the device reports such losses at all.
+    /// Whether the device reports such loss.
     pub receive_loss_seen: bool,
-    /// Frames lost to an empty buffer pool before admission.
+    /// Frames lost to an empty packet pool.
     pub receive_no_buffer_frames: u64,
     /// PFC frames sent.
     pub pfc_sent_frames: u64,
     /// PFC frames received.
     pub pfc_received_frames: u64,
-    /// Classic PAUSE frames received and ignored.
+    /// Classic PAUSE frames received, ignored.
     pub pause_received_frames: u64,
-    /// Times that a backlog of its receive ring made its lossless groups XOFF.
+    /// XOFFs caused by receive backlog.
     pub backlog_xoffs: u64,
-    /// Most frames that a poll left in its receive ring.
+    /// Most frames left by a poll.
     pub backlog_highest_frames: u64,
-    /// Times that its transmission got stuck: its device took no frames.
+    /// Times [stuck](configuration.md#stuck_after).
     pub egress_stucks: u64,
-    /// Frames that its device accepted but lost.
+    /// Frames taken by the device and not sent.
     pub send_errors: u64,
-    /// Classes in which an event was counted.
+    /// Classes with events. With `maps`, sent frames, marks and storms are those of the class's queue; PFC and buffer
+    /// those of its priority group.
     pub classes: Vec<ClassReport>,
 }
 
 /// One class on one port. If maps are not one to one, the fields refer to different objects with this number.
 /// `received` and drops are of the traffic class; `sent`, marks and storms of the queue; PFC and the group's use of the
 /// priority.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct ClassReport {
-    /// Its number; null for frames dropped before classification.
+    /// Its number; null: before classification.
     pub class: Option<usize>,
     /// Whether it is configured as lossless.
     pub lossless: bool,
@@ -118,70 +120,70 @@ pub struct ClassReport {
     pub sent_bytes: u64,
     /// Frames dropped.
     pub dropped_frames: u64,
-    /// Dropped frames by reason; only reasons that occurred.
+    /// Dropped frames by [reason](metrics.md#drops), if any.
     pub drops: BTreeMap<&'static str, u64>,
-    /// PFC frames sent that paused the peer.
+    /// PFC frames that paused the peer.
     pub pfc_sent_xoff: u64,
-    /// PFC frames sent that resumed the peer.
+    /// PFC frames that resumed the peer.
     pub pfc_sent_xon: u64,
-    /// PFC frames received that paused this port.
+    /// PFC frames that paused this port.
     pub pfc_received_xoff: u64,
-    /// PFC frames received that resumed this port.
+    /// PFC frames that resumed this port.
     pub pfc_received_xon: u64,
-    /// PFC frames received that this port would have obeyed, but ignored because of the watchdog.
+    /// PFC frames not obeyed because of the watchdog.
     pub pfc_ignored: u64,
-    /// Time for which this port paused its peer.
+    /// Time that the port held its peer.
     pub pfc_sent_paused_ns: u64,
-    /// Time for which the peer paused this port, whether obeyed or not.
+    /// Time that the peer held the port, obeyed or not.
     pub pfc_received_paused_ns: u64,
-    /// Storms that the watchdog detected.
+    /// Storms found.
     pub watchdog_storms: u64,
-    /// Storms that have ended.
+    /// Storms ended.
     pub watchdog_restores: u64,
     /// Frames marked Congestion Experienced.
     pub ecn_marked_frames: u64,
-    /// Most bytes of reserve and shared pool, in whole cells, that frames received here held.
+    /// Most in reserve and shared pool.
     pub group_highest_bytes: u64,
-    /// Most bytes of the shared pool that they held.
+    /// Most in the shared pool.
     pub shared_highest_bytes: u64,
-    /// Most bytes of headroom that they held.
+    /// Most in headroom.
     pub headroom_highest_bytes: u64,
-    /// Headroom of the lossless group.
+    /// Headroom of the group: eta.
     pub headroom_bytes: u64,
-    /// Headroom that the group needed according to measurements; null if PFC does not guard it.
+    /// [Measured need](metrics.md#buffer-use) of headroom; null: lossy, or no PFC.
     pub headroom_needed_bytes: Option<u64>,
-    /// Most bytes in the egress queue.
+    /// Most in the egress queue.
     pub queue_highest_bytes: u64,
 }
 
 /// One shared pool.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct PoolReport {
     /// `lossless` or `lossy`.
     pub name: &'static str,
     /// Its size.
     pub size_bytes: u64,
-    /// Bytes in use, in whole cells.
+    /// Bytes in use.
     pub used_bytes: u64,
-    /// Most bytes ever in use.
+    /// Most in use.
     pub highest_bytes: u64,
 }
 
 /// The headroom, in which lossless groups store frames that arrive after XOFF.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct HeadroomReport {
     /// `independent`, `shared-pool` or `dynamic`.
     pub policy: &'static str,
-    /// Size of all headroom.
+    /// All headroom: that of groups, the pool, or the insurance of ports.
     pub size_bytes: u64,
-    /// Bytes in use, in whole cells.
+    /// Bytes in use.
     pub used_bytes: u64,
-    /// Most bytes of the shared headroom pool ever in use; null without such a pool.
+    /// Most in use of the pool; null without `shared-pool`.
     pub highest_bytes: Option<u64>,
 }
 
 /// One lcore of the dataplane.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct LcoreReport {
     /// Its number, from zero.
     pub lcore: usize,
@@ -190,35 +192,35 @@ pub struct LcoreReport {
     /// Statistics of its polls.
     #[serde(flatten)]
     pub polls: PollReport,
-    /// Frames handed to the lcores that own their egress ports.
+    /// Frames handed to other lcores.
     pub handed_off_frames: u64,
-    /// Most frames that waited in one hand-off ring to it.
+    /// Most frames in one hand-off ring to it.
     pub handoff_highest_frames: u64,
 }
 
 /// Statistics of polls, gaps and rests.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct PollReport {
-    /// Number of polls.
+    /// All polls.
     pub polls: u64,
     /// Polls that moved a frame.
     pub busy_polls: u64,
-    /// 99 % of gaps between polls were shorter than this (a power of two).
+    /// 99 % of gaps were shorter: a power of two, or the longest gap.
     pub gap_p99_ns: Option<u64>,
     /// The longest gap.
     pub gap_highest_ns: u64,
-    /// Number of rests, when there was no traffic; each is also a gap.
+    /// [Rests](idle.md).
     pub rests: u64,
-    /// Total time of the rests.
+    /// Their time, also part of gaps.
     pub rested_ns: u64,
-    /// 99 % of the rests ended no later than this after their planned end (a power of two); null if there was none.
+    /// 99 % of rests ended late by less, likewise.
     pub rest_overshoot_p99_ns: Option<u64>,
-    /// The longest delay after a planned end.
+    /// Latest end of a rest.
     pub rest_overshoot_highest_ns: u64,
 }
 
 /// Cells and frames that are still in the buffer.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct HeldReport {
     /// Cells not released.
     pub cells: u64,
@@ -227,26 +229,26 @@ pub struct HeldReport {
 }
 
 /// One virtual host.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct HostReport {
     /// Its name.
     pub name: String,
     /// Its switch port.
     pub port: String,
-    /// PFC frames it received.
+    /// PFC frames received.
     pub pfc_received_frames: u64,
-    /// Time for which it was paused, by class; only classes that were paused.
+    /// Time told to stop, by class.
     pub paused_ns: BTreeMap<usize, u64>,
-    /// Frames received that belong to no flow to this host.
+    /// Frames received, of no flow to it.
     pub foreign_frames: u64,
 }
 
 /// One flow, end to end.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct FlowReport {
     /// Sending host.
     pub from: String,
-    /// Receiving host; null for an external station, whose counters are not known.
+    /// Receiving host; null: station outside.
     pub to: Option<String>,
     /// `roce` or `udp`.
     pub kind: &'static str,
@@ -258,11 +260,11 @@ pub struct FlowReport {
     pub sent_frames: u64,
     /// Frames received; each sequence number counts once.
     pub received_frames: u64,
-    /// Frames sent and never received; null for an external receiver.
+    /// Frames never received; null: station outside.
     pub lost_frames: Option<u64>,
-    /// Received frames that were overtaken by a later one.
+    /// Frames received after a later one.
     pub late_frames: u64,
-    /// Frames received a second time.
+    /// Frames received again.
     pub duplicate_frames: u64,
     /// Frames received with a wrong bit.
     pub corrupt_frames: u64,
@@ -270,11 +272,11 @@ pub struct FlowReport {
     pub ce_frames: u64,
     /// Rate at which it was received.
     pub received_bits_per_second: f64,
-    /// Median latency: half of all frames took no longer; accurate to 12.5 %.
+    /// Median latency, within 12.5 %.
     pub latency_p50_ns: Option<u64>,
-    /// 99th percentile of the latency: 99 % of all frames took no longer; accurate to 12.5 %.
+    /// 99th percentile, within 12.5 %.
     pub latency_p99_ns: Option<u64>,
-    /// Longest latency of any frame.
+    /// Longest latency.
     pub latency_highest_ns: Option<u64>,
 }
 

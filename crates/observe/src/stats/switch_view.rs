@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::device::{BufferPool, DeviceCounters};
@@ -24,7 +25,7 @@ use crate::sets::{CLASSES, ClassSet};
 use crate::units::{Length, Nanos};
 
 /// Whether a port's PFC can be relied upon.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum PfcStanding {
     /// PFC is on, the peer is in this process and obeys it, and the peer has received a PFC frame of this port. Or XOFF

@@ -1,5 +1,6 @@
 //! Injected faults in the verdict: the frames that they hit, and the losses that follow from them.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::super::snapshot::Snapshot;
@@ -18,15 +19,15 @@ use crate::text::format::frames;
 const FRAMES_OF_PFC: u64 = 65_535 * 512 / (84 * 8);
 
 /// Frames that faults of one kind hit at a port.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct InjectedHits {
     /// The port.
     pub port: String,
-    /// The kind of fault, as the configuration names it.
+    /// [Kind](faults.md#keys) of the fault.
     pub fault: &'static str,
-    /// The end that the frames travelled toward; `None` for held frames that were lost when the switch ended.
+    /// `switch` or `host`; null: held until the end.
     pub toward: Option<&'static str>,
-    /// Traffic class; `None` for PFC frames.
+    /// Traffic class; null: PFC.
     pub class: Option<usize>,
     /// Number of frames.
     pub frames: u64,

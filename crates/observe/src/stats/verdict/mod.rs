@@ -4,6 +4,7 @@ mod injected;
 mod starved;
 mod text;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 pub use self::injected::InjectedHits;
@@ -18,7 +19,7 @@ use crate::plan::DropReason;
 use crate::sets::CLASSES;
 
 /// The outcome of the verdict.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum VerdictOutcome {
     /// No frame of a lossless class was lost.
@@ -39,10 +40,10 @@ pub enum VerdictOutcome {
 }
 
 /// A cause for the outcome [`VerdictOutcome::Broken`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "cause")]
 pub enum BrokenBy {
-    /// Frames dropped in a lossless class for want of buffer, or because their egress port had no link.
+    /// Congestion, or `egress_down`.
     Dropped {
         /// Traffic class.
         class: usize,
@@ -53,8 +54,7 @@ pub enum BrokenBy {
         /// Number of frames.
         frames: u64,
     },
-    /// Frames that the watchdog discarded on purpose in a lossless class, because a peer paused it for too long. The
-    /// peer is at fault, but the frames still did not arrive.
+    /// Discarded in a storm: the peer is at fault, but the frames did not arrive.
     Watchdog {
         /// Traffic class.
         class: usize,
@@ -63,8 +63,7 @@ pub enum BrokenBy {
         /// Number of frames.
         frames: u64,
     },
-    /// Frames discarded in a lossless class because the port was stuck: its device took no frames, and other ports must
-    /// not wait for it.
+    /// Discarded at a stuck port.
     Stuck {
         /// Traffic class.
         class: usize,
@@ -73,15 +72,14 @@ pub enum BrokenBy {
         /// Number of frames.
         frames: u64,
     },
-    /// Frames that a device accepted but could not send, at a port that has sent frames of a lossless class. The device
-    /// does not report their class.
+    /// Lost by a device that sent lossless frames; any class, PFC included.
     Transmit {
         /// The port.
         port: String,
         /// Number of frames.
         frames: u64,
     },
-    /// Frames that a virtual host sent in a lossless class and that were never received, for any reason.
+    /// Sent by a virtual host and never received.
     Missing {
         /// Traffic class.
         class: usize,
@@ -92,7 +90,7 @@ pub enum BrokenBy {
         /// Number of frames.
         frames: u64,
     },
-    /// Frames of a lossless class that a virtual host received with a wrong bit.
+    /// Received with a wrong bit.
     Corrupt {
         /// Traffic class.
         class: usize,
@@ -103,7 +101,7 @@ pub enum BrokenBy {
         /// Number of frames.
         frames: u64,
     },
-    /// Frames lost in a receive ring, before classification.
+    /// Lost to a full receive ring, or an empty packet pool.
     ReceiveRing {
         /// The port.
         port: String,
@@ -112,7 +110,7 @@ pub enum BrokenBy {
         /// Frames lost to an empty buffer pool.
         no_buffer_frames: u64,
     },
-    /// Cells not released after the switch has drained: the accounting is wrong.
+    /// Cells not released after the drain: the accounting is wrong.
     CellsHeld {
         /// Number of cells.
         cells: u64,
@@ -122,7 +120,7 @@ pub enum BrokenBy {
 }
 
 /// A port that carries lossless classes but cannot guarantee them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Exposed {
     /// The port.
     pub port: String,
@@ -133,7 +131,7 @@ pub struct Exposed {
 }
 
 /// A trusted port whose device may disturb PFC, which only the operator has ruled out.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct TrustedDevice {
     /// The port.
     pub port: String,
@@ -142,33 +140,34 @@ pub struct TrustedDevice {
 }
 
 /// The verdict on a run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Verdict {
-    /// The outcome.
+    /// `nothing_lossless`; `broken` (rows in `causes`), else `starved` (rows in `starved`), else `broken_by_order`
+    /// (rows in `by_order`), else `kept_as_seen` (rows in `unseen` or `maybe_starved`), else `kept`.
     pub outcome: VerdictOutcome,
-    /// Causes of the outcome `broken`. With other outcomes, losses that follow from injected faults.
+    /// Causes of `broken`, each with `cause`. With other outcomes, losses that follow from faults.
     pub causes: Vec<BrokenBy>,
-    /// Frames of lossless classes, and PFC frames, that injected faults hit.
+    /// PFC frames and lossless frames that [injected faults](faults.md) hit.
     #[serde(rename = "by_order")]
     pub injected: Vec<InjectedHits>,
-    /// Frames of lossless classes that no cause includes: their destination or their size did not fit the network.
+    /// Lossless frames dropped for reasons such as `lossless_unknown`, `lossless_group`, `egress_mtu`.
     pub undelivered: Vec<Undelivered>,
-    /// Ports that are not lossless, regardless of the outcome of this run.
+    /// Ports with neither proven nor trusted PFC.
     pub not_lossless: Vec<Exposed>,
-    /// Ports that count as lossless only because the operator asserts it.
+    /// Trusted ports.
     pub trusted: Vec<String>,
-    /// Trusted ports whose device could break the promise by itself, as its driver reports.
+    /// Trusted ports whose devices may drop PFC frames or pause.
     pub trusted_devices: Vec<TrustedDevice>,
-    /// Lossless classes that hardly moved because the receive backlog of their port paused them.
+    /// Lossless classes that the receive backlog [almost stopped](#verdict).
     pub starved: Vec<Starved>,
-    /// Ports whose receive backlog paused lossless classes that may have had no frame to send.
+    /// Ports without virtual host that were held over nine tenths of the run and received only lossy frames.
     pub maybe_starved: Vec<MaybeStarved>,
-    /// Ports in front of which frames may have been lost without being counted.
+    /// Ports that cannot report loss before them.
     pub unseen: Vec<Unseen>,
 }
 
 /// A port whose driver does not report frames lost in front of it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Unseen {
     /// The port.
     pub port: String,
@@ -177,7 +176,7 @@ pub struct Unseen {
 }
 
 /// Frames of a lossless class that could not be delivered.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Undelivered {
     /// Traffic class.
     pub class: usize,

@@ -3,6 +3,7 @@
 //! A frame that never left its sender is not lost, so loss counters do not show such a class. The whole run is judged.
 //! A class that starves for a short part of a long run is left to an alert (`HoldfastHeldByOwnBacklog`).
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::super::snapshot::{PortSnapshot, Snapshot};
@@ -13,32 +14,31 @@ use crate::sets::CLASSES;
 use crate::units::{Nanos, WIRE_OVERHEAD};
 
 /// A starved lossless class at a port whose core was overloaded.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Starved {
     /// The port.
     pub port: String,
     /// Traffic class.
     pub class: usize,
-    /// Nanoseconds for which the port's lossless classes were paused.
+    /// Time for which the port's lossless classes were held.
     pub held_ns: u64,
-    /// Duration of the run in nanoseconds.
+    /// Duration of the run.
     pub of_ns: u64,
-    /// Frames of the class that the port received.
+    /// Frames received.
     pub frames: u64,
-    /// Frames that virtual hosts at the port had to send; `None` if the peer is not a virtual host, so that it is not
-    /// known.
+    /// Frames that hosts had to send; null without virtual host.
     pub wanted_frames: Option<u64>,
 }
 
 /// A port that was paused for most of the run and received no lossless frame. Its peer is not a virtual host, so it is
 /// not known whether frames waited.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct MaybeStarved {
     /// The port.
     pub port: String,
-    /// Nanoseconds for which the port's lossless classes were paused.
+    /// Time for which the port's lossless classes were held.
     pub held_ns: u64,
-    /// Duration of the run in nanoseconds.
+    /// Duration of the run.
     pub of_ns: u64,
 }
 

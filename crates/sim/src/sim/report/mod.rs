@@ -23,7 +23,7 @@ pub use compare::{
     Comparison, Series, comparison_csv_header, comparison_csv_lines, comparison_json, comparison_series,
 };
 pub use csv::{csv, samples_csv};
-pub use json::json;
+pub use json::{Fields, SECTIONS, json, measures};
 pub use table::table;
 pub use verdict::{FlowVerdict, verdict};
 pub use workloads_json::files as workload_files;

@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::csv::{quoted, whole};
-use super::json::spread;
+use super::json::{object, spread};
 use super::slowdown::{Bucket, slowdown};
 use super::tiers::{Tier, tiers};
 use super::workloads::{class_of, rate, slowdowns_of};
@@ -20,71 +20,72 @@ fn thousandths(slowdown: f64) -> u64 {
 }
 
 /// Returns the workloads.
-pub(super) fn workloads(scenario: &Scenario, outcome: &Outcome) -> Value {
-    let one = |(number, (workload, done)): (usize, (&WorkloadNode, &WorkloadOutcome))| {
-        let ((class, lossless), sum) = (class_of(workload), &done.sum);
-        json!({
-            "name": workload.name,
-            "class": class,
-            "lossless": lossless,
-            "started_flows": done.started,
-            "completed_flows": done.completed,
-            "failed_flows": sum.failed_flows,
-            "left_out_flows": done.left_out,
-            "rounds": done.rounds,
-            "sent_frames": sum.sent_frames,
-            "sent_bytes": sum.sent_bytes,
-            "received_frames": sum.received_frames,
-            "received_bytes": sum.received_bytes,
-            "lost_frames": sum.lost_frames(),
-            "received_bits_per_second": whole(rate(scenario, outcome, number)),
-            "marked_frames": sum.marked_frames,
-            "cnps": sum.cnps,
-            "repeated_frames": sum.repeated_frames,
-            "discarded_frames": sum.discarded_frames,
-            "naks": sum.naks,
-            "timeouts": sum.timeouts,
-            "completion": spread(&done.time),
-            "slowdowns": slowdowns_of(outcome, number).iter().map(bucket).collect::<Vec<_>>(),
-        })
-    };
-    scenario.workloads.iter().zip(&outcome.workloads).enumerate().map(one).collect()
+pub(super) fn workloads(scenario: &Scenario, outcome: &Outcome) -> Vec<Value> {
+    (0..outcome.workloads.len()).map(|number| workload(scenario, outcome, number)).collect()
 }
 
-fn bucket(bucket: &Bucket) -> Value {
-    let [p50, p95, p99] = bucket.quantiles.map(thousandths);
-    json!({
-        "most_bytes": bucket.most_bytes,
-        "flows": bucket.flows,
-        "p50_thousandths": p50,
-        "p95_thousandths": p95,
-        "p99_thousandths": p99,
-    })
+fn workload(scenario: &Scenario, outcome: &Outcome, number: usize) -> Value {
+    let (node, done) = (&scenario.workloads[number], &outcome.workloads[number]);
+    let slowdowns = slowdowns_of(outcome, number).iter().map(slowdown_of).collect();
+    workload_of(node, done, rate(scenario, outcome, number), slowdowns)
 }
+
+object! { WORKLOAD, fn workload_of(node: &WorkloadNode, done: &WorkloadOutcome, rate: f64, slowdowns: Vec<Value>) {
+    "name": node.name, "string";
+    "class": class_of(node).0, "traffic class";
+    "lossless": class_of(node).1, "bool";
+    "started_flows": done.started, "";
+    "completed_flows": done.completed, "";
+    "failed_flows": done.sum.failed_flows, "";
+    "left_out_flows": done.left_out, "flows: started, complete, given up, not begun";
+    "rounds": done.rounds, "? complete ones of a collective";
+    "sent_frames": done.sum.sent_frames, "";
+    "sent_bytes": done.sum.sent_bytes, "";
+    "received_frames": done.sum.received_frames, "";
+    "received_bytes": done.sum.received_bytes, "";
+    "lost_frames": done.sum.lost_frames(), "";
+    "received_bits_per_second": whole(rate), "";
+    "marked_frames": done.sum.marked_frames, "";
+    "cnps": done.sum.cnps, "";
+    "repeated_frames": done.sum.repeated_frames, "";
+    "discarded_frames": done.sum.discarded_frames, "";
+    "naks": done.sum.naks, "";
+    "timeouts": done.sum.timeouts, "as of flows, of all together";
+    "completion": spread(&done.time), "object: as of flows, the FCT";
+    "slowdowns": slowdowns, "list";
+} }
+
+object! { SLOWDOWN, fn slowdown_of(bucket: &Bucket) {
+    "most_bytes": bucket.most_bytes, "";
+    "flows": bucket.flows, "the size, and number of flows";
+    "p50_thousandths": thousandths(bucket.quantiles[0]), "";
+    "p95_thousandths": thousandths(bucket.quantiles[1]), "";
+    "p99_thousandths": thousandths(bucket.quantiles[2]), "slowdowns";
+} }
 
 /// Returns the pauses by tier.
-pub(super) fn pfc_tiers(scenario: &Scenario, outcome: &Outcome) -> Value {
-    let one = |(number, tier): (usize, &Tier)| {
-        json!({
-            "tier": number,
-            "transmitters": tier.transmitters,
-            "held_transmitters": tier.held,
-            "held_ps": tier.held_ps,
-            "longest_held_ps": tier.longest_ps,
-        })
-    };
-    tiers(scenario, outcome).iter().enumerate().map(one).collect()
+pub(super) fn pfc_tiers(scenario: &Scenario, outcome: &Outcome) -> Vec<Value> {
+    tiers(scenario, outcome).iter().enumerate().map(|(number, of)| tier(number, of)).collect()
 }
 
-/// Returns the lengths of queues.
-pub(super) fn queues(lengths: &QueueLengths) -> Value {
-    let one = |(bytes, samples)| json!({"most_bytes": bytes, "samples": samples});
-    json!({
-        "samples": lengths.samples,
-        "most_bytes": lengths.most_bytes,
-        "cumulative": lengths.cumulative().map(one).collect::<Vec<_>>(),
-    })
-}
+object! { TIER, fn tier(number: usize, tier: &Tier) {
+    "tier": number, "0: hosts";
+    "transmitters": tier.transmitters, "";
+    "held_transmitters": tier.held, "their number; those that were held";
+    "held_ps": tier.held_ps, "";
+    "longest_held_ps": tier.longest_ps, "time held, in all and of one";
+} }
+
+object! { QUEUES, fn queues(lengths: &QueueLengths) {
+    "samples": lengths.samples, "";
+    "most_bytes": lengths.most_bytes, "samples of queues, and the longest";
+    "cumulative": lengths.cumulative().map(|(bytes, samples)| cumulative(bytes, samples)).collect::<Vec<_>>(), "list";
+} }
+
+object! { CUMULATIVE, fn cumulative(bytes: u64, samples: u64) {
+    "most_bytes": bytes, "";
+    "samples": samples, "a length, and the samples up to it";
+} }
 
 /// Returns the tables as CSV files: name and content. They are empty without workloads.
 #[must_use]
