@@ -27,23 +27,77 @@ impl Default for PowerSpec {
 /// authors' simulator bounds the theta form so; the paper has no bound.
 pub const LEAST_CURRENT: f64 = 0.5;
 
-/// The sender of one flow.
+/// The window of both algorithms, and the power that it follows.
 #[derive(Debug)]
-pub struct Power {
+pub(super) struct PowerWindow {
     gamma: f64,
     rate: BitRate,
     /// tau, the base round-trip time, in picoseconds.
-    tau_ps: f64,
+    pub tau_ps: f64,
     frame: f64,
     /// beta, the additive increase, in bytes.
-    beta: f64,
+    pub beta: f64,
     /// cwnd, in bytes, and its largest value.
-    window: f64,
+    pub bytes: f64,
     most: f64,
+    /// The smoothed normalized power.
+    pub power: f64,
+}
+
+impl PowerWindow {
+    /// A window that fills `path`, of a flow of at most `rate`.
+    pub fn new(spec: &PowerSpec, rate: BitRate, path: &Path) -> Self {
+        let most = path.bdp_bytes();
+        Self {
+            gamma: spec.gamma,
+            rate,
+            tau_ps: path.base_rtt_ps.max(1) as f64,
+            frame: path.frame.0 as f64,
+            beta: most / spec.flows,
+            bytes: most,
+            most,
+            power: 1.0,
+        }
+    }
+
+    /// Smooths the power by a sample over `dt_ps`. It counts for at most tau: a longer one would give the old value a
+    /// negative weight.
+    ///
+    /// ```text
+    /// smooth = (smooth (tau - dt) + power dt) / tau
+    /// ```
+    pub fn smooth(&mut self, power: f64, dt_ps: f64) {
+        let weight = dt_ps.min(self.tau_ps) / self.tau_ps;
+        self.power = self.power * (1.0 - weight) + power * weight;
+    }
+
+    /// `updateWindow` of both algorithms, where `old` is `cwnd_old`:
+    ///
+    /// ```text
+    /// cwnd = gamma (cwnd_old / power + beta) + (1 - gamma) cwnd
+    /// ```
+    pub fn update(&mut self, old: f64) {
+        let target = old / self.power + self.beta;
+        self.bytes =
+            (self.gamma * target + (1.0 - self.gamma) * self.bytes).clamp(self.frame.min(self.most), self.most);
+    }
+
+    /// Begins again with a frame, after a timeout.
+    pub fn restart(&mut self) {
+        self.bytes = self.frame;
+    }
+
+    pub fn rate(&self) -> BitRate {
+        BitRate(bounded(rate_of(self.bytes, self.tau_ps as u64), 1, self.rate.0) as u64)
+    }
+}
+
+/// The sender of one flow.
+#[derive(Debug)]
+pub struct Power {
+    window: PowerWindow,
     /// cwnd in the last base round trip, the oldest first.
     past: Past,
-    /// The smoothed normalized power.
-    power: f64,
     /// The notes of the last ACK; empty before the first.
     last: Hops,
 }
@@ -88,19 +142,8 @@ impl Power {
     /// Begins a flow of at most `rate` on `path`, with a window that fills it.
     #[must_use]
     pub fn new(spec: &PowerSpec, rate: BitRate, path: &Path) -> Self {
-        let most = path.bdp_bytes();
-        Self {
-            gamma: spec.gamma,
-            rate,
-            tau_ps: path.base_rtt_ps.max(1) as f64,
-            frame: path.frame.0 as f64,
-            beta: most / spec.flows,
-            window: most,
-            most,
-            past: Past::new(path.base_rtt_ps, most),
-            power: 1.0,
-            last: Hops::default(),
-        }
+        let window = PowerWindow::new(spec, rate, path);
+        Self { past: Past::new(path.base_rtt_ps, window.bytes), window, last: Hops::default() }
     }
 
     /// Algorithm 1, `normPower`; false if the notes do not show it.
@@ -111,13 +154,12 @@ impl Power {
     ///     lambda = q' + mu                   current, at least b / 2
     ///     nu = qlen + b tau                  voltage
     ///     power = lambda nu / (b b tau)
-    /// the largest power, with its dt:
-    /// smooth = (smooth (tau - dt) + power dt) / tau
+    /// the largest power, with its dt, is smoothed
     /// ```
     fn smooth_power(&mut self, hops: Hops) -> bool {
         let last = std::mem::replace(&mut self.last, hops);
         let (mut most, mut dt_ps) = (-1.0, 0.0);
-        let tau = self.tau_ps / 1e12;
+        let tau = self.window.tau_ps / 1e12;
         for (hop, last) in with_last(&hops, &last) {
             let ns = hop.ns_since(last);
             if ns == 0 {
@@ -135,44 +177,35 @@ impl Power {
         if dt_ps == 0.0 {
             return false;
         }
-        let weight = dt_ps.min(self.tau_ps) / self.tau_ps;
-        self.power = self.power * (1.0 - weight) + most * weight;
+        self.window.smooth(most, dt_ps);
         true
     }
 }
 
 impl CongestionControl for Power {
     fn rate(&self) -> BitRate {
-        BitRate(bounded(rate_of(self.window, self.tau_ps as u64), 1, self.rate.0) as u64)
+        self.window.rate()
     }
 
     fn window(&self) -> Option<Bytes> {
-        Some(Bytes(self.window as u64))
+        Some(Bytes(self.window.bytes as u64))
     }
 
-    /// Algorithm 1, `updateWindow`:
-    ///
-    /// ```text
-    /// cwnd = gamma (cwnd_old / power + beta) + (1 - gamma) cwnd
-    /// ```
-    ///
-    /// The paper's `cwnd_old` is that with which the acknowledged frame was sent. Here it is that of a base round trip
-    /// ago: its frames arrived at the queue when the note was taken. Both are equal while the queue is short. In a long
-    /// queue the acknowledged frame is older than the arrivals that power counts, and windows oscillate.
+    /// Algorithm 1. The paper's `cwnd_old` is that with which the acknowledged frame was sent. Here it is that of a
+    /// base round trip ago: its frames arrived at the queue when the note was taken. Both are equal while the queue is
+    /// short. In a long queue the acknowledged frame is older than the arrivals that power counts, and windows
+    /// oscillate.
     fn acked(&mut self, ack: &Ack) {
-        let old = self.past.window_at(ack.now_ps, self.window);
-        if !self.smooth_power(ack.hops) {
-            return;
+        let old = self.past.window_at(ack.now_ps, self.window.bytes);
+        if self.smooth_power(ack.hops) {
+            self.window.update(old);
         }
-        let target = old / self.power + self.beta;
-        self.window =
-            (self.gamma * target + (1.0 - self.gamma) * self.window).clamp(self.frame.min(self.most), self.most);
     }
 
     fn lost(&mut self, loss: Loss, _: u64) {
         if loss == Loss::Timeout {
-            self.window = self.frame;
-            self.past.reset(self.frame);
+            self.window.restart();
+            self.past.reset(self.window.bytes);
         }
     }
 }
@@ -186,17 +219,17 @@ mod tests {
     fn powertcp_window_follows_algorithm_1() {
         let mut power = Power::new(&PowerSpec::default(), PATH.line, &PATH);
         power.acked(&noted(ack(0, 10_000_000, 1, 126), 0, 0, 0));
-        assert_eq!(power.window, 125_000.0, "the first notes have nothing to compare with");
+        assert_eq!(power.window.bytes, 125_000.0, "the first notes have nothing to compare with");
         // In 10 us the port sent 124,928 B and its queue grew by 62,400 B: current 1.498624, voltage 1.4992.
         power.acked(&noted(ack(0, 10_000_000, 2, 127), 10_000, 124_928, 62_400));
         let expected = (62_400.0 + 124_928.0) / 125_000.0 * (62_400.0 + 125_000.0) / 125_000.0;
-        assert!((power.power - expected).abs() < 1e-9, "{}", power.power);
+        assert!((power.window.power - expected).abs() < 1e-9, "{}", power.window.power);
         let window = 0.9 * (125_000.0 / expected + 12_500.0) + 0.1 * 125_000.0;
-        assert!((power.window - window).abs() < 1e-6, "{}", power.window);
+        assert!((power.window.bytes - window).abs() < 1e-6, "{}", power.window.bytes);
         // A falling queue lowers power before it is empty: half of tau, 62,464 B sent, 31,200 B fewer queued.
         power.acked(&noted(ack(0, 10_000_000, 3, 128), 15_000, 187_392, 31_200));
         let sample = (62_464.0 - 31_200.0) / 62_500.0 * (31_200.0 + 125_000.0) / 125_000.0;
-        assert!((power.power - (0.5 * expected + 0.5 * sample)).abs() < 1e-9, "{}", power.power);
+        assert!((power.window.power - (0.5 * expected + 0.5 * sample)).abs() < 1e-9, "{}", power.window.power);
     }
 
     #[test]
@@ -216,7 +249,7 @@ mod tests {
         // In 10 us the port sent 124,928 B, and no byte came.
         power.acked(&noted(ack(0, 10_000_000, 2, 127), 10_000, 124_928, 875_072));
         let voltage = (875_072.0 + 125_000.0) / 125_000.0;
-        assert!((power.power - voltage / 2.0).abs() < 0.01, "{}", power.power);
-        assert!(power.window < 56_000.0, "{}", power.window);
+        assert!((power.window.power - voltage / 2.0).abs() < 0.01, "{}", power.window.power);
+        assert!(power.window.bytes < 56_000.0, "{}", power.window.bytes);
     }
 }
