@@ -1,6 +1,7 @@
 //! Metrics of the buffer: current use, current limits and watermarks.
 
-use super::family::Families;
+use super::family::{Families, watermark};
+use super::port::ClassRow;
 use crate::mmu::HeadroomPolicy;
 use crate::sets::NUMBERS;
 use crate::stats::needs::{needs, to_bytes};
@@ -10,70 +11,27 @@ use crate::stats::switch_view::SwitchView;
 /// Names of the pools, indexed by `lossless as usize`.
 pub(super) const POOLS: [&str; 2] = ["lossy", "lossless"];
 
-/// One family of eight gauges for each port, stored in cells and exported in bytes.
-type Use = (&'static str, &'static str, fn(&PortSnapshot) -> &Values);
-
-/// A watermark: the names of the clearable metric and of the one since the start, the help text, and the counter.
-struct Highest<T> {
-    clearable: &'static str,
-    since_start: &'static str,
-    what: &'static str,
-    of: T,
-}
-
-/// One watermark for each of eight groups or queues of a port, in cells.
-type HighestUse = Highest<fn(&PortSnapshot) -> &Values>;
-
-const GROUPS: [Use; 3] = [
+const GROUPS: [ClassRow; 3] = [
     ("holdfast_group_used_bytes", "Use of reserve and shared pool.", |port| &port.group_used_cells),
     ("holdfast_group_shared_bytes", "Use of the shared pool.", |port| &port.group_shared_cells),
     ("holdfast_group_headroom_bytes", "Use of headroom.", |port| &port.group_headroom_cells),
 ];
 
-const GROUPS_HIGHEST: [HighestUse; 3] = [
-    Highest {
-        clearable: "holdfast_group_used_highest_bytes",
-        since_start: "holdfast_group_used_highest_since_start_bytes",
-        what: "Most in reserve and shared pool",
-        of: |port| &port.group_used_highest_cells,
-    },
-    Highest {
-        clearable: "holdfast_group_shared_highest_bytes",
-        since_start: "holdfast_group_shared_highest_since_start_bytes",
-        what: "Most in the shared pool",
-        of: |port| &port.group_shared_highest_cells,
-    },
-    Highest {
-        clearable: "holdfast_group_headroom_highest_bytes",
-        since_start: "holdfast_group_headroom_highest_since_start_bytes",
-        what: "Most in headroom",
-        of: |port| &port.group_headroom_highest_cells,
-    },
+const GROUPS_HIGHEST: [ClassRow; 3] = [
+    ("holdfast_group_used_highest_bytes", "Most in reserve and shared pool", |port| &port.group_used_highest_cells),
+    ("holdfast_group_shared_highest_bytes", "Most in the shared pool", |port| &port.group_shared_highest_cells),
+    ("holdfast_group_headroom_highest_bytes", "Most in headroom", |port| &port.group_headroom_highest_cells),
 ];
 
-const QUEUES: [Use; 1] = [("holdfast_queue_bytes", "Bytes waiting in the egress queue.", |port| &port.queue_cells)];
+const QUEUES: ClassRow = ("holdfast_queue_bytes", "Bytes waiting in the egress queue.", |port| &port.queue_cells);
 
-const QUEUES_HIGHEST: [HighestUse; 1] = [Highest {
-    clearable: "holdfast_queue_highest_bytes",
-    since_start: "holdfast_queue_highest_since_start_bytes",
-    what: "Most bytes that waited",
-    of: |port| &port.queue_highest_cells,
-}];
-
-impl<T> Highest<T> {
-    /// The two families, each with name, help text and the snapshot to read.
-    fn families<'a>(&self, now: &'a Snapshot, ever: &'a Snapshot) -> [(&'static str, String, &'a Snapshot); 2] {
-        [
-            (self.clearable, format!("{} since watermarks were cleared.", self.what), now),
-            (self.since_start, format!("{} since the start.", self.what), ever),
-        ]
-    }
-}
+const QUEUES_HIGHEST: ClassRow =
+    ("holdfast_queue_highest_bytes", "Most bytes that waited", |port| &port.queue_highest_cells);
 
 /// Buffer use of each priority group.
 pub(super) fn groups(families: &mut Families, switch_view: &SwitchView, snapshot: &Snapshot, ever: &Snapshot) {
     uses(families, &GROUPS, "priority", switch_view, snapshot);
-    highest(families, &GROUPS_HIGHEST, "priority", switch_view, [snapshot, ever]);
+    GROUPS_HIGHEST.iter().for_each(|row| highest(families, row, "priority", switch_view, [snapshot, ever]));
     // A group takes its reserve first and returns it last, so its used cells determine the used part of its reserve.
     let used: fn(&PortSnapshot) -> &Values = |port| &port.group_used_cells;
     let mark: fn(&PortSnapshot) -> &Values = |port| &port.group_used_highest_cells;
@@ -136,48 +94,35 @@ pub(super) fn insurance(families: &mut Families, switch_view: &SwitchView, snaps
     if switch_view.spec.buffer.policy != HeadroomPolicy::Dynamic {
         return;
     }
-    let of: fn(&PortSnapshot) -> u64 = |port| port.insurance_highest_cells;
-    let marks = Highest {
-        clearable: "holdfast_port_insurance_highest_bytes",
-        since_start: "holdfast_port_insurance_highest_since_start_bytes",
-        what: "Most in the insurance",
-        of,
-    };
-    let mut rows =
-        vec![("holdfast_port_insurance_used_bytes", "Use of the insurance (`dynamic`).".to_owned(), snapshot)];
-    rows.extend(marks.families(snapshot, ever));
-    for (row, (name, help, from)) in rows.into_iter().enumerate() {
-        let family = families.gauge(name, &help);
+    let mut use_of = |name: &str, help: &str, from: &Snapshot, of: fn(&PortSnapshot) -> u64| {
+        let family = families.gauge(name, help);
         for (index, port) in from.ports.iter().enumerate() {
-            let value = if row == 0 { port.insurance_cells } else { (marks.of)(port) };
-            family.add(&[("port", switch_view.port_name(index))], to_bytes(switch_view, cells(value)).0);
+            family.add(&[("port", switch_view.port_name(index))], to_bytes(switch_view, cells(of(port))).0);
         }
+    };
+    let help = "Use of the insurance (`dynamic`).";
+    use_of("holdfast_port_insurance_used_bytes", help, snapshot, |port| port.insurance_cells);
+    let name = "holdfast_port_insurance_highest_bytes";
+    for (name, help, from) in watermark(name, "Most in the insurance", [snapshot, ever]) {
+        use_of(&name, &help, from, |port| port.insurance_highest_cells);
     }
 }
 
 /// Buffer use of each egress queue.
 pub(super) fn queues(families: &mut Families, switch_view: &SwitchView, snapshot: &Snapshot, ever: &Snapshot) {
-    uses(families, &QUEUES, "queue", switch_view, snapshot);
+    uses(families, &[QUEUES], "queue", switch_view, snapshot);
     highest(families, &QUEUES_HIGHEST, "queue", switch_view, [snapshot, ever]);
 }
 
-fn uses(families: &mut Families, table: &[Use], label: &str, switch_view: &SwitchView, snapshot: &Snapshot) {
+fn uses(families: &mut Families, table: &[ClassRow], label: &str, switch_view: &SwitchView, snapshot: &Snapshot) {
     for (name, help, of) in table {
         use_of(families, name, help, label, switch_view, snapshot, *of);
     }
 }
 
-fn highest(
-    families: &mut Families,
-    table: &[HighestUse],
-    label: &str,
-    switch_view: &SwitchView,
-    [now, ever]: [&Snapshot; 2],
-) {
-    for row in table {
-        for (name, help, from) in row.families(now, ever) {
-            use_of(families, name, &help, label, switch_view, from, row.of);
-        }
+fn highest(families: &mut Families, row: &ClassRow, label: &str, switch_view: &SwitchView, snapshots: [&Snapshot; 2]) {
+    for (name, help, from) in watermark(row.0, row.1, snapshots) {
+        use_of(families, &name, &help, label, switch_view, from, row.2);
     }
 }
 

@@ -70,11 +70,8 @@ fn port_limits(families: &mut Families, switch_view: &SwitchView) {
     let family = families.gauge("holdfast_headroom_policy_info", help);
     family.add(&[("policy", plan.policy.label())], 1);
     if plan.policy == HeadroomPolicy::SharedPool {
-        let family = families.gauge(
-            "holdfast_headroom_pool_size_bytes",
-            "Size of the headroom pool \
-            (`shared-pool`).",
-        );
+        let help = "Size of the headroom pool (`shared-pool`).";
+        let family = families.gauge("holdfast_headroom_pool_size_bytes", help);
         family.add(&[], to_bytes(switch_view, plan.headroom).0);
     }
     if plan.policy == HeadroomPolicy::Dynamic {

@@ -8,6 +8,7 @@ use prometheus::TextEncoder;
 use prometheus::proto::{Bucket, Counter, Gauge, Histogram, LabelPair, Metric, MetricFamily, MetricType};
 
 use crate::stats::links::without_links;
+use crate::stats::snapshot::Snapshot;
 
 /// Most labels of a series.
 const MAX_LABELS: usize = 8;
@@ -32,6 +33,19 @@ pub(super) struct Families {
 
 /// The family that was begun last.
 pub(super) type Family = Families;
+
+/// The two families of a watermark, each with its name, its help text and the snapshot to read. `name` is that of the
+/// one that can be cleared; the other counts since the start.
+pub(super) fn watermark<'a>(
+    name: &str,
+    what: &str,
+    [now, ever]: [&'a Snapshot; 2],
+) -> [(String, String, &'a Snapshot); 2] {
+    [
+        (name.to_owned(), format!("{what} since watermarks were cleared."), now),
+        (name.replacen("highest", "highest_since_start", 1), format!("{what} since the start."), ever),
+    ]
+}
 
 impl Families {
     /// Begins another scrape.

@@ -1,6 +1,6 @@
 //! Metrics of the lcores: their polls, their hand-offs, and their forwarding databases.
 
-use super::family::{Families, Family};
+use super::family::{Families, Family, watermark};
 use crate::plan::counters::GAP_BUCKETS;
 use crate::stats::snapshot::{LcoreSnapshot, Snapshot};
 use crate::stats::switch_view::SwitchView;
@@ -26,47 +26,19 @@ const GAUGES: [Row; 2] = [
     ("holdfast_fdb_entries", "Entries of the forwarding database.", |lcore| lcore.fdb_entries),
 ];
 
-/// Watermark of frames, which can be cleared.
-const HIGHEST: Row = (
-    "holdfast_handoff_highest_frames",
-    "Most frames in one hand-off ring to the lcore since watermarks were cleared.",
-    |lcore| lcore.handoff_highest_frames,
-);
+/// The watermark of frames.
+const HIGHEST: Row = ("holdfast_handoff_highest_frames", "Most frames in one hand-off ring to the lcore", |lcore| {
+    lcore.handoff_highest_frames
+});
 
-/// Watermarks of times: whether only resting lcores have it, name, help, and the value in nanoseconds.
-type Times = (bool, &'static str, &'static str, fn(&LcoreSnapshot) -> u64);
-
-const HIGHEST_TIMES: [Times; 2] = [
-    (
-        false,
-        "holdfast_poll_gap_highest_seconds",
-        "Longest time between polls since watermarks were cleared.",
-        |lcore| lcore.poll_gap_highest_ns,
-    ),
+/// Watermarks of times: whether only resting lcores have it, and its row in nanoseconds.
+const HIGHEST_TIMES: [(bool, Row); 2] = [
+    (false, ("holdfast_poll_gap_highest_seconds", "Longest time between polls", |lcore| lcore.poll_gap_highest_ns)),
     (
         true,
-        "holdfast_rest_overshoot_highest_seconds",
-        "Longest delay of the end of a rest since watermarks were cleared.",
-        |lcore| lcore.rest_overshoot_highest_ns,
-    ),
-];
-
-/// The watermark of frames since the start.
-const EVER: Row = (
-    "holdfast_handoff_highest_since_start_frames",
-    "Most frames in one hand-off ring to the lcore since the start.",
-    |lcore| lcore.handoff_highest_frames,
-);
-
-const EVER_TIMES: [Times; 2] = [
-    (false, "holdfast_poll_gap_highest_since_start_seconds", "Longest time between polls since the start.", |lcore| {
-        lcore.poll_gap_highest_ns
-    }),
-    (
-        true,
-        "holdfast_rest_overshoot_highest_since_start_seconds",
-        "Longest delay of the end of a rest since the start.",
-        |lcore| lcore.rest_overshoot_highest_ns,
+        ("holdfast_rest_overshoot_highest_seconds", "Longest delay of the end of a rest", |lcore| {
+            lcore.rest_overshoot_highest_ns
+        }),
     ),
 ];
 
@@ -92,8 +64,7 @@ pub(super) fn lcores(families: &mut Families, switch_view: &SwitchView, snapshot
     for (number, lcore) in lcores() {
         family.add(&[("lcore", number)], late_polls(lcore, switch_view.spec.poll_gap));
     }
-    watermarks(families, switch_view, snapshot, &HIGHEST, &HIGHEST_TIMES);
-    watermarks(families, switch_view, ever, &EVER, &EVER_TIMES);
+    (0..2).for_each(|side| watermarks(families, switch_view, [snapshot, ever], side));
     let help = "Longest time between polls that headroom covers: `lcores.poll_gap`.";
     let family = families.gauge("holdfast_poll_gap_configured_seconds", help);
     family.add_real(&[], seconds(switch_view.spec.poll_gap.0));
@@ -104,14 +75,16 @@ pub(super) fn lcores(families: &mut Families, switch_view: &SwitchView, snapshot
     rests(families, switch_view, snapshot);
 }
 
-/// Watermarks of the snapshot `from`, by lcore.
-fn watermarks(families: &mut Families, switch_view: &SwitchView, from: &Snapshot, frames: &Row, times: &[Times]) {
-    let lcores = || from.lcores.iter().zip(&switch_view.rests).enumerate();
-    let family = families.gauge(frames.0, frames.1);
+/// Watermarks by lcore: those that can be cleared, or with `side` 1 those since the start.
+fn watermarks(families: &mut Families, switch_view: &SwitchView, snapshots: [&Snapshot; 2], side: usize) {
+    let lcores = || snapshots[side].lcores.iter().zip(&switch_view.rests).enumerate();
+    let (name, help, _) = &watermark(HIGHEST.0, HIGHEST.1, snapshots)[side];
+    let family = families.gauge(name, help);
     for (number, (lcore, _)) in lcores() {
-        family.add(&[("lcore", &number.to_string())], frames.2(lcore));
+        family.add(&[("lcore", &number.to_string())], HIGHEST.2(lcore));
     }
-    for (only_resting, name, help, of) in times {
+    for (only_resting, (name, what, of)) in HIGHEST_TIMES {
+        let (name, help, _) = &watermark(name, what, snapshots)[side];
         let family = families.gauge(name, help);
         for (number, (lcore, _)) in lcores().filter(|(_, (_, rest))| rest.is_some() || !only_resting) {
             family.add_real(&[("lcore", &number.to_string())], seconds(of(lcore)));

@@ -33,11 +33,8 @@ pub(super) fn lldp(families: &mut Families, switch_view: &SwitchView) {
         family.add(&[("port", switch_view.port_name(port.port))], port.neighbours.len() as u64);
     }
     let guarded = || view.ports.iter().filter(|port| port.is_enabled || port.has_probes);
-    let family = families.gauge(
-        "holdfast_port_loop_blocked",
-        "1 while the [loop guard](lldp.md#loops) blocks \
-        the port.",
-    );
+    let help = "1 while the [loop guard](lldp.md#loops) blocks the port.";
+    let family = families.gauge("holdfast_port_loop_blocked", help);
     for port in guarded() {
         family.add(&[("port", switch_view.port_name(port.port))], u64::from(port.is_blocked));
     }

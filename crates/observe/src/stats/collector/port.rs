@@ -1,6 +1,6 @@
 //! Metrics of ports: traffic, drops and flow control.
 
-use super::family::{Families, Family};
+use super::family::{Families, Family, watermark};
 use super::lcore::seconds;
 use crate::plan::DropReason;
 use crate::sets::{CLASSES, ClassSet, NUMBERS};
@@ -8,92 +8,41 @@ use crate::stats::snapshot::{PortSnapshot, Snapshot, Values};
 use crate::stats::switch_view::SwitchView;
 use crate::text::format::wire_rate;
 
-/// One family of eight counters for each port.
-struct PerClass {
-    name: &'static str,
-    help: &'static str,
-    label: &'static str,
-    of: fn(&PortSnapshot) -> &Values,
-}
+/// Name and help of a family, and its eight values for a port.
+pub(super) type ClassRow = (&'static str, &'static str, fn(&PortSnapshot) -> &Values);
 
-const TRAFFIC: [PerClass; 5] = [
-    PerClass {
-        name: "holdfast_port_received_frames_total",
-        help: "Data frames received, without PFC and malformed ones.",
-        label: "tc",
-        of: |port| &port.rx_frames,
-    },
-    PerClass {
-        name: "holdfast_port_received_bytes_total",
-        help: "Bytes of data frames received.",
-        label: "tc",
-        of: |port| &port.rx_bytes,
-    },
-    PerClass {
-        name: "holdfast_port_sent_frames_total",
-        help: "Data frames sent.",
-        label: "queue",
-        of: |port| &port.tx_frames,
-    },
-    PerClass {
-        name: "holdfast_port_sent_bytes_total",
-        help: "Bytes of data frames sent.",
-        label: "queue",
-        of: |port| &port.tx_bytes,
-    },
-    PerClass {
-        name: "holdfast_ecn_marked_frames_total",
-        help: "Frames marked Congestion Experienced.",
-        label: "queue",
-        of: |port| &port.ecn_marked,
-    },
+const RECEIVED: [ClassRow; 2] = [
+    ("holdfast_port_received_frames_total", "Data frames received, without PFC and malformed ones.", |port| {
+        &port.rx_frames
+    }),
+    ("holdfast_port_received_bytes_total", "Bytes of data frames received.", |port| &port.rx_bytes),
 ];
 
-const FLOW_CONTROL: [PerClass; 6] = [
-    PerClass {
-        name: "holdfast_pfc_sent_xoff_total",
-        help: "XOFFs sent, with refreshes.",
-        label: "priority",
-        of: |port| &port.pfc_tx_xoff,
-    },
-    PerClass {
-        name: "holdfast_pfc_sent_xon_total",
-        help: "XONs sent, one at each link-up included.",
-        label: "priority",
-        of: |port| &port.pfc_tx_xon,
-    },
-    PerClass {
-        name: "holdfast_pfc_queue_stops_total",
-        help: "Times that XOFF [stopped receive queues](pfc.md#pfc-by-queue).",
-        label: "priority",
-        of: |port| &port.queue_stops,
-    },
-    PerClass {
-        name: "holdfast_pfc_received_xoff_total",
-        help: "XOFFs received.",
-        label: "priority",
-        of: |port| &port.pfc_rx_xoff,
-    },
-    PerClass {
-        name: "holdfast_pfc_received_xon_total",
-        help: "XONs received.",
-        label: "priority",
-        of: |port| &port.pfc_rx_xon,
-    },
-    PerClass {
-        name: "holdfast_pfc_received_ignored_total",
-        help: "XOFFs received and not obeyed because of the watchdog.",
-        label: "priority",
-        of: |port| &port.pfc_rx_ignored,
-    },
+const SENT: [ClassRow; 3] = [
+    ("holdfast_port_sent_frames_total", "Data frames sent.", |port| &port.tx_frames),
+    ("holdfast_port_sent_bytes_total", "Bytes of data frames sent.", |port| &port.tx_bytes),
+    ("holdfast_ecn_marked_frames_total", "Frames marked Congestion Experienced.", |port| &port.ecn_marked),
 ];
 
-fn per_class(families: &mut Families, table: &[PerClass], switch_view: &SwitchView, snapshot: &Snapshot) {
-    for row in table {
-        let family = families.counter(row.name, row.help);
+const FLOW_CONTROL: [ClassRow; 6] = [
+    ("holdfast_pfc_sent_xoff_total", "XOFFs sent, with refreshes.", |port| &port.pfc_tx_xoff),
+    ("holdfast_pfc_sent_xon_total", "XONs sent, one at each link-up included.", |port| &port.pfc_tx_xon),
+    ("holdfast_pfc_queue_stops_total", "Times that XOFF [stopped receive queues](pfc.md#pfc-by-queue).", |port| {
+        &port.queue_stops
+    }),
+    ("holdfast_pfc_received_xoff_total", "XOFFs received.", |port| &port.pfc_rx_xoff),
+    ("holdfast_pfc_received_xon_total", "XONs received.", |port| &port.pfc_rx_xon),
+    ("holdfast_pfc_received_ignored_total", "XOFFs received and not obeyed because of the watchdog.", |port| {
+        &port.pfc_rx_ignored
+    }),
+];
+
+fn per_class(families: &mut Families, table: &[ClassRow], label: &str, switch_view: &SwitchView, snapshot: &Snapshot) {
+    for (name, help, of) in table {
+        let family = families.counter(name, help);
         for (index, port) in snapshot.ports.iter().enumerate() {
-            for (number, value) in NUMBERS.iter().zip((row.of)(port)) {
-                family.add(&[("port", switch_view.port_name(index)), (row.label, number)], *value);
+            for (number, value) in NUMBERS.iter().zip(of(port)) {
+                family.add(&[("port", switch_view.port_name(index)), (label, number)], *value);
             }
         }
     }
@@ -101,7 +50,8 @@ fn per_class(families: &mut Families, table: &[PerClass], switch_view: &SwitchVi
 
 /// Frames, bytes, paced rate and stuck state of each port.
 pub(super) fn traffic(families: &mut Families, switch_view: &SwitchView, snapshot: &Snapshot) {
-    per_class(families, &TRAFFIC, switch_view, snapshot);
+    per_class(families, &RECEIVED, "tc", switch_view, snapshot);
+    per_class(families, &SENT, "queue", switch_view, snapshot);
     let help = "Pacing rate, with preamble and gap.";
     let family = families.gauge("holdfast_port_speed_bytes_per_second", help);
     for port in &switch_view.spec.ports {
@@ -125,11 +75,8 @@ pub(super) fn traffic(families: &mut Families, switch_view: &SwitchView, snapsho
 pub(super) fn stations(families: &mut Families, switch_view: &SwitchView, snapshot: &Snapshot) {
     let help = "Stations learned at the port; those of a group at its first port.";
     per_port(families.gauge("holdfast_port_fdb_entries", help), switch_view, snapshot, |port| port.fdb_stations);
-    let family = families.gauge(
-        "holdfast_port_fdb_limit",
-        "Most stations of the port \
-        ([`fdb.limit`](configuration.md#fdb)).",
-    );
+    let help = "Most stations of the port ([`fdb.limit`](configuration.md#fdb)).";
+    let family = families.gauge("holdfast_port_fdb_limit", help);
     for port in &switch_view.spec.ports {
         family.add(&[("port", &port.name)], u64::from(port.fdb_limit));
     }
@@ -187,12 +134,9 @@ fn can_occur(reason: DropReason, lossless: bool) -> bool {
 /// Name and help of a family, and its value for a port.
 type Row<T> = (&'static str, &'static str, fn(&PortSnapshot) -> T);
 
-/// Name and help of a family, and its eight values for a port.
-pub(super) type ClassRow = (&'static str, &'static str, fn(&PortSnapshot) -> &Values);
-
 /// PFC in both directions, and its standing.
 pub(super) fn flow_control(families: &mut Families, switch_view: &SwitchView, snapshot: &Snapshot) {
-    per_class(families, &FLOW_CONTROL, switch_view, snapshot);
+    per_class(families, &FLOW_CONTROL, "priority", switch_view, snapshot);
     let totals: [Row<u64>; 3] = [
         ("holdfast_pfc_sent_frames_total", "PFC frames sent, for one or more priorities.", |port| port.pfc_tx_frames),
         ("holdfast_pfc_received_frames_total", "PFC frames received.", |port| port.pfc_rx_frames),
@@ -313,11 +257,8 @@ fn paused_times(families: &mut Families, switch_view: &SwitchView, snapshot: &Sn
 
 /// PFC mode and PFC standing of each port, and its description.
 fn standing(families: &mut Families, switch_view: &SwitchView) {
-    let family = families.gauge(
-        "holdfast_port_info",
-        "1 for the port, with its \
-        [`description`](configuration.md#ports) if it has one.",
-    );
+    let help = "1 for the port, with its [`description`](configuration.md#ports) if it has one.";
+    let family = families.gauge("holdfast_port_info", help);
     for port in &switch_view.spec.ports {
         // An empty label is no label to Prometheus.
         let labels = [("port", port.name.as_str()), ("description", &port.live.description)];
@@ -357,11 +298,10 @@ pub(super) fn backlog(families: &mut Families, switch_view: &SwitchView, snapsho
     }
     let help = "Frames left by the last poll that left any.";
     per_port(families.gauge("holdfast_backlog_frames", help), switch_view, snapshot, |port| port.backlog_frames);
-    let help = "Most frames that a poll left since watermarks were cleared.";
-    let highest = |port: &PortSnapshot| port.backlog_highest_frames;
-    per_port(families.gauge("holdfast_backlog_highest_frames", help), switch_view, snapshot, highest);
-    let help = "Most frames that a poll left since the start.";
-    per_port(families.gauge("holdfast_backlog_highest_since_start_frames", help), switch_view, ever, highest);
+    let marks = watermark("holdfast_backlog_highest_frames", "Most frames that a poll left", [snapshot, ever]);
+    for (name, help, from) in marks {
+        per_port(families.gauge(&name, &help), switch_view, from, |port| port.backlog_highest_frames);
+    }
     let help = "XOFFs caused by frames left in the receive ring.";
     per_port(families.counter("holdfast_backlog_xoffs_total", help), switch_view, snapshot, |port| port.backlog_xoffs);
     let help = "Time at XOFF because of frames left in the receive ring.";

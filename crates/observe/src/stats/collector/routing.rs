@@ -116,11 +116,8 @@ pub(super) fn routing(families: &mut Families, switch_view: &SwitchView) {
     for (name, help, of) in GAUGES {
         families.gauge(name, help).add(&[], of(router));
     }
-    let family = families.gauge(
-        "holdfast_neighbours",
-        "Neighbours: `static`, `reachable`, `stale`, `probing`, \
-        `incomplete`, `failed`, `silent`.",
-    );
+    let help = "Neighbours: `static`, `reachable`, `stale`, `probing`, `incomplete`, `failed`, `silent`.";
+    let family = families.gauge("holdfast_neighbours", help);
     for ((_, label), count) in State::TABLE.iter().zip(router.view.neighbours) {
         family.add(&[("state", label)], count as u64);
     }
@@ -164,21 +161,15 @@ fn linux(families: &mut Families, view: &LinuxView, spec: &RoutingSpec) {
 
 /// Routes, and the room of the forwarding table.
 fn routes(families: &mut Families, router: &Summary, spec: &RoutingSpec) {
-    let family = families.gauge(
-        "holdfast_routes",
-        "Routes known, in use or not; `source`: `local`, `neighbour`, \
-        `connected`, `static`, `kernel`.",
-    );
+    let help = "Routes known, in use or not; `source`: `local`, `neighbour`, `connected`, `static`, `kernel`.";
+    let family = families.gauge("holdfast_routes", help);
     for ((_, source), counts) in Source::TABLE.iter().zip(router.view.routes) {
         for (label, count) in FAMILIES.iter().zip(counts) {
             family.add(&[("source", source), ("family", label)], count as u64);
         }
     }
-    let family = families.gauge(
-        "holdfast_fib_prefixes",
-        "Prefixes in the forwarding table; `family`: `ipv4` or \
-        `ipv6`.",
-    );
+    let help = "Prefixes in the forwarding table; `family`: `ipv4` or `ipv6`.";
+    let family = families.gauge("holdfast_fib_prefixes", help);
     for (label, count) in FAMILIES.iter().zip([router.view.fib.ipv4_routes, router.view.fib.ipv6_routes]) {
         family.add(&[("family", label)], count as u64);
     }
@@ -191,11 +182,8 @@ fn routes(families: &mut Families, router: &Summary, spec: &RoutingSpec) {
 /// The shares of the ports in the table of neighbours.
 fn shares(families: &mut Families, router: &Summary, switch_view: &SwitchView) {
     let ports = || (0..switch_view.spec.ports.len()).map(|port| switch_view.port_name(port)).zip(&router.shares);
-    let family = families.gauge(
-        "holdfast_port_neighbours",
-        "Neighbours in the port's \
-        [share](routing.md#shares-of-neighbours).",
-    );
+    let help = "Neighbours in the port's [share](routing.md#shares-of-neighbours).";
+    let family = families.gauge("holdfast_port_neighbours", help);
     for (port, share) in ports() {
         family.add(&[("port", port)], share.entries as u64);
     }
@@ -223,11 +211,8 @@ fn next_hops(families: &mut Families, router: &Summary, spec: &RoutingSpec) {
     for (address, hop) in hops() {
         family.add(&[("interface", name(hop.interface)), ("address", address)], u64::from(hop.is_usable));
     }
-    let family = families.counter(
-        "holdfast_next_hop_frames_total",
-        "Frames routed to the next hop: the shares \
-        of ECMP members.",
-    );
+    let help = "Frames routed to the next hop: the shares of ECMP members.";
+    let family = families.counter("holdfast_next_hop_frames_total", help);
     for (address, hop) in hops() {
         family.add(&[("interface", name(hop.interface)), ("address", address)], hop.frames);
     }
