@@ -8,7 +8,7 @@ use super::device::DeviceStats;
 use super::switch_view::SwitchView;
 use crate::mmu::{BufferPlan, Threshold};
 use crate::plan::Counters;
-use crate::plan::counters::{Counter, GAP_BUCKETS, LcoreCounters, PerClass, PortCounters};
+use crate::plan::counters::{Counter, GAP_BUCKETS, LcoreCounters, PortCounters};
 use crate::plan::drops::PerReason;
 use crate::route::PuntCause;
 use crate::sets::{CLASSES, ClassSet};
@@ -20,82 +20,140 @@ pub type Values = [u64; CLASSES];
 /// Drops by traffic class and reason; the last row is for frames without a class.
 pub type Drops = [PerReason<u64>; CLASSES + 1];
 
-/// One port's counters; each field as in [`PortCounters`].
-#[derive(Debug, Default, Clone)]
-#[allow(missing_docs, reason = "each is documented where it is counted")]
-pub struct PortSnapshot {
-    pub rx_frames: Values,
-    pub rx_bytes: Values,
-    pub tx_frames: Values,
-    pub tx_bytes: Values,
-    pub drops: Drops,
-    pub pfc_tx_xoff: Values,
-    pub pfc_tx_xon: Values,
-    pub queue_stops: Values,
-    pub rx_queue_carries: Values,
-    pub pfc_rx_xoff: Values,
-    pub pfc_rx_xon: Values,
-    pub pfc_tx_frames: u64,
-    pub pfc_rx_frames: u64,
-    pub pause_rx_frames: u64,
-    pub ecn_marked: Values,
-    pub cnms_made: Values,
-    pub cnms_sent: u64,
-    /// ACKs and NAKs, and CNPs.
-    pub roce_frames: [u64; 2],
-    pub max_rate_held_ns: Values,
-    pub group_used_cells: Values,
-    pub group_headroom_cells: Values,
-    pub group_used_highest_cells: Values,
-    pub group_headroom_highest_cells: Values,
-    pub queue_cells: Values,
-    pub queue_highest_cells: Values,
-    pub xoff_mask: ClassSet,
-    pub paused_mask: ClassSet,
-    pub pfc_tx_paused_ns: Values,
-    pub pfc_rx_paused_ns: Values,
-    pub pfc_rx_ignored: Values,
-    pub group_shared_cells: Values,
-    pub group_shared_highest_cells: Values,
-    pub reserve_used_cells: [u64; 2],
-    pub insurance_cells: u64,
-    pub insurance_highest_cells: u64,
-    pub port_xoff: bool,
-    pub backlog_frames: u64,
-    pub backlog_highest_frames: u64,
-    pub backlog_xoffs: u64,
-    pub backlog_held_ns: u64,
-    pub watchdog_storms: Values,
-    pub watchdog_restores: Values,
-    pub watchdog_mask: ClassSet,
-    pub egress_stuck: bool,
-    pub egress_stucks: u64,
-    pub link_ups: u64,
-    /// [`Counters::punt_policed_at`].
-    pub punt_policed: [u64; PuntCause::COUNT],
-    /// [`Counters::fdb_stations`], [`Counters::fdb_evicted`] and [`Counters::fdb_refused`].
-    pub fdb_stations: u64,
-    /// See `fdb_stations`.
-    pub fdb_evicted: u64,
-    /// See `fdb_stations`.
-    pub fdb_refused: u64,
-    /// Neighbours of the router in the port's share that gave way to others.
-    pub neighbours_evicted: u64,
-    /// Frames that Linux did not get because their sender had no place in its neighbours.
-    pub linux_withheld: u64,
-    pub device: DeviceStats,
+/// A value of a snapshot, which is read from a counter or from several.
+trait Reading<C> {
+    fn read(counter: &C) -> Self;
+}
+
+impl Reading<Counter> for u64 {
+    fn read(counter: &Counter) -> Self {
+        counter.get()
+    }
+}
+
+impl Reading<Counter> for bool {
+    fn read(counter: &Counter) -> Self {
+        counter.get() != 0
+    }
+}
+
+impl Reading<Counter> for ClassSet {
+    fn read(counter: &Counter) -> Self {
+        ClassSet::from_bits(counter.get() as u8)
+    }
+}
+
+impl<T: Reading<C>, C, const N: usize> Reading<[C; N]> for [T; N] {
+    fn read(counters: &[C; N]) -> Self {
+        counters.each_ref().map(T::read)
+    }
+}
+
+impl Reading<PerReason<Counter>> for PerReason<u64> {
+    fn read(counters: &PerReason<Counter>) -> Self {
+        PerReason(counters.each_ref().map(Counter::get))
+    }
+}
+
+/// Makes a struct of values that are read from counters of the same names, and of others that its owner sets.
+macro_rules! snapshot {
+    ($(#[$meta:meta])* $name:ident of $counters:ty {
+        $($field:ident: $kind:ty,)*
+    } and {
+        $($(#[$doc:meta])* $other:ident: $other_kind:ty,)*
+    }) => {
+        $(#[$meta])*
+        #[derive(Debug, Default, Clone)]
+        #[allow(missing_docs, reason = "each is documented where it is counted")]
+        pub struct $name {
+            $(pub $field: $kind,)*
+            $($(#[$doc])* pub $other: $other_kind,)*
+        }
+
+        impl $name {
+            fn take(counters: &$counters) -> Self {
+                Self { $($field: Reading::read(&counters.$field),)* $($other: Default::default(),)* }
+            }
+        }
+    };
+}
+
+snapshot! {
+    /// One port's counters; each field as in [`PortCounters`].
+    PortSnapshot of PortCounters {
+        rx_frames: Values,
+        rx_bytes: Values,
+        tx_frames: Values,
+        tx_bytes: Values,
+        drops: Drops,
+        pfc_tx_xoff: Values,
+        pfc_tx_xon: Values,
+        queue_stops: Values,
+        rx_queue_carries: Values,
+        pfc_rx_xoff: Values,
+        pfc_rx_xon: Values,
+        pfc_tx_frames: u64,
+        pfc_rx_frames: u64,
+        pause_rx_frames: u64,
+        ecn_marked: Values,
+        cnms_made: Values,
+        cnms_sent: u64,
+        roce_frames: [u64; 2],
+        max_rate_held_ns: Values,
+        group_used_cells: Values,
+        group_headroom_cells: Values,
+        group_used_highest_cells: Values,
+        group_headroom_highest_cells: Values,
+        queue_cells: Values,
+        queue_highest_cells: Values,
+        xoff_mask: ClassSet,
+        paused_mask: ClassSet,
+        pfc_tx_paused_ns: Values,
+        pfc_rx_paused_ns: Values,
+        pfc_rx_ignored: Values,
+        group_shared_cells: Values,
+        group_shared_highest_cells: Values,
+        reserve_used_cells: [u64; 2],
+        insurance_cells: u64,
+        insurance_highest_cells: u64,
+        port_xoff: bool,
+        backlog_frames: u64,
+        backlog_highest_frames: u64,
+        backlog_xoffs: u64,
+        backlog_held_ns: u64,
+        watchdog_storms: Values,
+        watchdog_restores: Values,
+        watchdog_mask: ClassSet,
+        egress_stuck: bool,
+        egress_stucks: u64,
+        link_ups: u64,
+    } and {
+        /// [`Counters::punt_policed_at`].
+        punt_policed: [u64; PuntCause::COUNT],
+        /// [`Counters::fdb_stations`], [`Counters::fdb_evicted`] and [`Counters::fdb_refused`].
+        fdb_stations: u64,
+        /// See `fdb_stations`.
+        fdb_evicted: u64,
+        /// See `fdb_stations`.
+        fdb_refused: u64,
+        /// Neighbours of the router in the port's share that gave way to others.
+        neighbours_evicted: u64,
+        /// Frames that Linux did not get because their sender had no place in its neighbours.
+        linux_withheld: u64,
+        device: DeviceStats,
+    }
 }
 
 impl PortSnapshot {
     /// Reads the counters of `port`. At a joint port, what the lcores count adds up, and so do their watermarks: their
     /// sum is at least the highest depth of the queue.
     fn of(counters: &Counters, port: usize, device: DeviceStats) -> Self {
-        let mut all = Self::take(&counters.ports[port], device);
+        let mut all = Self { device, ..Self::take(&counters.ports[port]) };
         all.punt_policed = counters.punt_policed_at(port);
         all.fdb_stations = counters.fdb_stations(port);
         all.fdb_evicted = counters.fdb_evicted(port);
         all.fdb_refused = counters.fdb_refused(port);
-        for guest in counters.of_port(port).skip(1).map(|guest| Self::take(guest, DeviceStats::default())) {
+        for guest in counters.of_port(port).skip(1).map(Self::take) {
             let add = |sum: &mut Values, more: &Values| sum.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
             add(&mut all.tx_frames, &guest.tx_frames);
             add(&mut all.tx_bytes, &guest.tx_bytes);
@@ -110,64 +168,6 @@ impl PortSnapshot {
             all.egress_stucks += guest.egress_stucks;
         }
         all
-    }
-
-    fn take(port: &PortCounters, device: DeviceStats) -> Self {
-        Self {
-            rx_frames: values(&port.rx_frames),
-            rx_bytes: values(&port.rx_bytes),
-            tx_frames: values(&port.tx_frames),
-            tx_bytes: values(&port.tx_bytes),
-            drops: port.drops.each_ref().map(|row| PerReason(row.each_ref().map(Counter::get))),
-            pfc_tx_xoff: values(&port.pfc_tx_xoff),
-            pfc_tx_xon: values(&port.pfc_tx_xon),
-            queue_stops: values(&port.queue_stops),
-            rx_queue_carries: values(&port.rx_queue_carries),
-            pfc_rx_xoff: values(&port.pfc_rx_xoff),
-            pfc_rx_xon: values(&port.pfc_rx_xon),
-            pfc_tx_frames: port.pfc_tx_frames.get(),
-            pfc_rx_frames: port.pfc_rx_frames.get(),
-            pause_rx_frames: port.pause_rx_frames.get(),
-            ecn_marked: values(&port.ecn_marked),
-            cnms_made: values(&port.cnms_made),
-            cnms_sent: port.cnms_sent.get(),
-            roce_frames: port.roce_frames.each_ref().map(Counter::get),
-            max_rate_held_ns: values(&port.max_rate_held_ns),
-            group_used_cells: values(&port.group_used_cells),
-            group_headroom_cells: values(&port.group_headroom_cells),
-            group_used_highest_cells: values(&port.group_used_highest_cells),
-            group_headroom_highest_cells: values(&port.group_headroom_highest_cells),
-            queue_cells: values(&port.queue_cells),
-            queue_highest_cells: values(&port.queue_highest_cells),
-            xoff_mask: ClassSet::from_bits(port.xoff_mask.get() as u8),
-            paused_mask: ClassSet::from_bits(port.paused_mask.get() as u8),
-            pfc_tx_paused_ns: values(&port.pfc_tx_paused_ns),
-            pfc_rx_paused_ns: values(&port.pfc_rx_paused_ns),
-            pfc_rx_ignored: values(&port.pfc_rx_ignored),
-            group_shared_cells: values(&port.group_shared_cells),
-            group_shared_highest_cells: values(&port.group_shared_highest_cells),
-            reserve_used_cells: port.reserve_used_cells.each_ref().map(Counter::get),
-            insurance_cells: port.insurance_cells.get(),
-            insurance_highest_cells: port.insurance_highest_cells.get(),
-            port_xoff: port.port_xoff.get() != 0,
-            backlog_frames: port.backlog_frames.get(),
-            backlog_highest_frames: port.backlog_highest_frames.get(),
-            backlog_xoffs: port.backlog_xoffs.get(),
-            backlog_held_ns: port.backlog_held_ns.get(),
-            watchdog_storms: values(&port.watchdog_storms),
-            watchdog_restores: values(&port.watchdog_restores),
-            watchdog_mask: ClassSet::from_bits(port.watchdog_mask.get() as u8),
-            egress_stuck: port.egress_stuck.get() != 0,
-            egress_stucks: port.egress_stucks.get(),
-            link_ups: port.link_ups.get(),
-            punt_policed: [0; PuntCause::COUNT],
-            fdb_stations: 0,
-            fdb_evicted: 0,
-            fdb_refused: 0,
-            neighbours_evicted: 0,
-            linux_withheld: 0,
-            device,
-        }
     }
 
     /// Cells that frames received on this port hold.
@@ -185,62 +185,35 @@ impl PortSnapshot {
     }
 }
 
-/// The counters of one lcore, or of all lcores together; each field as in [`LcoreCounters`].
-#[derive(Debug, Default, Clone)]
-#[allow(missing_docs, reason = "each is documented where it is counted")]
-pub struct LcoreSnapshot {
-    pub polls: u64,
-    pub busy_polls: u64,
-    pub poll_gap: [u64; GAP_BUCKETS],
-    pub poll_gap_sum_ns: u64,
-    pub poll_gap_highest_ns: u64,
-    pub fdb_entries: u64,
-    pub fdb_learned: u64,
-    pub fdb_full: u64,
-    pub lossless_used_cells: u64,
-    pub lossless_used_highest_cells: u64,
-    pub lossy_used_cells: u64,
-    pub lossy_used_highest_cells: u64,
-    pub headroom_pool_used_cells: u64,
-    pub headroom_pool_highest_cells: u64,
-    pub held_frames: u64,
-    pub handed_off_frames: u64,
-    pub handoff_highest_frames: u64,
-    pub rests: u64,
-    pub rested_ns: u64,
-    pub rest_overshoot: [u64; GAP_BUCKETS],
-    pub rest_overshoot_sum_ns: u64,
-    pub rest_overshoot_highest_ns: u64,
+snapshot! {
+    /// The counters of one lcore, or of all lcores together; each field as in [`LcoreCounters`].
+    LcoreSnapshot of LcoreCounters {
+        polls: u64,
+        busy_polls: u64,
+        poll_gap: [u64; GAP_BUCKETS],
+        poll_gap_sum_ns: u64,
+        poll_gap_highest_ns: u64,
+        fdb_entries: u64,
+        fdb_learned: u64,
+        fdb_full: u64,
+        lossless_used_cells: u64,
+        lossless_used_highest_cells: u64,
+        lossy_used_cells: u64,
+        lossy_used_highest_cells: u64,
+        headroom_pool_used_cells: u64,
+        headroom_pool_highest_cells: u64,
+        held_frames: u64,
+        handed_off_frames: u64,
+        handoff_highest_frames: u64,
+        rests: u64,
+        rested_ns: u64,
+        rest_overshoot: [u64; GAP_BUCKETS],
+        rest_overshoot_sum_ns: u64,
+        rest_overshoot_highest_ns: u64,
+    } and {}
 }
 
 impl LcoreSnapshot {
-    fn take(lcore: &LcoreCounters) -> Self {
-        Self {
-            polls: lcore.polls.get(),
-            busy_polls: lcore.busy_polls.get(),
-            poll_gap: lcore.poll_gap.each_ref().map(Counter::get),
-            poll_gap_sum_ns: lcore.poll_gap_sum_ns.get(),
-            poll_gap_highest_ns: lcore.poll_gap_highest_ns.get(),
-            fdb_entries: lcore.fdb_entries.get(),
-            fdb_learned: lcore.fdb_learned.get(),
-            fdb_full: lcore.fdb_full.get(),
-            lossless_used_cells: lcore.lossless_used_cells.get(),
-            lossless_used_highest_cells: lcore.lossless_used_highest_cells.get(),
-            lossy_used_cells: lcore.lossy_used_cells.get(),
-            lossy_used_highest_cells: lcore.lossy_used_highest_cells.get(),
-            headroom_pool_used_cells: lcore.headroom_pool_used_cells.get(),
-            headroom_pool_highest_cells: lcore.headroom_pool_highest_cells.get(),
-            held_frames: lcore.held_frames.get(),
-            handed_off_frames: lcore.handed_off_frames.get(),
-            handoff_highest_frames: lcore.handoff_highest_frames.get(),
-            rests: lcore.rests.get(),
-            rested_ns: lcore.rested_ns.get(),
-            rest_overshoot: lcore.rest_overshoot.each_ref().map(Counter::get),
-            rest_overshoot_sum_ns: lcore.rest_overshoot_sum_ns.get(),
-            rest_overshoot_highest_ns: lcore.rest_overshoot_highest_ns.get(),
-        }
-    }
-
     /// Combines the counters of this lcore and another. Counts add up, and so does the use of the shared pools: each
     /// lcore reports the use by its own groups. Watermarks do not add up: each lcore reports the highest use of the
     /// whole pool.
@@ -370,10 +343,6 @@ impl Snapshot {
 #[must_use]
 pub fn cells(count: u64) -> Cells {
     Cells(u32::try_from(count).unwrap_or(u32::MAX))
-}
-
-fn values(counters: &PerClass) -> Values {
-    counters.each_ref().map(Counter::get)
 }
 
 #[cfg(test)]
