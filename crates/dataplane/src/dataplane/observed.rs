@@ -5,7 +5,6 @@ use crate::dataplane::egress::queue::Queue;
 use crate::dataplane::ingress::scratch::Scratch;
 use crate::dataplane::pipeline::Pipeline;
 use crate::io::{Packet, Ports};
-use crate::mmu::Lease;
 use crate::sets::{ClassSet, PortSet};
 use crate::units::{Bytes, Cells, Ticks};
 
@@ -116,12 +115,6 @@ impl<P: Packet> Pipeline<P> {
         let pushed = to.and_then(Option::as_ref).map_or(0, |peer| peer.frames_out.pushed());
         let popped = from.and_then(Option::as_ref).map_or(0, |peer| peer.frames_in.popped());
         pushed.wrapping_sub(popped)
-    }
-
-    /// Watermarks of the lossy and the lossless shared pool, as of any take by this lcore.
-    #[must_use]
-    pub fn pool_used_highest(&self) -> [Cells; 2] {
-        self.buffer.pools.shared.each_ref().map(Lease::used_highest)
     }
 
     /// Queues of `port` that may not send at `now`: paused by the peer, and the watchdog does not ignore the pause.

@@ -88,12 +88,6 @@ impl FaultVerb {
     pub fn word(self) -> &'static str {
         Self::TABLE[self as usize].1
     }
-
-    /// Whether the fault concerns PFC frames only.
-    #[must_use]
-    pub fn is_of_pfc(self) -> bool {
-        matches!(self, Self::Storm | Self::Late | Self::Ignore)
-    }
 }
 
 impl FaultKind {
