@@ -2,6 +2,9 @@
 
 use serde_json::{Map, Value};
 
+/// Fields that are shown again rather than referred to.
+const FEW: usize = 4;
+
 /// The schemas of types by name, and the path before a name in references.
 pub struct Schemas<'a>(pub &'a Map<String, Value>);
 
@@ -69,7 +72,7 @@ impl Schemas<'_> {
     }
 
     /// A line for each field of the object in `schema`, and for those of the objects in it.
-    pub fn lists(&self, schema: &Value) -> String {
+    pub fn lists<'a>(&'a self, schema: &'a Value) -> String {
         let Some(object) = self.object(schema) else { return self.kinds(schema) };
         // The order of `required` is that of the type; the map of properties is sorted.
         let names = object["required"].as_array().expect("answers have all their fields");
@@ -81,9 +84,19 @@ impl Schemas<'_> {
             (*name, format!("{}{text}", self.kind(field)))
         });
         let own = lines(own);
-        let inner = |(name, field): &(&str, &Value)| {
+        let mut known: Vec<(&str, String)> = Vec::new();
+        let inner = |(name, field): &(&'a str, &Value)| {
             let lists = self.lists(field);
-            if lists.is_empty() { lists } else { format!("\nIn `{name}`:\n\n{lists}") }
+            if lists.is_empty() {
+                return lists;
+            }
+            // An object may have all fields of one before it.
+            let is_long = |(_, lines): &&(&str, String)| lines.lines().count() > FEW;
+            let shown = known.iter().filter(is_long).fold(lists.clone(), |shown, (other, lines)| {
+                shown.replace(lines.as_str(), &format!("- the fields of `{other}`\n"))
+            });
+            known.push((*name, lists));
+            format!("\nIn `{name}`:\n\n{shown}")
         };
         own + &fields.iter().map(inner).collect::<String>()
     }
