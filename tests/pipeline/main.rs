@@ -17,6 +17,7 @@ mod link;
 mod live_config;
 mod max_load;
 mod mirror;
+mod peer;
 mod pfc;
 mod pfc_queue;
 mod probe;

@@ -2,7 +2,7 @@
 
 use super::checks::{max_rates, paths, summary};
 use super::keys::Key;
-use super::model::{ApiConfig, BufferSummary, Config, EalConfig, FaultsConfig};
+use super::model::{ApiConfig, BufferSummary, Config, DeviceKind, EalConfig, FaultsConfig};
 use super::overrides::Overrides;
 use super::sections::buffer::{Buffer, Plan};
 use super::sections::draft::{Class, Common, Lcores, Port, Sflow};
@@ -20,13 +20,14 @@ use super::sections::{
 use super::yaml::names::Unique;
 use super::yaml::read::{Fields, Item};
 use crate::forward::FdbSpec;
+use crate::headroom::reaction;
 use crate::hosts::HostSpec;
 use crate::mmu::{AbmSpec, HpccRules, PortProfile, QueueLimit};
 use crate::pfc::PfcMode;
 use crate::plan::{PortLive, PortSpec, QueueSpec, SwitchSpec};
 use crate::qos::FloodLimits;
 use crate::sets::{CLASSES, ClassSet};
-use crate::units::{Bytes, Cells};
+use crate::units::{Bytes, Cells, Nanos};
 use std::net::SocketAddr;
 
 pub(super) const KEYS: &[Key] = &[
@@ -66,6 +67,9 @@ pub(super) const KEYS: &[Key] = &[
     Key::new("routing", "none", "", "[router](#routing)"),
 ];
 
+/// Time for which a loaded machine may keep a peer in software from running.
+const SOFTWARE_DELAY: Nanos = Nanos(10_000_000);
+
 /// The sections of a file, each with its values checked.
 struct Sections<'a> {
     classes: [Class<'a>; CLASSES],
@@ -89,6 +93,8 @@ struct Sections<'a> {
 /// Memory and limits that follow from all sections.
 struct Planned {
     plan: Plan,
+    /// Time that the peer of each port has to stop at XOFF.
+    reactions: Vec<Nanos>,
     /// The receive backlog of each port, in frames, from which its peer is stopped; `None`: never.
     marks: Vec<Option<u32>>,
     summary: BufferSummary,
@@ -106,7 +112,7 @@ pub fn build(root: &Item<'_>, overrides: &Overrides) -> Option<Config> {
         // The sums would be wrong too, and their errors would add nothing.
         return None;
     }
-    let planned = sections.plan(root)?;
+    let planned = sections.plan(root, overrides)?;
     Some(sections.assemble(planned, report.source(), overrides))
 }
 
@@ -175,7 +181,7 @@ impl<'a> Sections<'a> {
 
     /// Divides the buffer, and checks what depends on the division. `None`, with errors in the report of `root`, if it
     /// cannot be divided.
-    fn plan(&self, root: &Item<'a>) -> Option<Planned> {
+    fn plan(&self, root: &Item<'a>, overrides: &Overrides) -> Option<Planned> {
         let Self { classes, maps, lcores, ports, buffer, .. } = self;
         paths::check(ports, maps, classes);
         lcores.warn_of_idle(ports, root);
@@ -194,18 +200,19 @@ impl<'a> Sections<'a> {
         lcores.check_idle(ports, &guarded);
         ports::warn_of_lapses(ports, &guarded, &common);
         let summary = summary::read(buffer, &plan, ports, classes, maps, &common);
-        Some(Planned { plan, marks, summary })
+        let reactions = ports.iter().map(|port| reaction_of(port, &common, overrides.simulated)).collect();
+        Some(Planned { plan, reactions, marks, summary })
     }
 
     /// The configuration of the file `source`.
     fn assemble(self, planned: Planned, source: &str, overrides: &Overrides) -> Config {
-        let Planned { plan, marks, summary } = planned;
         let devices = self.ports.iter().map(|port| port.device.clone()).collect();
         let (mirror, targets) = mirrors::assemble(self.mirrors, self.sflow, overrides.simulated);
         let (routing, router_defaults) = self.routing.map(|routing| (routing.spec, routing.defaults)).unzip();
         let abm = self.buffer.queue_policy.as_ref().map(|(_, spec)| *spec);
         let (classes, [_, queues]) = (&self.classes, self.maps.used());
-        let mut ports = port_specs(self.ports, classes, queues, &plan.ports, marks);
+        let mut ports = port_specs(self.ports, classes, queues, &planned);
+        let Planned { plan, summary, .. } = planned;
         if overrides.pfc == Some(PfcMode::Off) {
             ports = ports.into_iter().map(without_pfc).collect();
         }
@@ -271,25 +278,33 @@ fn backlog_marks(ports: &[Port<'_>], plan: &Plan, lcores: &Lcores<'_>, common: &
     parts.map(|(port, profile)| lcores.backlog_mark(port, is_lossless(profile), common)).collect()
 }
 
+/// Time that the peer of `port` has to stop at XOFF. A device that is no NIC has a kernel or a process at its other
+/// end, which may be late to run.
+fn reaction_of(port: &Port<'_>, common: &Common, simulated: bool) -> Nanos {
+    let is_wire = simulated || matches!(port.device.kind, DeviceKind::Pci(_));
+    let delay = if is_wire { 0 } else { SOFTWARE_DELAY.0 };
+    Nanos(reaction(&port.headroom_input(common)).0.saturating_add(delay))
+}
+
 /// The ports as the dataplane takes them.
 fn port_specs(
     ports: Vec<Port<'_>>,
     classes: &[Class<'_>; CLASSES],
     queues: ClassSet,
-    profiles: &[PortProfile],
-    marks: Vec<Option<u32>>,
+    planned: &Planned,
 ) -> Vec<PortSpec> {
     let watchdogs = watchdog::of_ports(&ports);
-    let parts = ports.into_iter().zip(profiles).zip(watchdogs).zip(marks);
-    let specs = parts.map(|(((mut port, profile), watchdog), mark)| {
+    let parts = ports.into_iter().zip(watchdogs).enumerate();
+    let specs = parts.map(|(index, (mut port, watchdog))| {
         port.live.max_rates = max_rates::of_port(&port, classes, queues);
         port.live.watchdog = watchdog;
-        port_spec(port, *profile, mark)
+        port_spec(port, index, planned)
     });
     specs.collect()
 }
 
-fn port_spec(port: Port<'_>, buffer: PortProfile, backlog_mark: Option<u32>) -> PortSpec {
+/// Port number `index` as it is planned.
+fn port_spec(port: Port<'_>, index: usize, planned: &Planned) -> PortSpec {
     PortSpec {
         name: port.name,
         mac: port.mac,
@@ -298,9 +313,10 @@ fn port_spec(port: Port<'_>, buffer: PortProfile, backlog_mark: Option<u32>) -> 
         checks_l4: port.checks_l4,
         vlan: port.vlan,
         pfc: port.pfc,
+        reaction: planned.reactions[index],
         fdb_limit: port.fdb_limit.unwrap_or(u32::MAX),
-        buffer,
-        backlog_mark,
+        buffer: planned.plan.ports[index],
+        backlog_mark: planned.marks[index],
         ring_frames: Some(port.device.rx_descriptors),
         rx_queues: port.device.queues,
         tx_queues: port.device.tx_queues,

@@ -5,7 +5,8 @@ use crate::dataplane::egress::queue::Queue;
 use crate::dataplane::ingress::scratch::Scratch;
 use crate::dataplane::pipeline::Pipeline;
 use crate::io::{Packet, Ports};
-use crate::sets::{ClassSet, PortSet};
+use crate::pfc::Answers;
+use crate::sets::{CLASSES, ClassSet, PortSet};
 use crate::units::{Bytes, Cells, Ticks};
 
 /// State of one class of a port: the egress queue and the ingress priority group of that number.
@@ -68,6 +69,13 @@ impl<P: Packet> Pipeline<P> {
             threshold: state.ledger.threshold(class, &self.buffer.pools),
             is_xoff: state.wants_xoff().contains(class),
         }
+    }
+
+    /// The answers of the peer of `port` to XOFF of each priority; `None`: the port sends none. This lcore must own the
+    /// port.
+    #[must_use]
+    pub fn answers(&self, port: usize) -> Option<&[Answers; CLASSES]> {
+        self.ports[port].pfc.answers()
     }
 
     /// Bytes at `port` that the wire has yet to send at `now`, if they count as depth of queue `class`. They count at

@@ -175,10 +175,13 @@ impl<P: Packet> Pipeline<P> {
         self.telemetry.gauges_dirty |= held;
     }
 
-    /// Sends XON for each paused group that may resume. Every paused group is evaluated, because the threshold moves
-    /// with the pool, no matter which group's cells were released.
+    /// Judges the peers that are paused, and sends XON for each paused group that may resume. Every paused group is
+    /// evaluated, because the threshold moves with the pool, no matter which group's cells were released.
     #[inline]
     fn resume_peers<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks) {
+        for port in self.pauses.told.iter() {
+            self.judge_peer(port, now);
+        }
         for port in self.pauses.xoff.iter() {
             if self.ports[port].ledger.reevaluate_xoff(&self.buffer.pools) {
                 self.update_pfc(port);
@@ -215,7 +218,15 @@ impl<P: Packet> Pipeline<P> {
     fn send_pfc_frame<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, frame: &PfcFrame, now: Ticks) {
         let (state, counters) = (&mut self.ports[port], &self.telemetry.counters.ports[port]);
         self.links.send_pfc(io, port, state, frame, counters, now);
+        self.pauses.told.set(port, state.pfc.is_judging());
         self.telemetry.gauges_dirty.insert(port);
+    }
+
+    /// Judges whether the peer of `port`, which is paused, has stopped.
+    #[inline(never)]
+    fn judge_peer(&mut self, port: usize, now: Ticks) {
+        let is_told = self.ports[port].judge_peer(&self.telemetry.counters.ports[port], now);
+        self.pauses.told.set(port, is_told);
     }
 
     /// Lets stuck ports whose devices take frames send again.

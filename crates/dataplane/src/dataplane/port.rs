@@ -8,14 +8,19 @@ use crate::dataplane::ingress::port_classifier::PortClassifier;
 use crate::dataplane::ingress::rx_queues::RxQueues;
 use crate::headroom::{bursts_per_poll, most_slack};
 use crate::mmu::{DepthFilter, LimitPart, PortLedger};
-use crate::pfc::{PfcMode, PortPfc, PortPfcSpec, PriorityMap};
-use crate::plan::counters::Counters;
+use crate::pfc::{JudgedPoll, PfcMode, PortPfc, PortPfcSpec, PriorityMap, Received};
+use crate::plan::counters::{Counters, PortCounters};
 use crate::plan::drops::DropReason;
 use crate::plan::spec::SwitchSpec;
 use crate::qos::{MaxRate, QueueShapers, Scheduler, Shaper};
 use crate::sets::{CLASSES, ClassSet, LEAST_BURST, PortSet};
 use crate::units::{Bytes, Ticks};
 use crate::wire::MacAddr;
+
+/// The classes of each group.
+fn classes_of(groups: &[u8; CLASSES]) -> [ClassSet; CLASSES] {
+    std::array::from_fn(|group| (0..CLASSES).filter(|&class| usize::from(groups[class] & 7) == group).collect())
+}
 
 /// One port of the switch.
 #[derive(Debug)]
@@ -42,6 +47,10 @@ pub(crate) struct Port {
     /// Groups that hold cells.
     pub holding: ClassSet,
     pub backlog: Backlog,
+    /// Whether a poll has left frames in the receive ring since the last look at the peer ([`Port::judge_peer`]).
+    pub left_frames: bool,
+    /// Classes of each group.
+    pub classes_of: [ClassSet; CLASSES],
     pub rx_queues: RxQueues,
 
     /// Egress: the queues, and below the state that controls their sending.
@@ -87,6 +96,7 @@ impl Port {
             lossless_queues: switch.lossless_queues(spec),
             map: PriorityMap::new(switch.classes.pfc_to_queue),
             rate: spec.rate,
+            reaction: spec.reaction,
             // Only the owner of a joint port hears its pauses.
             watchdog: spec.live.watchdog.filter(|_| joint.as_ref().is_none_or(|joint| joint.is_owner())),
         };
@@ -107,6 +117,8 @@ impl Port {
                 spec.backlog_mark.filter(|_| spec.pfc.sends_frames() && !lossless.is_empty()),
                 Rings { count: spec.rx_queues.into(), frames: spec.ring_frames },
             ),
+            left_frames: false,
+            classes_of: classes_of(&switch.classes.tc_to_group),
             rx_queues: RxQueues::new(spec.rx_queues.into(), spec.pfc == PfcMode::Queue, lossless, hz),
             queues: Default::default(),
             waiting: ClassSet::EMPTY,
@@ -125,6 +137,23 @@ impl Port {
             bursts: bursts_per_poll(spec.rate, spec.mtu, switch.poll_gap),
             taken: 0,
         }
+    }
+
+    /// Judges the frames that the last poll received while the peer was paused. Returns whether a pause goes on.
+    pub fn judge_peer(&mut self, counters: &PortCounters, now: Ticks) -> bool {
+        let is_empty = !self.rx_queues.is_managed() || self.rx_queues.is_drained();
+        let poll = JudgedPoll {
+            is_drained: is_empty && !std::mem::take(&mut self.left_frames),
+            takes_frames: self.takes_all && !self.progress.is_stuck(),
+        };
+        let classes = &self.classes_of;
+        self.pfc.judge_peer(now, poll, |group| {
+            classes[group].iter().fold(Received::default(), |sum, class| Received {
+                frames: sum.frames + counters.rx_frames[class].get(),
+                bytes: sum.bytes + counters.rx_bytes[class].get(),
+            })
+        });
+        self.pfc.is_judging()
     }
 
     /// Sets the maximum rates of the queues.

@@ -35,6 +35,7 @@
 
 mod lapse;
 mod left;
+mod reaction;
 mod small;
 
 use crate::sets::LEAST_BURST;
@@ -42,6 +43,7 @@ use crate::units::{BitRate, Bytes, Cells, Length, Nanos, WIRE_OVERHEAD};
 pub use lapse::{Lapse, pause_may_lapse};
 use left::left_behind;
 pub use left::{LEFT_BEHIND, bursts_per_poll};
+pub use reaction::reaction;
 pub use small::{SmallPackets, WorstFrame};
 
 /// Ethernet header (14) and up to two VLAN tags (8): the bytes of a stored frame beyond the MTU.
@@ -298,12 +300,7 @@ fn own_rows(input: &HeadroomInput) -> Vec<HeadroomRow> {
         format!("{} at {}", input.poll_gap, input.rate),
         "this switch: frames wait in the receive ring",
     );
-    row(
-        "frame at the poll",
-        wire_frame(input.mtu),
-        wire_frame_sum(input.mtu),
-        "this switch: the frame ends just after a poll",
-    );
+    row(POLLED_ROW, wire_frame(input.mtu), wire_frame_sum(input.mtu), "this switch: the frame ends just after a poll");
     let (left, _) = left_behind(input);
     if left.0 > 0 {
         let how = format!("{}, at most those since the last poll", count(input.left.into(), "frame"));
@@ -317,6 +314,9 @@ fn own_rows(input: &HeadroomInput) -> Vec<HeadroomRow> {
     }
     rows
 }
+
+/// Name of the row for the frame that ends just after a poll.
+const POLLED_ROW: &str = "frame at the poll";
 
 /// Name of the row for frames that polls leave in the receive ring. The term does not depend on posted data.
 pub const LEFT_ROW: &str = "left in the ring";

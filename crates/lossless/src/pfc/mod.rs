@@ -21,12 +21,16 @@
 mod generator;
 mod held;
 mod map;
+mod obedience;
 mod port_pfc;
 mod timers;
 mod watchdog;
 
 pub use generator::Generator;
 pub use map::PriorityMap;
+pub use obedience::{
+    Answers, JudgedPoll, LATE_PAUSES, Obedience, Observed, RESPONSE_BOUNDS, RESPONSE_BUCKETS, Received,
+};
 pub use port_pfc::{PortPfc, PortPfcSpec};
 pub use timers::PauseTimers;
 pub use watchdog::{Watchdog, WatchdogEvents};

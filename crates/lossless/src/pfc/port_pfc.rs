@@ -1,8 +1,11 @@
 //! The PFC state of one port, in both directions.
 
-use super::{Generator, PauseTimers, PfcMode, PriorityMap, Watchdog, WatchdogEvents, WatchdogSpec};
+use super::{
+    Answers, Generator, JudgedPoll, Obedience, PauseTimers, PfcMode, PriorityMap, Received, Watchdog, WatchdogEvents,
+    WatchdogSpec,
+};
 use crate::sets::{CLASSES, ClassSet};
-use crate::units::{BitRate, Ticks};
+use crate::units::{BitRate, Nanos, Ticks};
 use crate::wire::mac_control::PfcFrame;
 
 /// The PFC settings of one port.
@@ -18,6 +21,8 @@ pub struct PortPfcSpec {
     pub map: PriorityMap,
     /// Rate by which pause times are counted.
     pub rate: BitRate,
+    /// Time that the peer has to stop: [`crate::headroom::reaction`].
+    pub reaction: Nanos,
     /// Settings of the watchdog; `None`: no watchdog. A port with [`PfcMode::Off`] never has one.
     pub watchdog: Option<WatchdogSpec>,
 }
@@ -40,6 +45,8 @@ pub struct PortPfc {
     /// Pauses received during the last poll. Their time counts from the next poll on: the instant of a poll is older
     /// than the frames that arrive while it runs, and a pause must not end early.
     arrived: PfcFrame,
+    /// Whether the peer stops at XOFF; `None`: the port sends none.
+    obedience: Option<Box<Obedience>>,
 }
 
 impl PortPfc {
@@ -48,9 +55,11 @@ impl PortPfc {
     pub fn new(spec: &PortPfcSpec, hz: u64) -> Self {
         let PortPfcSpec { mode, map, rate, .. } = *spec;
         let obeyed = mode.obeyed(spec.lossless_queues, &map);
+        let generated = mode.generated(spec.lossless_groups);
+        let has_xoff = mode.sends_frames() && !generated.is_empty();
         let mut pfc = Self {
             mode,
-            generated: mode.generated(spec.lossless_groups),
+            generated,
             obeyed,
             obeyed_queues: map.queues(obeyed),
             map,
@@ -58,9 +67,18 @@ impl PortPfc {
             timers: PauseTimers::with_map(rate, hz, map),
             watchdog: None,
             arrived: PfcFrame::default(),
+            obedience: has_xoff.then(|| Box::new(Obedience::new(rate, spec.reaction, hz))),
         };
         pfc.set_watchdog(spec.watchdog, hz);
         pfc
+    }
+
+    /// Gives the peer `reaction` to stop, on a clock of `hz` ticks per second: its cable changes. Pauses that go on keep
+    /// their deadlines.
+    pub fn set_reaction(&mut self, reaction: Nanos, hz: u64) {
+        if let Some(obedience) = &mut self.obedience {
+            obedience.set_reaction(reaction, hz);
+        }
     }
 
     /// Changes the settings of the watchdog to `spec`, on a clock of `hz` ticks per second. A running watchdog keeps
@@ -127,6 +145,35 @@ impl PortPfc {
     /// Records that `frame`, which was due, has left at `now`.
     pub fn sent(&mut self, frame: &PfcFrame, now: Ticks) {
         self.generator.sent(frame, now);
+        if let Some(obedience) = &mut self.obedience {
+            obedience.sent(frame, now);
+        }
+    }
+
+    /// Whether the peer was told of a pause that lasts, so that [`PortPfc::judge_peer`] must see each poll.
+    #[must_use]
+    pub fn is_judging(&self) -> bool {
+        self.obedience.as_ref().is_some_and(|obedience| obedience.is_watching())
+    }
+
+    /// Judges the last poll when the next one begins: see [`Obedience::judge`].
+    #[inline]
+    pub fn judge_peer(&mut self, now: Ticks, poll: JudgedPoll, received: impl Fn(usize) -> Received) {
+        if let Some(obedience) = &mut self.obedience {
+            obedience.judge(now, poll, received);
+        }
+    }
+
+    /// The answers of the peer to XOFF of each priority; `None`: the port sends none.
+    #[must_use]
+    pub fn answers(&self) -> Option<&[Answers; CLASSES]> {
+        self.obedience.as_ref().map(|obedience| obedience.answers())
+    }
+
+    /// The answers of the peer to XOFF of each priority, if they have changed since the last call.
+    pub fn take_answers(&mut self) -> Option<&[Answers; CLASSES]> {
+        let obedience = self.obedience.as_mut()?;
+        obedience.take_change().then(|| obedience.answers())
     }
 
     /// Obeys a received PFC frame from now on. The time of its pauses counts from the next poll on.
@@ -258,6 +305,9 @@ impl PortPfc {
     /// go on, as the peer remembers them.
     pub fn shut(&mut self, now: Ticks) {
         self.generator.link_down(now);
+        if let Some(obedience) = &mut self.obedience {
+            obedience.clear();
+        }
     }
 
     /// Whether no timer runs: no XOFF must be refreshed, no pause must end, and the watchdog sees no storm. If the port
@@ -274,7 +324,7 @@ impl PortPfc {
 mod tests {
     use super::*;
     use crate::pfc::WatchdogAction;
-    use crate::units::{Nanos, Quanta};
+    use crate::units::Quanta;
 
     /// Ticks per second. At this rate a quantum of 512 bits lasts one tick.
     const HZ: u64 = 1_000_000;
@@ -293,6 +343,7 @@ mod tests {
             lossless_queues: ClassSet::only(4),
             map: PriorityMap::new([0, 1, 2, 4, 3, 5, 6, 7]),
             rate: RATE,
+            reaction: Nanos(1000),
             watchdog: Some(watchdog(WatchdogAction::Drop)),
         }
     }

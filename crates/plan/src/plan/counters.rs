@@ -5,6 +5,7 @@ use crossbeam_utils::CachePadded;
 
 use super::decision_log::DecisionLog;
 use super::drops::PerReason;
+use crate::pfc::RESPONSE_BUCKETS;
 use crate::plan::mirror::CopyCause;
 use crate::plan::spec::SwitchSpec;
 use crate::route::table::MAX_ADJACENCIES;
@@ -96,6 +97,22 @@ pub struct PortCounters {
     pub pfc_rx_xoff: PerClass,
     /// PFC frames received with XON for this priority.
     pub pfc_rx_xon: PerClass,
+    /// Pauses of this priority for which the peer stopped in time ([`crate::pfc::Obedience`]).
+    pub pfc_stops: PerClass,
+    /// Pauses of this priority during which its frames came too late.
+    pub pfc_late_pauses: PerClass,
+    /// Frames that came too late after XOFF of this priority.
+    pub pfc_late_frames: PerClass,
+    /// Bytes of these frames.
+    pub pfc_late_bytes: PerClass,
+    /// Histogram of the time from XOFF to the last frame of the priority ([`crate::pfc::RESPONSE_BOUNDS`]).
+    pub pfc_response: [[Counter; RESPONSE_BUCKETS]; CLASSES],
+    /// Sum of these times in nanoseconds.
+    pub pfc_response_sum_ns: PerClass,
+    /// Gauge, a mask: priorities for which the peer has stopped in time.
+    pub pfc_obeyed_mask: Counter,
+    /// Gauge, a mask: priorities that the peer does not obey.
+    pub pfc_disobeyed_mask: Counter,
     /// PFC frames sent.
     pub pfc_tx_frames: Counter,
     /// PFC frames received.

@@ -36,6 +36,8 @@ pub struct PortSpec {
     pub fdb_limit: u32,
     /// Whether PFC is generated and obeyed here, and for which priorities.
     pub pfc: PfcMode,
+    /// Time that the peer has to stop when it gets XOFF: [`crate::headroom::reaction`].
+    pub reaction: Nanos,
     /// Buffer settings of the port and its priority groups. All but the lossless flags and the policy may change while
     /// the switch runs.
     pub buffer: PortProfile,
@@ -53,6 +55,9 @@ pub struct PortSpec {
     /// Settings that may change while the switch runs.
     pub live: PortLive,
 }
+
+/// Reaction of a peer of which nothing is known: five poll gaps of 20 us.
+const USUAL_REACTION: Nanos = Nanos(100_000);
 
 /// Settings of a port that may change while the switch runs: none determines memory or headroom. The classes of a
 /// device with several queues, and whether a joint port is limited, need a restart all the same.
@@ -112,6 +117,7 @@ impl PortSpec {
             vlan: VlanMode::Access(1),
             fdb_limit: u32::MAX,
             pfc: PfcMode::Symmetric,
+            reaction: USUAL_REACTION,
             buffer: PortProfile::independent(groups),
             backlog_mark: None,
             ring_frames: None,
@@ -223,6 +229,7 @@ impl SwitchSpec {
             if port.bridges() && new.bridges() && !self.mirror.outputs.contains(index) {
                 port.vlan = new.vlan.clone();
             }
+            port.reaction = new.reaction;
             let keeps_sizes = self.has_fixed_sizes();
             for (group, new) in port.buffer.groups.iter_mut().zip(&new.buffer.groups) {
                 let GroupProfile { lossless, reserve, headroom, .. } = *group;

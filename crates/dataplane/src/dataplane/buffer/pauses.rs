@@ -11,6 +11,8 @@ use crate::units::Ticks;
 pub(crate) struct PauseState {
     /// Ports with groups at XOFF.
     pub xoff: PortSet,
+    /// Ports whose peers were told of a pause that may last.
+    pub told: PortSet,
     /// Ports whose receive backlog pauses their peers.
     pub backlogged: PortSet,
     /// Time of the earliest watchdog check of all ports; zero until the first one, and after a change of watchdogs.
@@ -39,6 +41,7 @@ impl PauseState {
         counters: &PortCounters,
         now: Ticks,
     ) -> bool {
+        port.left_frames |= left != Some(0);
         let left = if mutant::is(Mutant::BacklogIgnored) { Some(0) } else { left };
         if let Some(left) = left {
             counters.backlog_frames.set(left as u64);

@@ -20,7 +20,7 @@ use crate::plan::mirror::MirrorSpec;
 use crate::plan::spec::{PortLive, QueueSpec, SwitchSpec};
 use crate::qos::QueueDiscipline;
 use crate::sets::{CLASSES, ClassSet, PortSet};
-use crate::units::Ticks;
+use crate::units::{Nanos, Ticks};
 
 /// Settings of a switch that may change while it runs:
 ///
@@ -67,6 +67,8 @@ struct PortLiveConfig {
     classifier: PortClassifier,
     egress_view: EgressView,
     buffer: PortProfile,
+    /// Time that the peer has to stop at XOFF.
+    reaction: Nanos,
     /// Ticks per second of the clock.
     hz: u64,
 }
@@ -122,6 +124,7 @@ impl PortLiveConfig {
             classifier: PortClassifier::new(number, spec, &switch.classes),
             egress_view: EgressView::new(spec),
             buffer: spec.buffer,
+            reaction: spec.reaction,
             hz,
         }
     }
@@ -210,6 +213,7 @@ impl<P: Packet> Pipeline<P> {
         self.forwarder.flood_control.set(port, &live_config.live.flood_limits);
         state.classifier = live_config.classifier.clone();
         state.ledger.set_groups(&live_config.buffer.groups);
+        state.pfc.set_reaction(live_config.reaction, live_config.hz);
         for queue in state.pfc.set_watchdog(live_config.live.watchdog, live_config.hz).iter() {
             counters.watchdog_restores[queue].add(1);
         }

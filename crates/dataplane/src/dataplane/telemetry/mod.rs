@@ -7,10 +7,11 @@ use std::sync::Arc;
 
 use super::buffer::Buffer;
 use super::port::Port;
+use crate::pfc::{Answers, Observed};
 use crate::plan::counters::{Counters, GAP_BUCKETS, LcoreCounters, PortCounters, UNCLASSIFIED};
 use crate::plan::decision_log::DecisionLog;
 use crate::plan::drops::DropReason;
-use crate::sets::{CLASSES, PortSet};
+use crate::sets::{CLASSES, ClassSet, PortSet};
 use crate::units::{Nanos, Ticks};
 
 /// Polls between two updates of the gauges of a busy switch. Watermarks miss nothing, because the ledgers maintain
@@ -181,6 +182,9 @@ impl Telemetry {
             for (gauge, ticks) in counters.pfc_rx_paused_ns.iter().zip(state.pfc.received_ticks(now)) {
                 gauge.set(self.clock.nanos(ticks).0);
             }
+            if let Some(answers) = state.pfc.take_answers() {
+                self.publish_answers(counters, answers);
+            }
             counters.backlog_held_ns.set(self.clock.nanos(state.backlog.held_ticks(now)).0);
             if state.rx_queues.is_managed() {
                 for (gauge, carried) in counters.rx_queue_carries.iter().zip(state.rx_queues.carried_masks()) {
@@ -192,6 +196,26 @@ impl Telemetry {
             counters.paused_mask.set(u64::from(paused.bits()));
             self.running_pauses.set(port, !paused.is_empty() || !xoff.is_empty() || state.backlog.is_on());
         }
+    }
+
+    /// Publishes the answers of a peer to XOFF.
+    #[cold]
+    fn publish_answers(&self, counters: &PortCounters, answers: &[Answers; CLASSES]) {
+        let (mut obeyed, mut disobeyed) = (ClassSet::EMPTY, ClassSet::EMPTY);
+        for (priority, answer) in answers.iter().enumerate() {
+            counters.pfc_stops[priority].set(answer.stops);
+            counters.pfc_late_pauses[priority].set(answer.late_pauses);
+            counters.pfc_late_frames[priority].set(answer.late.frames);
+            counters.pfc_late_bytes[priority].set(answer.late.bytes);
+            for (bucket, times) in counters.pfc_response[priority].iter().zip(answer.times) {
+                bucket.set(times);
+            }
+            counters.pfc_response_sum_ns[priority].set(self.clock.nanos(answer.ticks).0);
+            obeyed.set(priority, answer.observed() == Observed::Obeys);
+            disobeyed.set(priority, answer.observed() == Observed::Disobeys);
+        }
+        counters.pfc_obeyed_mask.set(u64::from(obeyed.bits()));
+        counters.pfc_disobeyed_mask.set(u64::from(disobeyed.bits()));
     }
 
     /// Publishes the gauges of an lcore: its buffer, the number of frames in its queues and of stations in its
