@@ -156,6 +156,7 @@ impl Engine<'_> {
     /// Checks the end of a run: nothing is held anywhere, and every frame is accounted for.
     pub(super) fn check_end(&mut self, ending: Ending) {
         self.check_accounts();
+        self.check_obedience();
         let is_quiet =
             self.net.under_way() == 0 && !self.net.watch.is_anyone_held(self.net.now) && !self.is_any_host_pausing();
         if ending != Ending::Drained && !is_quiet {

@@ -206,6 +206,7 @@ impl<'a> Engine<'a> {
         (0..self.hosts.len()).for_each(|host| self.wake(host, 0));
         self.begin_monitor();
         self.begin_workloads();
+        self.expect_findings();
     }
 
     /// Attaches each cable to both its ends.

@@ -9,6 +9,7 @@ use super::outcome::{ClassOutcome, Ending, LinkOutcome, Outcome, PortOutcome, Sw
 use super::own::Own;
 use super::watch::Watch;
 use crate::dataplane::Pipeline;
+use crate::pfc::Answers;
 use crate::plan::counters::{Counter, LcoreCounters, PerClass, PortCounters, UNCLASSIFIED};
 use crate::plan::drops::DropReason;
 use crate::sets::CLASSES;
@@ -119,7 +120,9 @@ fn of_port(node: &Node, port: usize, at_stop: &AtStop, watch: &Watch) -> PortOut
     let all = |of: &dyn Fn(&PortCounters) -> &Counter| node.counters.sum(port, of);
     let held = at_stop.held.get(port).copied().unwrap_or_default();
     let pauses = device.wires.map_or([0; CLASSES], |(out, _)| watch.begun(out));
+    let answers = node.fleet.iter().find(|part| part.owns(port)).and_then(|part| part.answers(port));
     let classes = std::array::from_fn(|class| ClassOutcome {
+        answers: answers.map_or_else(Answers::default, |answers| answers[class]),
         lossless: spec.buffer.groups[class].lossless,
         rx_frames: counters.rx_frames[class].get(),
         tx_frames: all(&|port| &port.tx_frames[class]),

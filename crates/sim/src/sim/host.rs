@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use super::HZ;
 use super::garbage::Garbage;
 use super::load::PS;
+use super::obedience::Ignored;
 use super::outcome::HostOutcome;
 use super::spec::{HostNode, ReceiverSpec};
 use super::transport::Reply;
@@ -66,6 +67,8 @@ pub struct Host {
     rate: BitRate,
     /// Time of its last PFC frame.
     told_ps: u64,
+    /// XOFFs that a host without PFC was sent, and sent frames in spite of.
+    pub ignored: [Ignored; CLASSES],
     /// Results of the host.
     pub outcome: HostOutcome,
 }
@@ -118,6 +121,7 @@ impl Host {
             lossless,
             rate,
             told_ps: 0,
+            ignored: [Ignored::default(); CLASSES],
             outcome: HostOutcome::default(),
         }
     }
@@ -192,6 +196,9 @@ impl Host {
             self.responses.pop_front();
             for priority in frame.enabled.iter() {
                 self.end_pause(priority, now);
+                if !self.spec.obeys_pfc {
+                    self.ignored[priority].told(frame.quanta[priority].0 > 0, came);
+                }
                 let ps = u64::from(frame.quanta[priority].0) * self.quanta_ps(1);
                 self.paused_until[priority] = came + ps;
                 if came + ps > now {

@@ -44,6 +44,9 @@ mod load;
 mod monitor;
 mod net;
 mod node;
+mod obedience;
+#[cfg(test)]
+mod obedience_tests;
 pub mod outcome;
 mod own;
 mod parts;

@@ -1,6 +1,7 @@
 //! Results of a run: plain numbers, in the order of the scenario, for tables, JSON, CSV and plots. All times are
 //! picoseconds of network time, all counts are exact.
 
+use crate::pfc::Answers;
 use crate::plan::drops::DropReason;
 use crate::sets::CLASSES;
 
@@ -293,6 +294,8 @@ pub struct PortOutcome {
 /// Results of one class of a port.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ClassOutcome {
+    /// Answers of the peer to XOFF of the priority of this number.
+    pub answers: Answers,
     /// Whether the group is lossless here.
     pub lossless: bool,
     /// Frames received, by traffic class.

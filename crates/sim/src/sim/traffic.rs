@@ -327,6 +327,9 @@ impl Engine<'_> {
         }
         let Some(number) = next else { return Err(again) };
         state.turn = number as u32 + 1;
+        if !state.spec.obeys_pfc {
+            state.ignored[usize::from(self.flows[number].spec.priority)].sent(now);
+        }
         Ok(number)
     }
 

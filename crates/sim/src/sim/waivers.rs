@@ -274,14 +274,14 @@ fn standard_response_time(rate: BitRate) -> Nanos {
 }
 
 /// Returns the priorities whose pauses `port` obeys.
-fn obeyed(port: PortRef, scenario: &Scenario) -> ClassSet {
+pub(super) fn obeyed(port: PortRef, scenario: &Scenario) -> ClassSet {
     let switch = &scenario.switches[port.switch].config.switch;
     let spec = &switch.ports[port.port];
     spec.pfc.obeyed(switch.lossless_queues(spec), &PriorityMap::new(switch.classes.pfc_to_queue))
 }
 
 /// Returns the input of the headroom formula for `port`, with this cable and this peer.
-fn input(port: PortRef, peer: End, link: &LinkNode, scenario: &Scenario) -> HeadroomInput {
+pub(super) fn input(port: PortRef, peer: End, link: &LinkNode, scenario: &Scenario) -> HeadroomInput {
     let switch = &scenario.switches[port.switch];
     let (config, spec) = (&switch.config.switch, &switch.config.switch.ports[port.port]);
     let poll_gap = if switch.poll.frame.0 == 0 {

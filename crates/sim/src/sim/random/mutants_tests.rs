@@ -133,6 +133,21 @@ fn mutant_depth_stays_is_found() {
 }
 
 #[test]
+fn mutant_reaction_forgotten_is_found() {
+    assert_found(Mutant::ReactionForgotten, 200, &["obedient_peer_cleared"]);
+}
+
+#[test]
+fn mutant_ring_forgotten_is_found() {
+    assert_found(Mutant::RingForgotten, 800, &["obedient_peer_cleared"]);
+}
+
+#[test]
+fn mutant_lateness_ignored_is_found() {
+    assert_found(Mutant::LatenessIgnored, 800, &["disobedient_peer_found"]);
+}
+
+#[test]
 fn violation_shrinks_to_a_small_file_that_reproduces_it() {
     let mutant = Mutant::HeadroomShared;
     let (seed, _) = hunt(mutant, 400);
