@@ -102,6 +102,7 @@ fn feature_table_metrics_exist_in_exporter_and_documentation() {
         "lldp",
         "mirror",
         "mod",
+        "peer",
         "port",
         "routing",
         "watchdog",

@@ -264,6 +264,18 @@ fn pfc_of_the_nic_is_refused_with_its_reason() {
     );
 }
 
+/// Time that the peer has to stop at XOFF. The software of a peer behind a device that is no NIC may be late to run.
+#[test]
+fn reaction_of_the_peer_follows_cable_response_and_device() {
+    let of = |keys: &str| accept(&port(&format!("speed: 10G, {keys}"))).switch.ports[0].reaction.0;
+    let usual = of("cable: 5m");
+    assert_eq!(of("cable: 105m") - usual, 1_000, "5 ns a metre, both ways");
+    assert_eq!(of("cable: 5m, peer_response: 503072ns") - usual, 500_000, "beyond 60 quanta of 51.2 ns");
+    let text = |device: &str| format!("preset: roce\nports: [{{name: p1, device: \"{device}\", speed: 10G}}]\n");
+    let [nic, tap] = ["0000:3b:00.0", "net_tap0"].map(|device| accept(&text(device)).switch.ports[0].reaction.0);
+    assert_eq!(tap - nic, 10_000_000);
+}
+
 #[test]
 fn pfc_proven_is_accepted_for_devices_and_refused_for_virtual_hosts() {
     let trusted = |keys: &str| accept(&port(keys)).devices[0].pfc_proven;

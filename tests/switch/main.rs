@@ -18,6 +18,7 @@ mod metrics;
 mod notify;
 mod outputs;
 mod overload;
+mod peer;
 mod process;
 mod program;
 mod queues;

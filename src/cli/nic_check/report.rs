@@ -62,7 +62,8 @@ pub fn to_text(report: &NicReport) -> String {
     }
     let is_good = report.ports.iter().all(|port| port.faults().is_empty());
     text += if is_good {
-        "passed: `pfc_proven: true` is justified for these ports with a peer that obeys PFC\n"
+        "passed: `pfc_proven: true` is justified for these ports with a peer that obeys PFC; the running switch measures \
+         that (`holdfast show pfc`)\n"
     } else {
         "not passed: these ports are not lossless\n"
     };

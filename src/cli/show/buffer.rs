@@ -9,7 +9,7 @@ use super::cells::{NONE, alpha, bytes, class, count, grown, percent, some_bytes}
 
 pub fn buffers(looks: &Looks<'_>) -> String {
     let buffers = &looks.state().buffers;
-    let mut pools = Table::new("pool | >size | >used | > | >highest | > ");
+    let mut pools = Table::new("pool | >size | >used | > | >highest | >  | >pending");
     for pool in &buffers.pools {
         let highest = pool.used_highest_bytes;
         pools.row([
@@ -23,7 +23,7 @@ pub fn buffers(looks: &Looks<'_>) -> String {
         ]);
     }
     let mut ports = Table::new(
-        "port | >held | >lossless reserve | >used | >lossy reserve | >used  | >insurance | >used   | >highest",
+        "port | >held | >lossless reserve | >used | >lossy reserve | >used  | >insurance | >used   | >highest | now",
     );
     for port in &buffers.ports {
         ports.row([

@@ -1,11 +1,16 @@
 //! PFC, ECN, drops and the PFC watchdog.
 
 use holdfast::api::model::{Dropped, Pfc, PfcPriority, State};
+use holdfast::pfc::Observed;
+use holdfast::text::format::frames;
 use holdfast::text::table::Table;
 use holdfast::units::Nanos;
 
 use super::Looks;
 use super::cells::{NONE, bytes, class, count, grown, percent};
+
+/// Title of the answer of the peer to XOFF.
+const PEER: &str = "peer";
 
 /// Whether PFC is generated for the priority, or frames of it were sent or received.
 fn is_of_note(priority: &PfcPriority) -> bool {
@@ -32,7 +37,7 @@ fn counts(state: &State, port: &str, priority: u8) -> [u64; 7] {
 
 pub fn pfc(looks: &Looks<'_>) -> String {
     let mut table = Table::new(
-        "port | class | pfc | now | >XOFF sent | >XON sent | >peer held | >XOFF rcvd | >XON rcvd | >held | >ignored",
+        "port | class | pfc | now | >XOFF sent | >XON sent | >peer held | >XOFF rcvd | >XON rcvd | >held | >ignored | peer",
     );
     let (before, time_ns) = match looks.before() {
         Some((before, seconds)) => (Some(before), (seconds * 1e9) as u64),
@@ -56,6 +61,7 @@ pub fn pfc(looks: &Looks<'_>) -> String {
                 count(xon_in),
                 percent(held.min(time_ns), time_ns),
                 count(ignored),
+                peer(row),
             ]);
         }
     }
@@ -66,13 +72,34 @@ pub fn pfc(looks: &Looks<'_>) -> String {
         Some((_, seconds)) => format!("counts and shares of the last {seconds:.1}s"),
         None => looks.since(),
     };
-    let mut text = table.without_idle(&["XOFF rcvd", "XON rcvd", "held", "ignored"], NONE).to_string();
+    let mut text = table.without_idle(&["XOFF rcvd", "XON rcvd", "held", "ignored", PEER], NONE).to_string();
     text += &format!("(* PFC pauses its senders; held: share of the time; {over})\n");
     let deaf = looks.state().pfc.iter().filter(|pfc| pfc.pause_received_frames > 0);
     for pfc in deaf {
         text += &format!("{}: {} PAUSE frames received and ignored\n", pfc.port, count(pfc.pause_received_frames));
     }
+    for pfc in &looks.state().pfc {
+        for row in pfc.priorities.iter().filter(|row| row.observed == Observed::Disobeys.label()) {
+            text += &disobeys(&pfc.port, row);
+        }
+    }
     text
+}
+
+/// The answer of the peer to XOFF, since the start.
+fn peer(row: &PfcPriority) -> String {
+    match row.observed.as_str() {
+        // An earlier version of the switch leaves the field empty.
+        "" | "unseen" => NONE.to_owned(),
+        "obeys" => format!("obeys, {} times", count(row.stops)),
+        observed => observed.to_uppercase(),
+    }
+}
+
+/// The evidence against a peer.
+fn disobeys(port: &str, row: &PfcPriority) -> String {
+    let (class, late, pauses) = (class(row.priority, false), frames(row.late_frames), count(row.late_pauses));
+    format!("{port} class {class}: the peer does not stop at XOFF: {late} came too late, after {pauses} of its XOFFs\n")
 }
 
 fn now(pfc: &Pfc, row: &PfcPriority) -> &'static str {
@@ -171,4 +198,38 @@ pub fn watchdog(looks: &Looks<'_>) -> String {
         return "no port has a watchdog; write `watchdog: {detection: 200ms}`\n".to_owned();
     }
     table.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Seen;
+    use super::*;
+
+    #[test]
+    fn peer_has_its_column_once_it_has_answered_and_a_line_if_it_disobeys() {
+        let show = |observed: &str| {
+            let row = PfcPriority {
+                priority: 3,
+                generated: true,
+                observed: observed.to_owned(),
+                stops: 12,
+                late_pauses: 5,
+                late_frames: 1234,
+                ..PfcPriority::default()
+            };
+            let port = Pfc { port: "p1".to_owned(), priorities: vec![row], ..Pfc::default() };
+            let state = State { pfc: vec![port], at_ns: 1_000_000_000, ..State::default() };
+            pfc(&Looks { before: None, now: &Seen { json: serde_json::Value::Null, state } })
+        };
+        let header = |text: &str| text.lines().next().is_some_and(|line| line.ends_with("  peer"));
+        assert!(!header(&show("unseen")) && header(&show("obeys")) && header(&show("disobeys")));
+        assert!(
+            show("obeys").lines().nth(1).is_some_and(|line| line.ends_with("obeys, 12 times")),
+            "{}",
+            show("obeys")
+        );
+        let text = show("disobeys");
+        let expected = "p1 class 3: the peer does not stop at XOFF: 1,234 frames came too late, after 5 of its XOFFs";
+        assert_eq!(text.lines().last(), Some(expected));
+    }
 }

@@ -59,8 +59,11 @@ fn head(port: &Port) -> [String; 6] {
         "" | "none" => NONE,
         state => state,
     };
+    // The answer of the peer says more than the standing.
+    let is_disobeyed = port.pfc_observed == "disobeys";
+    let pfc = if is_disobeyed { "DISOBEYED".to_owned() } else { port.pfc_standing.clone() };
     let rate = BitRate(port.rate_bps).to_string();
-    [port.port.clone(), state.to_owned(), rate, vlan, port.pfc_standing.clone(), flow_control.to_owned()]
+    [port.port.clone(), state.to_owned(), rate, vlan, pfc, flow_control.to_owned()]
 }
 
 /// Frames and bytes in, frames and bytes out, drops; and the columns that are seldom shown.
@@ -187,6 +190,13 @@ mod tests {
         assert_eq!(rows[0][..7], ["port", "state", "speed", "vlan", "pfc", "flow", "control"], "{text}");
         assert_eq!(rows[1][..6], ["p1", "up", "10G", "1", "unproven", "pauses"], "{text}");
         assert_eq!(rows[2][..6], ["p2", "up", "10G", "1", "unproven", "-"], "{text}");
+    }
+
+    #[test]
+    fn port_whose_peer_disobeys_says_so_in_place_of_its_standing() {
+        let port = Port { pfc_standing: "trusted".to_owned(), pfc_observed: "disobeys".to_owned(), ..Port::default() };
+        assert_eq!(head(&port)[4], "DISOBEYED");
+        assert_eq!(head(&Port { pfc_observed: "obeys".to_owned(), ..port })[4], "trusted");
     }
 
     #[test]

@@ -196,7 +196,10 @@ fn pfc(device: &DeviceNeed, family: Family, place: &str) -> Finding {
             "PFC does not work: the DPDK driver discards PFC frames that software sends, so no peer is ever paused",
             "use another NIC for this port, or write `pfc: off` and accept losses in its lossless classes",
         ),
-        (true, PfcKnown::Likely, true) => Finding::ok(place, "PFC works according to the operator (`pfc_proven`)"),
+        (true, PfcKnown::Likely, true) => Finding::ok(
+            place,
+            "PFC works according to the operator (`pfc_proven`), unless `holdfast show pfc` refutes it",
+        ),
         (true, PfcKnown::Likely, false) => Finding::warn(place, "PFC likely works, but is untested", prove),
         (true, PfcKnown::Unknown, true) => Finding::warn(
             place,

@@ -11,9 +11,10 @@ use serde::Serialize;
 
 use super::needs::{Need, needs, to_bytes};
 use super::snapshot::{PortSnapshot, Snapshot};
-use super::switch_view::SwitchView;
+use super::switch_view::{PfcStanding, SwitchView};
 use crate::headroom::headroom;
-use crate::sets::CLASSES;
+use crate::pfc::Observed;
+use crate::sets::{CLASSES, ClassSet};
 use crate::text::format::{frames, grouped, time};
 use crate::units::Nanos;
 
@@ -30,6 +31,8 @@ pub enum Topic {
     PollGap,
     /// Headroom was full and frames were lost.
     HeadroomFull,
+    /// A peer does not stop when it gets XOFF.
+    PeerDisobeys,
     /// The dataplane cannot keep up with a port.
     Backlog,
     /// A peer paused a class for too long.
@@ -52,6 +55,7 @@ impl Topic {
             Self::HeadroomShort => "headroom_short",
             Self::PollGap => "poll_gap",
             Self::HeadroomFull => "headroom_full",
+            Self::PeerDisobeys => "peer_disobeys",
             Self::Backlog => "backlog",
             Self::Watchdog => "watchdog",
             Self::Stuck => "stuck",
@@ -95,6 +99,9 @@ pub fn advices(switch_view: &SwitchView, snapshot: &Snapshot) -> Vec<Advice> {
         let here: Vec<Need> = needs.iter().filter(is_here).copied().collect();
         let advice = headroom_short(switch_view, snapshot, &here);
         advices.extend(advice.or_else(|| poll_gap(switch_view, snapshot, lcore, &here)));
+    }
+    for need in needs.iter().filter(|need| need.observed == Observed::Disobeys) {
+        advices.push(peer_disobeys(switch_view, &snapshot.ports[need.port], need));
     }
     advices.extend(needs.iter().filter(|need| need.overflows > 0).map(|need| headroom_full(switch_view, need)));
     for (port, counters) in snapshot.ports.iter().enumerate() {
@@ -174,12 +181,33 @@ fn poll_gap(switch_view: &SwitchView, snapshot: &Snapshot, lcore: usize, needs: 
     Some(Advice::new(Topic::PollGap, format!("lcore {lcore}"), snapshot.lcores[lcore].poll_gap_highest_ns, text))
 }
 
+fn peer_disobeys(switch_view: &SwitchView, counters: &PortSnapshot, need: &Need) -> Advice {
+    let priority = need.group;
+    let word = match switch_view.pfc.get(need.port) {
+        Some(PfcStanding::Trusted) => ", against `pfc_proven: true`",
+        _ => "",
+    };
+    let text = format!(
+        "the peer does not stop at XOFF{word}: {}; enable PFC for priority {priority} there, and send the class in it; \
+         a slow peer needs `peer_response`",
+        counters.lateness(ClassSet::only(priority))
+    );
+    Advice::new(Topic::PeerDisobeys, place(switch_view, need), counters.peer.late_pauses[priority], text)
+}
+
 fn headroom_full(switch_view: &SwitchView, need: &Need) -> Advice {
     let (lost, size) = (frames(need.overflows), to_bytes(switch_view, need.size));
-    let text = if need.obeys {
-        format!("{lost} lost beyond a headroom of {size}, though the peer obeys PFC; write a larger `headroom`")
-    } else {
-        format!("{lost} lost beyond a headroom of {size}: the peer does not seem to obey PFC; enable PFC there")
+    let lost = format!("{lost} lost beyond a headroom of {size}");
+    let text = match (need.observed, switch_view.standing(need.port)) {
+        (Observed::Disobeys, _) => format!("{lost}: the peer does not stop at XOFF; enable PFC there"),
+        (Observed::Obeys, _) => format!("{lost}, though the peer stops in its time; write a larger `headroom`"),
+        (Observed::Unseen, PfcStanding::Proven) => {
+            format!("{lost}, though the peer obeys PFC; write a larger `headroom`")
+        }
+        (Observed::Unseen, PfcStanding::Trusted) => {
+            format!("{lost}: the peer obeys PFC by `pfc_proven` alone; check it there, or write a larger `headroom`")
+        }
+        (Observed::Unseen, _) => format!("{lost}: the peer does not seem to obey PFC; enable PFC there"),
     };
     Advice::new(Topic::HeadroomFull, place(switch_view, need), need.overflows, text)
 }
@@ -398,6 +426,34 @@ mod tests {
         p2: its device accepted no frames 2 times, and the waiting frames were dropped; check that the peer is present, or raise `stuck_after` if it may stop for that long
         p2: 4,096 of its stations gave way to new ones; look for a host that forges addresses, or raise `fdb.capacity` and `fdb_limit`
         "#);
+    }
+
+    #[test]
+    fn measurement_of_the_peer_overrules_the_word_of_the_operator() {
+        let mut switch_view = quiet();
+        switch_view.pfc[0] = PfcStanding::Trusted;
+        switch_view.witnesses[0] = None;
+        let p1 = &switch_view.counters.ports[0];
+        p1.drops[3][DropReason::HeadroomFull as usize].add(1234);
+        let lost = "p1 class 3: 1,234 frames lost beyond a headroom of 39.06KiB";
+        let word = "the peer obeys PFC by `pfc_proven` alone; check it there, or write a larger `headroom`";
+        assert_eq!(texts(&switch_view), [format!("{lost}: {word}")]);
+        p1.pfc_obeyed_mask.set(1 << 3);
+        let stops = "though the peer stops in its time; write a larger `headroom`";
+        assert_eq!(texts(&switch_view), [format!("{lost}, {stops}")]);
+        p1.pfc_late_frames[3].add(98_765);
+        p1.pfc_late_pauses[3].add(7);
+        p1.pfc_obeyed_mask.set(0);
+        p1.pfc_disobeyed_mask.set(1 << 3);
+        let peer = "p1 class 3: the peer does not stop at XOFF, against `pfc_proven: true`: 98,765 frames came too late \
+                    after 7 XOFFs; enable PFC for priority 3 there, and send the class in it; a slow peer needs \
+                    `peer_response`";
+        let lost_by_it = format!("{lost}: the peer does not stop at XOFF; enable PFC there");
+        assert_eq!(texts(&switch_view), [peer.to_owned(), lost_by_it]);
+        // A device that pauses by itself may have held back the PFC frames.
+        switch_view.flow_control.set(0, crate::stats::flow_control::DeviceFlowControl::Pauses);
+        let seems = "the peer does not seem to obey PFC; enable PFC there";
+        assert_eq!(texts(&switch_view), [format!("{lost}: {seems}")]);
     }
 
     #[test]

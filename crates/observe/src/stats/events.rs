@@ -9,8 +9,9 @@ use super::snapshot::{PortSnapshot, Snapshot};
 use super::switch_view::SwitchView;
 use crate::pfc::WatchdogAction;
 use crate::plan::DropReason;
+use crate::qos::only_class;
 use crate::route::PuntCause;
-use crate::sets::CLASSES;
+use crate::sets::{CLASSES, ClassSet};
 use crate::text::format::{frames, grouped};
 use crate::units::Nanos;
 
@@ -42,9 +43,11 @@ impl Event {
 type Finder = fn(&SwitchView, &PortSnapshot, &PortSnapshot, usize) -> Vec<Event>;
 
 /// The label of each kind with its finder, which compares the previous and the current snapshot of one port.
-const KINDS: [(&str, Finder); 15] = [
+const KINDS: [(&str, Finder); 17] = [
     ("watchdog", |switch_view, before, now, port| storms(switch_view, before, now, port)),
     ("watchdog", |switch_view, before, now, port| restores(switch_view, before, now, port)),
+    ("peer", |switch_view, before, now, port| peers(switch_view, before, now, port, true)),
+    ("peer", |switch_view, before, now, port| peers(switch_view, before, now, port, false)),
     ("backlog", |switch_view, before, now, port| backlogs(switch_view, before, now, port)),
     ("shed", |switch_view, before, now, port| sheds(switch_view, before, now, port)),
     ("port xoff", |switch_view, before, now, port| port_xoffs(switch_view, before, now, port)),
@@ -144,6 +147,30 @@ fn restores(switch_view: &SwitchView, before: &PortSnapshot, now: &PortSnapshot,
         Event::new(NoticeKind::WatchdogRestored, text(queue)).times(count).of_class(switch_view.class_of_queue(queue))
     };
     restores.map(event).collect()
+}
+
+/// Priorities whose XOFF the peer has begun to disobey, or, without `disobeys`, obeys again.
+fn peers(
+    switch_view: &SwitchView,
+    before: &PortSnapshot,
+    now: &PortSnapshot,
+    port: usize,
+    disobeys: bool,
+) -> Vec<Event> {
+    let was = before.peer.disobeyed;
+    let is = if switch_view.flow_control.get(port).defeats_pfc() { ClassSet::EMPTY } else { now.peer.disobeyed };
+    let event = |priority| {
+        let place = format!("{} {}", switch_view.port_name(port), switch_view.group_name(priority));
+        let (kind, text) = if disobeys {
+            let late = now.lateness(ClassSet::only(priority));
+            (NoticeKind::PeerDisobeys, format!("{place}: the peer does not stop at XOFF: {late}"))
+        } else {
+            (NoticeKind::PeerObeys, format!("{place}: the peer stops at XOFF"))
+        };
+        Event::new(kind, text).of_class(only_class(&switch_view.spec.classes.tc_to_group, priority))
+    };
+    let changed = if disobeys { is - was } else { (was - is) & now.peer.obeyed };
+    changed.iter().map(event).collect()
 }
 
 fn backlogs(switch_view: &SwitchView, before: &PortSnapshot, now: &PortSnapshot, port: usize) -> Vec<Event> {
@@ -483,6 +510,24 @@ mod tests {
         let expected = ["t=1.0s flood: p2 received arp for the switch beyond its rate: 70 frames are dropped"];
         assert_eq!(look(&mut events, &switch_view, 10), expected);
         assert_eq!(look(&mut events, &switch_view, 30), [""; 0]);
+    }
+
+    #[test]
+    fn peer_that_disobeys_is_told_once_and_when_it_obeys_again() {
+        let switch_view = watched();
+        let mut events = Events::default();
+        let p2 = &switch_view.counters.ports[1];
+        p2.pfc_late_frames[3].add(1234);
+        p2.pfc_late_pauses[3].add(3);
+        assert_eq!(look(&mut events, &switch_view, 10), [""; 0]);
+        p2.pfc_disobeyed_mask.set(1 << 3);
+        let expected =
+            "t=2.0s peer: p2 class 3: the peer does not stop at XOFF: 1,234 frames came too late after 3 XOFFs";
+        assert_eq!(look(&mut events, &switch_view, 20), [expected]);
+        assert_eq!(look(&mut events, &switch_view, 40), [""; 0]);
+        p2.pfc_disobeyed_mask.set(0);
+        p2.pfc_obeyed_mask.set(1 << 3);
+        assert_eq!(look(&mut events, &switch_view, 60), ["t=6.0s peer: p2 class 3: the peer stops at XOFF"]);
     }
 
     #[test]

@@ -34,6 +34,7 @@ pub mod losses;
 pub mod monitor;
 pub mod needs;
 pub mod notice;
+pub mod peer;
 pub mod pending;
 pub mod report;
 mod screen;

@@ -4,8 +4,9 @@ use super::snapshot::{PortSnapshot, Snapshot, cells};
 use super::switch_view::SwitchView;
 use crate::headroom::{HeadroomInput, headroom};
 use crate::mmu::HeadroomPolicy;
+use crate::pfc::Observed;
 use crate::plan::DropReason;
-use crate::sets::CLASSES;
+use crate::sets::{CLASSES, ClassSet};
 use crate::units::{Bytes, Cells, Nanos};
 
 /// The need of one lossless group of a port with PFC.
@@ -22,7 +23,10 @@ pub struct Need {
     pub needed: Cells,
     /// Frames of its classes dropped because the headroom, its own or the shared pool, was full.
     pub overflows: u64,
-    /// Whether the peer is known to obey PFC. If so, a drop is the fault of the headroom and not of the peer.
+    /// The answer of the peer to XOFF, as measured.
+    pub observed: Observed,
+    /// Whether the peer is known to obey PFC, or the operator asserts it and no measurement has refuted it. If so, a
+    /// drop is the fault of the headroom and not of the peer.
     pub obeys: bool,
 }
 
@@ -48,7 +52,9 @@ pub fn needs(switch_view: &SwitchView, snapshot: &Snapshot) -> Vec<Need> {
             size: size(switch_view, port, group),
             needed: by_formula.max(cells(counters.group_headroom_highest_cells[group])),
             overflows: overflows(switch_view, counters, group),
-            obeys: switch_view.standing(port).is_relied_upon(),
+            observed: switch_view.observed(port, &counters.peer, ClassSet::only(group)),
+            obeys: !switch_view.disobeyed(port).contains(group)
+                && (switch_view.standing(port).is_relied_upon() || counters.peer.obeyed.contains(group)),
         }));
     }
     needs

@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use super::device::DeviceStats;
+use super::peer::PeerSnapshot;
 use super::switch_view::SwitchView;
 use crate::mmu::{BufferPlan, Threshold};
 use crate::plan::Counters;
@@ -21,7 +22,7 @@ pub type Values = [u64; CLASSES];
 pub type Drops = [PerReason<u64>; CLASSES + 1];
 
 /// A value of a snapshot, which is read from a counter or from several.
-trait Reading<C> {
+pub(super) trait Reading<C> {
     fn read(counter: &C) -> Self;
 }
 
@@ -140,6 +141,8 @@ snapshot! {
         neighbours_evicted: u64,
         /// Frames that Linux did not get because their sender had no place in its neighbours.
         linux_withheld: u64,
+        /// The answers of the peer to XOFF.
+        peer: PeerSnapshot,
         device: DeviceStats,
     }
 }
@@ -153,6 +156,7 @@ impl PortSnapshot {
         all.fdb_stations = counters.fdb_stations(port);
         all.fdb_evicted = counters.fdb_evicted(port);
         all.fdb_refused = counters.fdb_refused(port);
+        all.peer = PeerSnapshot::take(&counters.ports[port]);
         for guest in counters.of_port(port).skip(1).map(Self::take) {
             let add = |sum: &mut Values, more: &Values| sum.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
             add(&mut all.tx_frames, &guest.tx_frames);

@@ -31,10 +31,11 @@ pub enum PfcStanding {
     /// PFC is on, the peer is in this process and obeys it, and the peer has received a PFC frame of this port. Or XOFF
     /// stops a receive queue whose device keeps the frames, so that no peer has to obey.
     Proven,
-    /// PFC is on, and the operator asserts that frames pass and the peer obeys (`pfc_proven`); no measurement has shown
-    /// it.
+    /// PFC is on, and the operator asserts that frames pass and the peer obeys (`pfc_proven`). No measurement has
+    /// refuted it.
     Trusted,
-    /// PFC is on, but it is not shown that its frames leave and the peer obeys, or the device pauses by itself.
+    /// PFC is on, but it is not shown that its frames leave and the peer obeys, or the peer was seen to disobey, or the
+    /// device pauses by itself.
     Unproven,
     /// PFC is off.
     Off,
@@ -197,7 +198,8 @@ impl SwitchView {
     }
 
     /// The current PFC standing of port `port`. The port sends its PFC state when its link comes up; a witness that has
-    /// received that frame proves it. A device that pauses by itself overrides the operator's assertion.
+    /// received that frame proves it. A device that pauses by itself, or a peer whose frames came too late after XOFF,
+    /// overrides the operator's assertion.
     #[must_use]
     pub fn standing(&self, port: usize) -> PfcStanding {
         let known = self.pfc.get(port).copied().unwrap_or(PfcStanding::Off);
@@ -206,7 +208,7 @@ impl SwitchView {
         let is_proven = tally.is_some_and(|tally| tally.pfc_rx_frames.get() > 0);
         match known {
             PfcStanding::Off => PfcStanding::Off,
-            _ if self.flow_control.get(port).defeats_pfc() => PfcStanding::Unproven,
+            _ if self.flow_control.get(port).defeats_pfc() || !self.disobeyed(port).is_empty() => PfcStanding::Unproven,
             _ if is_proven => PfcStanding::Proven,
             known => known,
         }

@@ -60,6 +60,16 @@ pub struct PfcPriority {
     pub sent_paused_ns: u64,
     /// Time that the peer held the port, obeyed or not.
     pub received_paused_ns: u64,
+    /// The peer at XOFF, [as measured](pfc.md#the-peer): `unseen`, `obeys` or `disobeys`.
+    pub observed: String,
+    /// XOFFs at which it stopped in time.
+    pub stops: u64,
+    /// XOFFs after which frames came too late.
+    pub late_pauses: u64,
+    /// These frames.
+    pub late_frames: u64,
+    /// Their bytes.
+    pub late_bytes: u64,
 }
 
 /// The priorities for which port `index` obeys PFC.
@@ -77,6 +87,7 @@ impl Pfc {
         ports
             .map(|(index, (spec, counters))| {
                 let (generated, obeyed) = (look.switch_view.guarded_groups(index), obeyed(look.switch_view, index));
+                let observed = |priorities| look.switch_view.observed(index, &counters.peer, priorities);
                 let priority = |priority| PfcPriority {
                     priority: priority as u8,
                     generated: generated.contains(priority),
@@ -91,6 +102,11 @@ impl Pfc {
                     ignored_frames: counters.pfc_rx_ignored[priority],
                     sent_paused_ns: counters.pfc_tx_paused_ns[priority],
                     received_paused_ns: counters.pfc_rx_paused_ns[priority],
+                    observed: observed(ClassSet::only(priority)).label().to_owned(),
+                    stops: counters.peer.stops[priority],
+                    late_pauses: counters.peer.late_pauses[priority],
+                    late_frames: counters.peer.late_frames[priority],
+                    late_bytes: counters.peer.late_bytes[priority],
                 };
                 Self {
                     port: spec.name.clone(),

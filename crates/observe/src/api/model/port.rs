@@ -7,7 +7,7 @@ use super::Look;
 use crate::plan::PortSpec;
 use crate::plan::counters::UNCLASSIFIED;
 use crate::qos::Trust;
-use crate::sets::CLASSES;
+use crate::sets::{CLASSES, ClassSet};
 use crate::stats::snapshot::Values;
 use crate::units::WIRE_OVERHEAD;
 
@@ -65,6 +65,8 @@ pub struct Port {
     pub pfc_mode: String,
     /// [Standing](nics.md) of its PFC.
     pub pfc_standing: String,
+    /// Its peer at XOFF, [as measured](pfc.md#the-peer).
+    pub pfc_observed: String,
     /// Flow control that the [device does itself](nics.md).
     pub flow_control: String,
     /// Whether it has lossless classes, and PFC is proven or trusted.
@@ -201,6 +203,7 @@ impl Port {
             egress_stucks: counters.egress_stucks,
             pfc_mode: spec.pfc.label().to_owned(),
             pfc_standing: standing.label().to_owned(),
+            pfc_observed: switch_view.observed(index, &counters.peer, ClassSet::ALL).label().to_owned(),
             flow_control: switch_view.flow_control.get(index).label().to_owned(),
             lossless: !spec.lossless_groups().is_empty() && standing.is_relied_upon(),
             received_frames: counters.rx_frames.iter().sum(),

@@ -6,9 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use super::Look;
 use crate::mmu::{HeadroomPolicy, Threshold};
+use crate::pfc::Observed;
 use crate::plan::DropReason;
 use crate::plan::decision_log::{LoggedDecision, LoggedEvent, PauseCause};
-use crate::sets::CLASSES;
+use crate::sets::{CLASSES, ClassSet};
 use crate::text::format::{frames, grouped, time};
 use crate::units::{Cells, Nanos};
 
@@ -77,7 +78,10 @@ impl Why {
             reason: (*label).to_owned(),
             frames,
             meaning: (*meaning).to_owned(),
-            remedy: remedy(*reason).to_owned(),
+            remedy: match reason {
+                DropReason::HeadroomFull => headroom_remedy(look, port, row).to_owned(),
+                _ => remedy(*reason).to_owned(),
+            },
         });
         let (mut decisions, mut xoffs) = (Vec::new(), 0);
         if row < CLASSES {
@@ -289,13 +293,28 @@ pub fn age(age_ns: u64) -> String {
     if age_ns == 0 { "just now".to_owned() } else { format!("{} ago", time(Nanos(age_ns))) }
 }
 
+const UNSEEN_PEER: &str = "check that the peer obeys PFC for this priority (`show pfc`); check the port's `cable`, \
+                           `peer_response` and `lcores.poll_gap`; or write a larger `headroom` for the class";
+
+/// The remedy for full headroom of `row` at `port`, by the answer of the peer to XOFF.
+fn headroom_remedy(look: &Look<'_>, port: usize, row: usize) -> &'static str {
+    let group = usize::from(look.switch_view.spec.classes.tc_to_group[row % CLASSES] & 7);
+    match look.switch_view.observed(port, &look.snapshot.ports[port].peer, ClassSet::only(group)) {
+        Observed::Disobeys => {
+            "the peer does not stop at XOFF (`show pfc`): enable PFC for this priority there, and send the class in it; a \
+             slow peer needs `peer_response`"
+        }
+        Observed::Obeys => {
+            "the peer stops in its time (`show pfc`): check `lcores.poll_gap`, or write a larger `headroom` for the class"
+        }
+        Observed::Unseen => UNSEEN_PEER,
+    }
+}
+
 /// The remedy that an operator can apply when frames are dropped for `reason`.
 fn remedy(reason: DropReason) -> &'static str {
     match reason {
-        DropReason::HeadroomFull => {
-            "check that the peer obeys PFC for this priority (`show pfc`); check the port's `cable`, `peer_response` \
-             and `lcores.poll_gap`; or write a larger `headroom` for the class"
-        }
+        DropReason::HeadroomFull => UNSEEN_PEER,
         DropReason::HeadroomPoolEmpty => "lower `buffer.headroom.ratio`, or write a larger `buffer.headroom.size`",
         DropReason::Shed => {
             "give the port an lcore of its own (`lcores.count`, `ports[].lcore`) or a faster CPU, or slow the senders down"

@@ -23,6 +23,7 @@ mod lag;
 mod lcore;
 mod lldp;
 mod mirror;
+mod peer;
 mod port;
 mod routing;
 mod watchdog;

@@ -167,6 +167,7 @@ pub(super) fn flow_control(families: &mut Families, switch_view: &SwitchView, sn
     let help = "1 while the whole port is XOFF (`dynamic`).";
     per_port(families.gauge("holdfast_port_xoff", help), switch_view, snapshot, |port| u64::from(port.port_xoff));
     receive_queues(families, switch_view, snapshot);
+    super::peer::peers(families, switch_view, snapshot);
     standing(families, switch_view);
 }
 

@@ -128,6 +128,8 @@ pub struct Exposed {
     pub pfc: PfcStanding,
     /// The device's own flow control.
     pub flow_control: DeviceFlowControl,
+    /// Frames that came too late after XOFF, if the peer disobeys; zero otherwise.
+    pub late_frames: u64,
 }
 
 /// A trusted port whose device may disturb PFC, which only the operator has ruled out.
@@ -332,8 +334,15 @@ fn exposed(switch_view: &SwitchView) -> Vec<Exposed> {
         port: switch_view.port_name(port).to_owned(),
         pfc,
         flow_control: switch_view.flow_control.get(port),
+        late_frames: late_frames(switch_view, port),
     };
     ports.map(exposed).collect()
+}
+
+/// Frames that came too late in the priorities that the peer of `port` disobeys.
+fn late_frames(switch_view: &SwitchView, port: usize) -> u64 {
+    let disobeyed = switch_view.disobeyed(port);
+    disobeyed.iter().map(|priority| switch_view.counters.ports[port].pfc_late_frames[priority].get()).sum()
 }
 
 fn trusted(switch_view: &SwitchView) -> Vec<String> {

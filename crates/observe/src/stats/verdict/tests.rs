@@ -150,6 +150,22 @@ fn ports_without_pfc_proof_are_named_as_not_lossless() {
 }
 
 #[test]
+fn peer_that_disobeys_is_named_against_the_word_of_the_operator() {
+    let mut switch_view = quiet();
+    switch_view.pfc = vec![PfcStanding::Trusted, PfcStanding::Trusted];
+    switch_view.witnesses = vec![None, None];
+    let p1 = &switch_view.counters.ports[0];
+    p1.pfc_late_frames[3].add(1234);
+    assert_eq!(not_lossless_line(&switch_view), None, "one XOFF may have been lost");
+    p1.pfc_disobeyed_mask.set(1 << 3);
+    let expected =
+        "not lossless: p1 (pfc unproven; measured: its peer does not stop at XOFF, 1,234 frames came too late)";
+    assert_eq!(not_lossless_line(&switch_view).as_deref(), Some(expected));
+    let verdict = verdict(&switch_view).to_string();
+    assert_eq!(verdict, format!("lossless: KEPT\ntrusted by the operator: p2 (pfc trusted)\n{expected}"));
+}
+
+#[test]
 fn a_device_that_pauses_or_may_eat_pfc_is_named_with_what_follows() {
     let mut switch_view = quiet();
     switch_view.pfc = vec![PfcStanding::Trusted, PfcStanding::Unproven];

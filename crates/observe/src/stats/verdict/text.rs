@@ -24,8 +24,11 @@ pub fn not_lossless_line(switch_view: &SwitchView) -> Option<String> {
 fn line_of(ports: &[Exposed]) -> String {
     let phrase = |port: &Exposed| {
         // With PFC off, the device cannot disturb it.
-        let why = port.flow_control.consequence().filter(|_| port.pfc != PfcStanding::Off);
-        format!("{} (pfc {}{})", port.port, port.pfc.label(), why.map_or(String::new(), |why| format!("; {why}")))
+        let device = port.flow_control.consequence().filter(|_| port.pfc != PfcStanding::Off).map(str::to_owned);
+        let late = || format!("measured: its peer does not stop at XOFF, {} came too late", frames(port.late_frames));
+        let reasons = [(port.late_frames > 0).then(late), device].into_iter().flatten();
+        let why: String = reasons.map(|reason| format!("; {reason}")).collect();
+        format!("{} (pfc {}{why})", port.port, port.pfc.label())
     };
     format!("not lossless: {}", ports.iter().map(phrase).collect::<Vec<_>>().join(", "))
 }

@@ -115,6 +115,7 @@ fn about(app: &App, state: &State) -> Vec<Span<'static>> {
     let Some(port) = state.ports.get(app.selected) else { return Vec::new() };
     let standing = match port.pfc_mode.as_str() {
         "off" => "PFC off".to_owned(),
+        mode if port.pfc_observed == "disobeys" => format!("PFC {mode}, the peer disobeys"),
         mode => format!("PFC {mode}, {}", port.pfc_standing),
     };
     let flow_control = match port.flow_control.as_str() {
