@@ -42,6 +42,8 @@ fn groups_decide_who_reads_and_who_changes_and_events_name_the_user() {
     };
     for (user, args, wanted, said) in [
         (NOBODY, &["show", "ports"][..], 0, ""),
+        (NOBODY, &["reload", "--dry-run"], 0, ""),
+        (NOBODY, &["reload"], 1, "nobody may not change this switch"),
         (
             NOBODY,
             &["clear", "watermarks"],

@@ -1,6 +1,7 @@
 //! The API of a running switch: its socket, its server and its event log.
 
 use std::io;
+use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -32,6 +33,12 @@ pub(super) struct Api {
     task: Option<JoinHandle<io::Result<()>>>,
 }
 
+/// A warning of a directory that keeps readers and administrators from the socket.
+fn closed(directory: &Path) -> String {
+    let directory = directory.display();
+    format!("other users cannot reach the API's socket: {directory} is closed to them; name another --socket PATH")
+}
+
 /// Parts of the switch that the API shows.
 pub(super) struct Observed<'a> {
     pub current: &'a Arc<Current>,
@@ -50,7 +57,16 @@ impl Api {
             None => Access::User,
         };
         let bound = to_serve(&api.socket).and_then(|path| path.map(|path| Bound::new(&path, access)).transpose());
-        match bound.and_then(|bound| Ok((bound, Roles::new(api)?))) {
+        let with_roles = |bound: Option<Bound>| {
+            let roles = bound.as_ref().map(|_| Roles::new(api)).transpose()?.flatten();
+            Ok((bound, roles))
+        };
+        if let Ok(Some(bound)) = &bound
+            && access == Access::All
+        {
+            bound.closed_directory().iter().for_each(|directory| super::warn(&closed(directory)));
+        }
+        match bound.and_then(with_roles) {
             Ok((bound, roles)) => Ok(Self { bound, roles, history, ..Self::default() }),
             // A configured group or socket is required, so its failure is an error.
             Err(error) if api.socket != Socket::Usual || access != Access::User => Err(error.into()),

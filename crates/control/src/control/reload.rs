@@ -385,13 +385,13 @@ impl Reloader {
     /// Sends the settings to every lcore, and waits until all have applied them.
     async fn apply(&mut self, change: Change, settings: Arc<Settings>, answer: &mut Reload) {
         let Change { live_config, wanted } = change;
-        // A division that has not ended gives way to this one.
-        let end = Instant::now() + TAKE_TIME;
-        while self.resizing.is_some() && !self.senders.iter_mut().all(Sender::is_idle) && Instant::now() < end {
+        // A division that has not ended gives way to this one. Its messages are under way for a poll at most.
+        let end = Instant::now() + STEP_TIME * 20;
+        while !self.is_idle() && Instant::now() < end {
             tokio::time::sleep(LOOK_TIME).await;
         }
         // Checked first, so that either all lcores receive the settings or none.
-        if !self.senders.iter_mut().all(Sender::is_idle) {
+        if !self.is_idle() {
             answer.outcome = ReloadOutcome::Busy;
             answer
                 .errors
@@ -444,6 +444,15 @@ impl Reloader {
         self.resizing = Some(resizing);
         answer.outcome = ReloadOutcome::Applied;
         self.divide(answer).await;
+    }
+
+    /// Whether every lcore has taken all that it was sent. A division keeps the messages that have come back: it goes
+    /// on if this change is refused.
+    fn is_idle(&mut self) -> bool {
+        match &mut self.resizing {
+            Some(resizing) => resizing.is_taken(&mut self.senders),
+            None => self.senders.iter_mut().all(Sender::is_idle),
+        }
     }
 
     /// Waits for a limited time until the buffer is divided as configured.

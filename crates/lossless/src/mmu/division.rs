@@ -28,18 +28,32 @@ pub struct BufferPools {
 impl BufferPools {
     /// Takes cells from the pools that `plan` makes smaller, as far as they are free. Returns the cells that they must
     /// still give up: lossy, lossless, headroom. One thread calls this and [`grow_to`](Self::grow_to).
+    ///
+    /// The headroom pool shrinks only once `etas_are_small`: until then a group that is XOFF may claim what its former
+    /// eta has promised.
     #[must_use]
-    pub fn shrink_towards(&self, plan: &BufferPlan) -> [Cells; 3] {
-        let shrink = |pool: &dyn Resize, wanted: Cells, keep: Cells| {
-            let beyond = pool.size().saturating_sub(wanted);
-            beyond - pool.withhold(beyond, keep)
-        };
+    pub fn shrink_towards(&self, plan: &BufferPlan, etas_are_small: bool) -> [Cells; 3] {
         let [lossy, lossless] = &self.shared;
+        let beyond = |pool: &dyn Resize, wanted: Cells| pool.size().saturating_sub(wanted);
+        let headroom = beyond(&*self.headroom, plan.headroom);
+        let withheld = if etas_are_small { self.headroom.withhold(headroom, Cells(0)) } else { Cells(0) };
+        let shared = beyond(&**lossless, plan.lossless_shared);
         [
-            shrink(&**lossy, plan.lossy_shared, self.reserves.unused()),
-            shrink(&**lossless, plan.lossless_shared, Cells(0)),
-            shrink(&*self.headroom, plan.headroom, Cells(0)),
+            self.shrink_lossy(beyond(&**lossy, plan.lossy_shared)),
+            shared - lossless.withhold(shared, Cells(0)),
+            headroom - withheld,
         ]
+    }
+
+    /// Makes the lossy pool smaller by up to `beyond`, and leaves free what queues below their reserve may need.
+    /// Returns the cells that it must still give up.
+    fn shrink_lossy(&self, beyond: Cells) -> Cells {
+        let lossy = &self.shared[0];
+        let withheld = lossy.withhold(beyond, self.reserves.unused());
+        // Frames that have left a queue meanwhile leave a promise behind.
+        let missing = self.reserves.unused().saturating_sub(lossy.free()).min(withheld);
+        lossy.restore(missing);
+        beyond - withheld + missing
     }
 
     /// Gives the pools the sizes of `plan`. All that shrinks must have given up its cells.

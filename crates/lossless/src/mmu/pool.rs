@@ -160,9 +160,11 @@ impl SharedPool {
         Cells(self.counts.taken())
     }
 
+    /// Cells that no lcore has leased.
     #[inline]
-    fn free(&self) -> u32 {
-        self.most - self.counts.read().0
+    #[must_use]
+    pub fn free(&self) -> Cells {
+        Cells(self.most - self.counts.read().0)
     }
 }
 
@@ -213,7 +215,7 @@ impl Lease {
     #[inline]
     #[must_use]
     pub fn free(&self) -> Cells {
-        Cells(self.pool.free() + self.spare)
+        Cells(self.pool.free().0 + self.spare)
     }
 
     /// The pool that the cells are leased from.
@@ -297,7 +299,7 @@ impl Lease {
         if self.spare == 0 {
             return;
         }
-        let batch = batch(self.pool.free(), self.most);
+        let batch = batch(self.pool.free().0, self.most);
         self.keep = 2 * batch;
         if self.spare > self.keep {
             self.pool.counts.give(self.spare - batch);

@@ -73,8 +73,8 @@ impl PortPfc {
         pfc
     }
 
-    /// Gives the peer `reaction` to stop, on a clock of `hz` ticks per second: its cable changes. Pauses that go on keep
-    /// their deadlines.
+    /// Gives the peer `reaction` to stop, on a clock of `hz` ticks per second: its cable changes. Pauses that go on
+    /// keep their deadlines.
     pub fn set_reaction(&mut self, reaction: Nanos, hz: u64) {
         if let Some(obedience) = &mut self.obedience {
             obedience.set_reaction(reaction, hz);

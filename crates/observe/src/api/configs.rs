@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use axum::body::to_bytes;
-use axum::extract::{ConnectInfo, Request};
+use axum::extract::Request;
 use axum::http::StatusCode;
 use axum::response::Response;
 use schemars::JsonSchema;
@@ -13,9 +13,9 @@ use super::answer::{Part, error, json, read_only};
 use super::history::MAX_TEXT;
 use super::model::{PastText, Reload, ReloadOutcome};
 use super::reloads::{Given, Order, Wanted};
+use super::roles::{may_change, refuse_change, user_of};
 use super::server::Served;
 use crate::linux::user_name;
-use crate::stats::bounded::Peer;
 
 /// Longest wait for a confirmation: a day.
 pub const LONGEST_CONFIRM: Duration = Duration::from_secs(86_400);
@@ -66,8 +66,7 @@ impl ReloadRequest {
 
 /// The name of the user behind a request; empty if unknown.
 fn user(request: &Request) -> String {
-    let peer = request.extensions().get::<ConnectInfo<Peer>>();
-    peer.and_then(|ConnectInfo(peer)| peer.user).map(user_name).unwrap_or_default()
+    user_of(request).map(user_name).unwrap_or_default()
 }
 
 /// Compares the file of the switch with the running configuration.
@@ -77,7 +76,7 @@ pub(super) async fn compare(served: &Served) -> Response {
 
 /// Changes the configuration, or compares it with the wanted one, by the body of `request`.
 pub(super) async fn reload(served: &Served, request: Request) -> Response {
-    let user = user(&request);
+    let (number, may_change, user) = (user_of(&request), may_change(&request), user(&request));
     let remedy = "send nothing, or JSON such as {\"text\": \"ports: ...\", \"confirm_within_ns\": 60000000000}";
     let Ok(body) = to_bytes(request.into_body(), MAX_BODY).await else {
         let what = format!("the request did not arrive whole, or has more than {MAX_BODY} bytes");
@@ -89,6 +88,9 @@ pub(super) async fn reload(served: &Served, request: Request) -> Response {
         Ok(Err(wrong)) => return error(StatusCode::BAD_REQUEST, wrong, remedy),
         Err(wrong) => return error(StatusCode::BAD_REQUEST, &format!("the request is wrong: {wrong}"), remedy),
     };
+    if !may_change && !matches!(order, Order::Compare(_)) {
+        return refuse_change(number);
+    }
     ask(served, order, user).await
 }
 

@@ -76,20 +76,43 @@ pub(super) fn by(user: Option<u32>) -> String {
     user.map(|user| format!(", by {}", user_name(user))).unwrap_or_default()
 }
 
+/// Marks a request whose user may read and not change.
+#[derive(Debug, Clone, Copy)]
+struct MayOnlyRead;
+
+/// Path of the requests that may only compare, which their bodies say.
+const RELOAD: &str = "/v1/reload";
+
 /// Refuses a request that its user may not make.
-pub(super) async fn judge(Shared(served): Shared<Arc<Served>>, request: Request, next: Next) -> Response {
+pub(super) async fn judge(Shared(served): Shared<Arc<Served>>, mut request: Request, next: Next) -> Response {
     let Some(roles) = &served.roles else { return next.run(request).await };
     let user = user_of(&request);
-    let needed = if request.method() == Method::GET { Role::Reader } else { Role::Admin };
-    if roles.of(user, groups_of) >= needed {
+    let role = roles.of(user, groups_of);
+    let only_reads = matches!(*request.method(), Method::GET | Method::HEAD);
+    if role == Role::Reader && (only_reads || request.uri().path() == RELOAD) {
+        request.extensions_mut().insert(MayOnlyRead);
         return next.run(request).await;
     }
+    match role {
+        Role::Admin => next.run(request).await,
+        Role::Reader => refuse_change(user),
+        Role::Nobody => refuse(user, "read", "api.readers` or `api.admins"),
+    }
+}
+
+/// Whether the user behind `request` may change the switch, as far as roles decide.
+pub(super) fn may_change(request: &Request) -> bool {
+    request.extensions().get::<MayOnlyRead>().is_none()
+}
+
+/// Refuses the change that `user` wants.
+pub(super) fn refuse_change(user: Option<u32>) -> Response {
+    refuse(user, "change", "api.admins")
+}
+
+fn refuse(user: Option<u32>, what: &str, key: &str) -> Response {
     let name = user.map_or_else(|| "an unknown user".to_owned(), user_name);
-    let (what, key) = match needed {
-        Role::Admin => ("change", "api.admins"),
-        _ => ("read", "api.readers` or `api.admins"),
-    };
-    let remedy = format!("add the user to a group of `{key}` (usermod -aG GROUP {name}), or ask one of its members");
+    let remedy = format!("add the user to a group of `{key}` in /etc/group, or ask one of its members");
     error(StatusCode::FORBIDDEN, &format!("{name} may not {what} this switch"), &remedy)
 }
 

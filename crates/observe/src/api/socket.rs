@@ -166,7 +166,9 @@ impl Bound {
         let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
         let failed = |what| move |error| SocketError::System { path: path.to_owned(), what, error };
         if directory == Path::new(ROOT_DIRECTORY) && !directory.exists() {
-            fs::create_dir(directory).map_err(failed("its directory cannot be created"))?;
+            let made =
+                fs::create_dir(directory).and_then(|()| fs::set_permissions(directory, Permissions::from_mode(0o755)));
+            made.map_err(failed("its directory cannot be created"))?;
         }
         let (group, mode) = match access {
             Access::User => (None, 0o600),
@@ -206,6 +208,14 @@ impl Bound {
                 Err(error) => return Err(error),
             }
         }
+    }
+
+    /// A directory of the path that others than its user and group may not enter.
+    #[must_use]
+    pub fn closed_directory(&self) -> Option<PathBuf> {
+        let is_closed = |path: &&Path| fs::metadata(path).is_ok_and(|file| file.mode() & 0o1 == 0);
+        let path = fs::canonicalize(&self.path).ok()?;
+        path.ancestors().skip(1).find(is_closed).map(Path::to_owned)
     }
 
     /// The path of the socket.

@@ -149,7 +149,7 @@ fn restores(switch_view: &SwitchView, before: &PortSnapshot, now: &PortSnapshot,
     restores.map(event).collect()
 }
 
-/// Priorities whose XOFF the peer has begun to disobey, or, without `disobeys`, obeys again.
+/// Priorities whose XOFF the peer has begun to disobey, or, without `disobeys`, is not known any more to disobey.
 fn peers(
     switch_view: &SwitchView,
     before: &PortSnapshot,
@@ -165,11 +165,13 @@ fn peers(
             let late = now.lateness(ClassSet::only(priority));
             (NoticeKind::PeerDisobeys, format!("{place}: the peer does not stop at XOFF: {late}"))
         } else {
-            (NoticeKind::PeerObeys, format!("{place}: the peer stops at XOFF"))
+            let is_seen = now.peer.obeyed.contains(priority);
+            let what = if is_seen { "the peer stops at XOFF" } else { "its link is new: the peer is not judged yet" };
+            (NoticeKind::PeerObeys, format!("{place}: {what}"))
         };
         Event::new(kind, text).of_class(only_class(&switch_view.spec.classes.tc_to_group, priority))
     };
-    let changed = if disobeys { is - was } else { (was - is) & now.peer.obeyed };
+    let changed = if disobeys { is - was } else { was - is };
     changed.iter().map(event).collect()
 }
 

@@ -26,7 +26,7 @@ kinds! {
     WatchdogStorm => "watchdog_storm", Warning, "the watchdog found a queue paused for too long";
     WatchdogRestored => "watchdog_restored", Notice, "the watchdog restored a queue";
     PeerDisobeys => "peer_disobeys", Error, "a peer does not stop at XOFF";
-    PeerObeys => "peer_obeys", Notice, "a peer that did not stop at XOFF does";
+    PeerObeys => "peer_obeys", Notice, "a peer that did not stop at XOFF does, or has a new link";
     Backlog => "backlog", Warning, "frames wait in a receive ring, and lossless classes are paused for it";
     Shed => "shed", Warning, "an overloaded lcore dropped lossy frames";
     PortXoff => "port_xoff", Warning, "a port has no buffer left except its insurance";

@@ -36,7 +36,7 @@ pub struct PortSpec {
     pub fdb_limit: u32,
     /// Whether PFC is generated and obeyed here, and for which priorities.
     pub pfc: PfcMode,
-    /// Time that the peer has to stop when it gets XOFF: [`crate::headroom::reaction`].
+    /// Time that the peer has to stop when it gets XOFF: `headroom::reaction`.
     pub reaction: Nanos,
     /// Buffer settings of the port and its priority groups. All but the lossless flags and the policy may change while
     /// the switch runs.

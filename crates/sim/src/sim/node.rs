@@ -116,6 +116,8 @@ pub struct Lcore {
     pub(super) link_changes: Vec<(usize, bool)>,
     /// Settings to take at the next poll.
     pub(super) change: Option<Box<LiveConfig>>,
+    /// The plan by which it runs until then.
+    before: Option<Box<SwitchSpec>>,
     /// The settings taken last, while the buffer is divided anew.
     returned: Option<Box<LiveConfig>>,
     /// Longest time between two polls.
@@ -202,10 +204,12 @@ impl Node {
     }
 
     fn take(&mut self, wanted: SwitchSpec) {
-        let change = LiveConfig::between(&self.spec, &wanted, HZ).map(Box::new);
-        self.division = change.as_ref().map(|_| Division::new(wanted.buffer));
+        self.division = Some(Division::new(wanted.buffer));
         for lcore in &mut self.lcores {
-            (lcore.change, lcore.returned) = (change.clone(), None);
+            // A change that it has not taken is part of this one.
+            let before = lcore.before.get_or_insert_with(|| Box::new(self.spec.clone()));
+            lcore.change = LiveConfig::between(before, &wanted, HZ).map(Box::new);
+            lcore.returned = None;
         }
         self.spec = wanted;
     }
@@ -277,7 +281,7 @@ impl Node {
         if let Some(mut change) = state.change.take() {
             pipeline.resume_before_shut(&mut io, &change, at);
             pipeline.apply(&mut change);
-            state.returned = Some(change);
+            (state.returned, state.before) = (Some(change), None);
             self.auditor.tuned(lcore, &self.spec);
             if let Err(broken) = self.auditor.resized(&self.fleet) {
                 self.misdivided.get_or_insert(broken);

@@ -26,7 +26,7 @@ pub const KEYS: &[Key] = &[
         "readers",
         "none",
         "list of up to 16 groups, as for `group`",
-        "who may read. With `readers` or `admins` each request is judged by the groups of its user, and root and the \
+        "who may read. With `readers` or `admins` each request is judged by the groups of its user in `/etc/passwd` and `/etc/group`, and root and the \
          switch's own user may do all; in place of `group` and `writes`",
     ),
     Key::new("admins", "none", "list of up to 16 groups", "who may read and change"),

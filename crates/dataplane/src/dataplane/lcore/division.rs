@@ -33,10 +33,12 @@ impl Division {
         pools: &BufferPools,
         returned: &mut [Option<M>],
     ) -> Option<PendingBuffer> {
-        let left = if self.grows { [Cells(0); 3] } else { pools.shrink_towards(&self.plan) };
         let pending = |all: PortSet, message: &M| all | message.borrow().pending();
         let ports = returned.iter().flatten().fold(PortSet::EMPTY, pending);
-        if returned.iter().any(Option::is_none) {
+        let are_back = returned.iter().all(Option::is_some);
+        let left =
+            if self.grows { [Cells(0); 3] } else { pools.shrink_towards(&self.plan, are_back && ports.is_empty()) };
+        if !are_back {
             return Some(PendingBuffer { pools: left, ports });
         }
         if ports.is_empty() && left == [Cells(0); 3] {

@@ -163,7 +163,8 @@ impl<P: Packet> Pipeline<P> {
         let may_grow = live_config.step == Step::Grow;
         for port in self.own.iter() {
             let wanted = &live_config.ports[port].buffer;
-            let is_done = self.ports[port].ledger.resize(wanted, may_grow, &mut self.buffer.pools);
+            let (ledger, promised) = (&mut self.ports[port].ledger, self.buffer.reserves.unused());
+            let is_done = ledger.resize(wanted, may_grow, promised, &mut self.buffer.pools);
             live_config.pending.set(port, !is_done);
         }
         // A pool that shrinks finds the cells that this lcore keeps for later.

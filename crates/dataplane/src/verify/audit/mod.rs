@@ -213,15 +213,27 @@ impl Auditor {
         self.shared = pools.shared.each_ref().map(|pool| pool.size());
         self.headroom = pools.headroom.size();
         for (index, audited) in self.ports.iter_mut().enumerate() {
-            let ledger = &fleet[audited.owner].ports[index].ledger;
+            let state = &fleet[audited.owner].ports[index];
+            let ledger = &state.ledger;
             for (group, now) in audited.profile.groups.iter_mut().zip(&ledger.profile().groups) {
                 (group.reserve, group.headroom) = (now.reserve, now.headroom);
             }
             (audited.profile.reserve, audited.profile.insurance) =
                 (ledger.profile().reserve, ledger.profile().insurance);
-            // Cells of a reserve may have become shared ones.
+            // Cells of a reserve may have become shared ones, and nothing else.
             for (group, seen) in audited.seen.groups.iter_mut().enumerate() {
-                *seen = ledger.group(group);
+                let now = ledger.group(group);
+                // The lcore may have collected releases since the last check.
+                let gone = state.released[group] - audited.seen.released[group];
+                let mut before = *seen;
+                moves::collect(&mut before, gone);
+                let is_same =
+                    (before.used(), before.headroom) == (now.used(), now.headroom) && before.shared <= now.shared;
+                ensure(is_same, "cells_conserved", || {
+                    let name = &audited.name;
+                    format!("{name} group {group}: {before:?} before its parts were resized, and {now:?} after")
+                })?;
+                (*seen, audited.seen.released[group]) = (now, state.released[group]);
             }
         }
         for (lcore, part) in self.lcores.iter_mut().zip(fleet) {

@@ -97,7 +97,7 @@ fn no_loss_while_divided(switch: &Switch, after: &Switch, steps: &[Step]) -> Res
             }
             Step::Clear if grows => {
                 let division = ledgers.iter_mut().zip(&after.ports);
-                division.for_each(|(ledger, wanted)| assert!(ledger.resize(wanted, true, &mut pools)));
+                division.for_each(|(ledger, wanted)| assert!(ledger.resize(wanted, true, Cells(0), &mut pools)));
             }
             Step::Clear => grows = shrink(&mut ledgers, after, &mut pools),
             _ => {}
@@ -116,11 +116,11 @@ fn shrink(ledgers: &mut [PortLedger], after: &Switch, pools: &mut Pools) -> bool
         reserves: QueueReserves::fleet([Cells(0); CLASSES], &[0], 1).remove(0),
     };
     let plan = after.plan();
-    let left = handles.shrink_towards(&plan);
-    let mut is_done = left == [Cells(0); 3];
+    let mut is_done = true;
     for (ledger, wanted) in ledgers.iter_mut().zip(&after.ports) {
-        is_done &= ledger.resize(wanted, false, pools);
+        is_done &= ledger.resize(wanted, false, Cells(0), pools);
     }
+    is_done &= handles.shrink_towards(&plan, is_done) == [Cells(0); 3];
     if is_done {
         handles.grow_to(&plan);
     }
@@ -224,6 +224,15 @@ fn limits_hold(
     Ok(())
 }
 
+/// Switches with a headroom pool that has room for all etas.
+fn full_pool() -> impl Strategy<Value = Switch> {
+    switch(HeadroomPolicy::SharedPool, PORTS, LARGEST..60).prop_map(|switch| {
+        let groups = switch.ports.iter().flat_map(|port| port.groups);
+        let headroom_size = groups.map(|group| group.headroom.max(Cells(LARGEST)).0).sum();
+        Switch { headroom_size, ..switch }
+    })
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
@@ -258,6 +267,7 @@ proptest! {
         (switch, other) in prop_oneof![
             (switch(HeadroomPolicy::Independent, PORTS, LARGEST..60), switch(HeadroomPolicy::Independent, PORTS, LARGEST..60)),
             (switch(HeadroomPolicy::Dynamic, PORTS, LARGEST..60), switch(HeadroomPolicy::Dynamic, PORTS, LARGEST..60)),
+            (full_pool(), full_pool()),
         ],
         steps in steps(PORTS, LARGEST),
     ) {

@@ -3,13 +3,13 @@
 //! A part that shrinks gives its cells up first; a part that grows takes them only when the caller says that all
 //! others have. So the sum of all limits is never above the buffer, whatever comes between the steps:
 //!
-//! - Cells of a reserve beyond its new size become cells of the shared pool, as far as that has room. Their frames stay
-//!   where they are.
+//! - Cells of a reserve beyond its new size become cells of the shared pool once that has room for all of them. Their
+//!   frames stay where they are.
 //! - Headroom shrinks while its group is XON and none of it is used: frames that are on their way after an XOFF find
 //!   the room that they were promised. Insurance shrinks while its port is XON likewise.
 
-use super::{Pools, PortLedger};
-use crate::mmu::{HeadroomPolicy, PortProfile};
+use super::{LOSSLESS, Pools, PortLedger};
+use crate::mmu::{HeadroomPolicy, Lease, PortProfile};
 use crate::mutant::{self, Mutant};
 use crate::sets::CLASSES;
 use crate::units::Cells;
@@ -17,13 +17,13 @@ use crate::units::Cells;
 impl PortLedger {
     /// Takes the sizes of `wanted` that can be taken now: those that shrink, and with `may_grow` those that grow.
     /// Returns whether no part is larger than wanted, and with `may_grow` whether all are as wanted. Thresholds, XON
-    /// levels and lossless flags stay.
-    pub fn resize(&mut self, wanted: &PortProfile, may_grow: bool, pools: &mut Pools) -> bool {
+    /// levels and lossless flags stay. `promised` cells of the lossy pool stay free for queues below their reserve.
+    pub fn resize(&mut self, wanted: &PortProfile, may_grow: bool, promised: Cells, pools: &mut Pools) -> bool {
         let may_grow = may_grow || mutant::is(Mutant::GrowsTooEarly);
         let mut is_done = true;
         for group in 0..CLASSES {
             let target = &wanted.groups[group];
-            let reserve = self.reserve_towards(group, target.reserve, may_grow, pools);
+            let reserve = self.reserve_towards(group, target.reserve, may_grow, promised, pools);
             let eta = self.eta_towards(group, target.headroom, may_grow);
             for profile in [&mut self.groups[group].profile, &mut self.profile.groups[group]] {
                 (profile.reserve, profile.headroom) = (reserve, eta);
@@ -32,7 +32,7 @@ impl PortLedger {
         }
         for kind in 0..2 {
             let target = wanted.reserve[kind];
-            self.profile.reserve[kind] = self.port_reserve_towards(kind, target, may_grow, pools);
+            self.profile.reserve[kind] = self.port_reserve_towards(kind, target, may_grow, promised, pools);
             is_done &= self.profile.reserve[kind] <= target;
         }
         self.profile.insurance = self.insurance_towards(wanted.insurance, may_grow);
@@ -40,11 +40,19 @@ impl PortLedger {
     }
 
     /// The size of the reserve of `group` from now on.
-    fn reserve_towards(&mut self, group: usize, target: Cells, may_grow: bool, pools: &mut Pools) -> Cells {
+    fn reserve_towards(
+        &mut self,
+        group: usize,
+        target: Cells,
+        may_grow: bool,
+        promised: Cells,
+        pools: &mut Pools,
+    ) -> Cells {
         let kind = usize::from(self.groups[group].profile.lossless);
         let state = &mut self.groups[group].state;
         let beyond = state.reserve.saturating_sub(target);
-        if beyond > Cells(0) && pools.shared[kind].take(beyond) {
+        let keep = if kind == LOSSLESS { Cells(0) } else { promised };
+        if beyond > Cells(0) && take_beside(&mut pools.shared[kind], beyond, keep) {
             state.reserve -= beyond;
             state.shared += beyond;
             state.raise_watermarks();
@@ -55,13 +63,21 @@ impl PortLedger {
     }
 
     /// The size of the port's reserve of `kind` from now on.
-    fn port_reserve_towards(&mut self, kind: usize, target: Cells, may_grow: bool, pools: &mut Pools) -> Cells {
+    fn port_reserve_towards(
+        &mut self,
+        kind: usize,
+        target: Cells,
+        may_grow: bool,
+        promised: Cells,
+        pools: &mut Pools,
+    ) -> Cells {
+        let keep = if kind == LOSSLESS { Cells(0) } else { promised };
         for group in &mut self.groups {
             if usize::from(group.profile.lossless) != kind {
                 continue;
             }
             let beyond = self.reserve_used[kind].saturating_sub(target).min(group.state.port_reserve);
-            if beyond > Cells(0) && pools.shared[kind].take(beyond) {
+            if beyond > Cells(0) && take_beside(&mut pools.shared[kind], beyond, keep) {
                 group.state.port_reserve -= beyond;
                 group.state.shared += beyond;
                 group.state.raise_watermarks();
@@ -87,6 +103,11 @@ impl PortLedger {
         let used = if is_free { Cells(0) } else { now };
         towards(now, target, used, may_grow)
     }
+}
+
+/// Takes `cells` from a pool that keeps `keep` free.
+fn take_beside(pool: &mut Lease, cells: Cells, keep: Cells) -> bool {
+    pool.free() >= cells.saturating_add(keep) && pool.take(cells)
 }
 
 /// The next size of a part of `now` cells, of which `used` are in use, on its way to `target`.

@@ -14,7 +14,7 @@ fn profile(reserve: u32, port_reserve: u32, headroom: u32) -> PortProfile {
 fn cells_beyond_a_smaller_reserve_become_shared_ones() {
     let (mut ledger, mut pools) = (PortLedger::new(&profile(10, 6, 40)), pools(0, 100, 0));
     assert_eq!(ledger.admit(3, Cells(16), &mut pools), Admission::PortReserve);
-    assert!(ledger.resize(&profile(4, 1, 40), false, &mut pools));
+    assert!(ledger.resize(&profile(4, 1, 40), false, Cells(0), &mut pools));
     let state = ledger.group(3);
     assert_eq!((state.reserve, state.port_reserve, state.shared), (Cells(4), Cells(1), Cells(11)));
     assert_eq!(
@@ -30,10 +30,10 @@ fn reserve_waits_for_room_in_the_pool() {
     let (mut ledger, mut pools) = (PortLedger::new(&profile(10, 0, 40)), pools(0, 100, 0));
     assert_eq!(ledger.admit(3, Cells(10), &mut pools), Admission::Reserve);
     assert!(pools.shared[1].take(Cells(95)));
-    assert!(!ledger.resize(&profile(4, 0, 40), false, &mut pools), "six cells have no room");
+    assert!(!ledger.resize(&profile(4, 0, 40), false, Cells(0), &mut pools), "six cells have no room");
     assert_eq!((ledger.group(3).reserve, ledger.profile().groups[3].reserve), (Cells(10), Cells(10)));
     ledger.release(3, Cells(3), &mut pools);
-    assert!(ledger.resize(&profile(4, 0, 40), false, &mut pools), "three have");
+    assert!(ledger.resize(&profile(4, 0, 40), false, Cells(0), &mut pools), "three have");
     assert_eq!((ledger.group(3).reserve, ledger.group(3).shared), (Cells(4), Cells(3)));
 }
 
@@ -42,19 +42,19 @@ fn headroom_keeps_what_it_promised_until_xon() {
     let (mut ledger, mut pools) = (PortLedger::new(&profile(0, 0, 40)), pools(0, 20, 0));
     assert_eq!(ledger.admit(3, Cells(10), &mut pools), Admission::Shared);
     assert_eq!(ledger.admit(3, Cells(5), &mut pools), Admission::Headroom);
-    assert!(!ledger.resize(&profile(0, 0, 10), false, &mut pools));
+    assert!(!ledger.resize(&profile(0, 0, 10), false, Cells(0), &mut pools));
     assert_eq!(ledger.admit(3, Cells(35), &mut pools), Admission::Headroom, "under way since before XOFF");
     ledger.release(3, Cells(50), &mut pools);
-    assert!(ledger.reevaluate_xoff(&pools) && ledger.resize(&profile(0, 0, 10), false, &mut pools));
+    assert!(ledger.reevaluate_xoff(&pools) && ledger.resize(&profile(0, 0, 10), false, Cells(0), &mut pools));
     assert_eq!(ledger.profile().groups[3].headroom, Cells(10));
 }
 
 #[test]
 fn parts_grow_only_when_they_may() {
     let (mut ledger, mut pools) = (PortLedger::new(&profile(4, 4, 10)), pools(0, 100, 0));
-    assert!(ledger.resize(&profile(9, 9, 90), false, &mut pools), "nothing must be given up");
+    assert!(ledger.resize(&profile(9, 9, 90), false, Cells(0), &mut pools), "nothing must be given up");
     assert_eq!(ledger.profile(), &profile(4, 4, 10));
-    assert!(ledger.resize(&profile(9, 9, 90), true, &mut pools));
+    assert!(ledger.resize(&profile(9, 9, 90), true, Cells(0), &mut pools));
     assert_eq!(ledger.profile(), &profile(9, 9, 90));
     assert_eq!(ledger.admit(3, Cells(18), &mut pools), Admission::PortReserve);
 }

@@ -22,7 +22,7 @@ pub struct Version {
     pub config_source: String,
     /// Changes with any setting, as in `holdfast_config_info`.
     pub config_hash: String,
-    /// Whether POST is allowed (`api: {writes: true}`).
+    /// Whether POST is allowed: `api.writes`, or to administrators by `api.readers` and `api.admins`.
     pub writes: bool,
 }
 
