@@ -440,10 +440,15 @@ impl Reloader {
             let view = view.tuned(wanted.switch.clone(), settings).mirroring(wanted.mirror.clone());
             view.with_cables(super::cables(&wanted))
         });
+        let profiles = |config: &Config| config.switch.ports.iter().map(|port| port.buffer).collect::<Vec<_>>();
+        let is_divided =
+            self.running.switch.buffer == wanted.switch.buffer && profiles(&self.running) == profiles(&wanted);
         self.running = wanted;
-        self.resizing = Some(resizing);
         answer.outcome = ReloadOutcome::Applied;
-        self.divide(answer).await;
+        if self.resizing.is_some() || !is_divided {
+            self.resizing = Some(resizing);
+            self.divide(answer).await;
+        }
     }
 
     /// Whether every lcore has taken all that it was sent. A division keeps the messages that have come back: it goes
