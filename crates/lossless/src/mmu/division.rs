@@ -1,6 +1,6 @@
 //! The pools of a buffer while its division changes, from the side of the thread that changes it.
 
-use super::{BufferPlan, ExactPool, QueueReserves, Resize, SharedPool};
+use super::{BufferPlan, ExactPool, QueueReserves, SharedPool};
 use crate::sets::PortSet;
 use crate::sync::Arc;
 use crate::units::Cells;
@@ -34,12 +34,11 @@ impl BufferPools {
     #[must_use]
     pub fn shrink_towards(&self, plan: &BufferPlan, etas_are_small: bool) -> [Cells; 3] {
         let [lossy, lossless] = &self.shared;
-        let beyond = |pool: &dyn Resize, wanted: Cells| pool.size().saturating_sub(wanted);
-        let headroom = beyond(&*self.headroom, plan.headroom);
+        let headroom = self.headroom.size().saturating_sub(plan.headroom);
         let withheld = if etas_are_small { self.headroom.withhold(headroom, Cells(0)) } else { Cells(0) };
-        let shared = beyond(&**lossless, plan.lossless_shared);
+        let shared = lossless.size().saturating_sub(plan.lossless_shared);
         [
-            self.shrink_lossy(beyond(&**lossy, plan.lossy_shared)),
+            self.shrink_lossy(lossy.size().saturating_sub(plan.lossy_shared)),
             shared - lossless.withhold(shared, Cells(0)),
             headroom - withheld,
         ]
@@ -61,10 +60,9 @@ impl BufferPools {
     /// # Panics
     /// If a pool is larger than in `plan`.
     pub fn grow_to(&self, plan: &BufferPlan) {
-        let grow = |pool: &dyn Resize, wanted: Cells| pool.restore(wanted - pool.size());
         let [lossy, lossless] = &self.shared;
-        grow(&**lossy, plan.lossy_shared);
-        grow(&**lossless, plan.lossless_shared);
-        grow(&*self.headroom, plan.headroom);
+        lossy.restore(plan.lossy_shared - lossy.size());
+        lossless.restore(plan.lossless_shared - lossless.size());
+        self.headroom.restore(plan.headroom - self.headroom.size());
     }
 }

@@ -47,7 +47,7 @@ pub use admission::{Admission, Refusal};
 pub use division::{BufferPools, PendingBuffer};
 pub use hpcc::{HpccGroup, HpccPlace, HpccRule, HpccRules};
 pub use ledger::{GroupState, Pools, PortLedger, ReverieGroups};
-pub use pool::{ExactPool, Lease, MAX_LEASE, Resize, SharedPool};
+pub use pool::{ExactPool, Lease, MAX_LEASE, SharedPool};
 pub use profile::{BufferPlan, GroupProfile, HeadroomPolicy, PortProfile, QueueLimit, Threshold};
 pub use queue::{
     AbmSpec, BurstRequest, CongestionSums, DepthFilter, LimitPart, LossyPool, QueueAdmission, QueueDepth,

@@ -17,7 +17,7 @@
 //! [`ExactPool`] is for headroom, where a stranded cell would be a lost frame: each take or give is one atomic access,
 //! and there is no lease.
 //!
-//! Both can change their size while they are used ([`Resize`]).
+//! Both can change their size while they are used ([`SharedPool::withhold`]).
 //!
 //! Relaxed ordering suffices in both: the count is the only shared state, and no other memory depends on it. A late
 //! read makes a threshold late by a burst, but never gives out a cell twice.
@@ -108,20 +108,6 @@ impl Counts {
     }
 }
 
-/// A pool whose size the control thread changes while lcores take and give cells. Cells that it does not have are
-/// counted as taken, so that a take is one comparison whatever the size.
-pub trait Resize {
-    /// Size of the pool in cells.
-    fn size(&self) -> Cells;
-    /// Makes the pool smaller by up to `cells`, as far as more than `keep` are free. Returns by how many.
-    fn withhold(&self, cells: Cells, keep: Cells) -> Cells;
-    /// Makes the pool larger by `cells`.
-    ///
-    /// # Panics
-    /// If it would have more cells than it has room for.
-    fn restore(&self, cells: Cells);
-}
-
 /// Cells shared by all groups of one kind (lossless or lossy), on all lcores.
 #[derive(Debug)]
 pub struct SharedPool {
@@ -166,18 +152,19 @@ impl SharedPool {
     pub fn free(&self) -> Cells {
         Cells(self.most - self.counts.read().0)
     }
-}
 
-impl Resize for SharedPool {
-    fn size(&self) -> Cells {
-        self.size()
-    }
-
-    fn withhold(&self, cells: Cells, keep: Cells) -> Cells {
+    /// Makes the pool smaller by up to `cells`, as far as more than `keep` are free. Returns by how many. Cells that
+    /// the pool does not have are counted as taken, so that a take is one comparison for any size.
+    #[must_use]
+    pub fn withhold(&self, cells: Cells, keep: Cells) -> Cells {
         self.counts.withhold(self.most, cells, keep)
     }
 
-    fn restore(&self, cells: Cells) {
+    /// Makes the pool larger by `cells`.
+    ///
+    /// # Panics
+    /// If it would have more cells than it has room for.
+    pub fn restore(&self, cells: Cells) {
         self.counts.restore(cells);
     }
 }
@@ -324,20 +311,6 @@ impl Lease {
     }
 }
 
-impl Resize for ExactPool {
-    fn size(&self) -> Cells {
-        self.size()
-    }
-
-    fn withhold(&self, cells: Cells, keep: Cells) -> Cells {
-        self.counts.used.withhold(self.most, cells, keep)
-    }
-
-    fn restore(&self, cells: Cells) {
-        self.counts.used.restore(cells);
-    }
-}
-
 /// Cells that all lcores share exactly: every take and give is visible to all at once.
 #[derive(Debug)]
 pub struct ExactPool {
@@ -388,6 +361,21 @@ impl ExactPool {
     #[must_use]
     pub fn free(&self) -> Cells {
         Cells(self.most - self.counts.used.read().0)
+    }
+
+    /// Makes the pool smaller by up to `cells`, as far as more than `keep` are free. Returns by how many. Cells that
+    /// the pool does not have are counted as taken, so that a take is one comparison for any size.
+    #[must_use]
+    pub fn withhold(&self, cells: Cells, keep: Cells) -> Cells {
+        self.counts.used.withhold(self.most, cells, keep)
+    }
+
+    /// Makes the pool larger by `cells`.
+    ///
+    /// # Panics
+    /// If it would have more cells than it has room for.
+    pub fn restore(&self, cells: Cells) {
+        self.counts.used.restore(cells);
     }
 
     /// The most cells in use at once since the last [`reset_highest`](Self::reset_highest).

@@ -35,7 +35,7 @@ pub struct Roles {
 }
 
 impl Roles {
-    /// The roles of `config`; `None`: whoever can connect may read, and `api.writes` decides about changes.
+    /// The roles of `config`; `None`: each user who can connect may read, and `api.writes` decides about changes.
     ///
     /// # Errors
     /// If there is no such group.

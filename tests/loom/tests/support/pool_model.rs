@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use loom::thread;
 
-use crate::pool::{ExactPool, Lease, MAX_LEASE, Resize, SharedPool};
+use crate::pool::{ExactPool, Lease, MAX_LEASE, SharedPool};
 use crate::units::Cells;
 
 /// The exact count of cells in use. It must never exceed `size`.

@@ -1,7 +1,7 @@
 //! New sizes of reserves, headroom and insurance while frames hold cells of the old ones.
 //!
 //! A part that shrinks gives its cells up first; a part that grows takes them only when the caller says that all
-//! others have. So the sum of all limits is never above the buffer, whatever comes between the steps:
+//! others have. So the sum of all limits is never above the buffer, also with other changes between the steps:
 //!
 //! - Cells of a reserve beyond its new size become cells of the shared pool once that has room for all of them. Their
 //!   frames stay where they are.
