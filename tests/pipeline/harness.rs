@@ -118,6 +118,7 @@ pub fn work<C: Companion>(
         hz: HZ,
         resting: None,
         live_config: None,
+        exchange: None,
         route_tables: None,
     }
 }
@@ -315,6 +316,24 @@ impl Bed {
             part.resume_before_shut(&mut self.io, live_config, Ticks(self.now));
             part.apply(&mut live_config.clone());
         }
+    }
+
+    /// Creates a message with this change for each lcore.
+    pub fn messages(&self, live_config: &LiveConfig) -> Vec<LiveConfig> {
+        vec![live_config.clone(); self.switch.parts.len()]
+    }
+
+    /// Gives each lcore its message of `messages`. Returns the ports at which the change is pending. The messages ask
+    /// for the next step afterwards: with `may_grow` parts of the buffer grow.
+    pub fn step(&mut self, messages: &mut [LiveConfig], may_grow: bool) -> PortSet {
+        let mut pending = PortSet::EMPTY;
+        for (part, message) in self.switch.parts.iter_mut().zip(messages) {
+            part.resume_before_shut(&mut self.io, message, Ticks(self.now));
+            part.apply(message);
+            pending |= message.pending();
+            message.again(may_grow);
+        }
+        pending
     }
 
     /// Polls once, now.

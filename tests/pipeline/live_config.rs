@@ -203,10 +203,10 @@ fn change_to_action_drop_discards_queue_of_a_running_storm() {
 fn restart_only_change_yields_no_live_config() {
     let spec = spec(2);
     let changes: [fn(&mut SwitchSpec); 10] = [
+        |spec| spec.ports[0].lcore += 1,
         |spec| spec.ports[0].rate.0 += 1,
         |spec| spec.ports[0].mtu += 1,
         |spec| spec.ports[1].name.push('x'),
-        |spec| spec.ports[1].backlog_mark = Some(7),
         |spec| spec.ports[0].buffer.groups[0].lossless = true,
         |spec| spec.queues[0].reserve.0 += 1,
         |spec| spec.buffer.total.0 += 1,

@@ -32,6 +32,7 @@ mod stations;
 mod stopping;
 mod stuck;
 mod tags;
+mod taken_out;
 mod telemetry;
 mod vlan_change;
 mod watched;

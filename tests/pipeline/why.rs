@@ -14,7 +14,7 @@ use crate::harness::*;
 fn why(bed: &Bed, spec: &SwitchSpec, port: usize, class: usize) -> Why {
     let switch_view = SwitchView::new(spec.clone(), bed.counters.clone());
     let snapshot = Snapshot::take(&switch_view, Duration::from_secs(1));
-    let look = Look { switch_view: &switch_view, snapshot: &snapshot, devices: &[] };
+    let look = Look { switch_view: &switch_view, snapshot: &snapshot };
     let told = Why::all(&look);
     let of = |why: &&Why| why.port == format!("p{port}") && why.class == Some(class as u8);
     told.iter().find(of).unwrap_or_else(|| panic!("{told:#?}")).clone()
@@ -106,7 +106,7 @@ fn drop_without_class_is_explained_by_its_reason_only() {
     bed.run(10_000);
     let switch_view = SwitchView::new(spec.clone(), bed.counters.clone());
     let snapshot = Snapshot::take(&switch_view, Duration::from_secs(1));
-    let told = Why::all(&Look { switch_view: &switch_view, snapshot: &snapshot, devices: &[] });
+    let told = Why::all(&Look { switch_view: &switch_view, snapshot: &snapshot });
     let truncated = told.iter().find(|why| why.class.is_none()).expect("a row");
     assert_eq!((truncated.reasons[0].reason.as_str(), truncated.decisions.len()), ("truncated", 0));
 }

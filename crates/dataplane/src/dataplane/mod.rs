@@ -36,12 +36,13 @@ pub mod observed;
 pub(crate) mod pipeline;
 mod poll;
 pub(crate) mod port;
+pub(crate) mod replacement;
 pub mod telemetry;
 
 pub use ingress::scratch::Scratch;
-pub use lcore::Work;
 pub use lcore::division::Division;
 pub use lcore::idle::{Idle, Rest, Resting};
 pub use lcore::live_config::LiveConfig;
+pub use lcore::{Exchange, Work};
 pub use observed::ClassView;
 pub use pipeline::Pipeline;

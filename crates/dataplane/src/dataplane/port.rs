@@ -3,12 +3,12 @@
 use crate::dataplane::egress::joint::side::JointSide;
 use crate::dataplane::egress::queue::Queue;
 use crate::dataplane::egress::stuck::Progress;
-use crate::dataplane::ingress::backlog::{Backlog, Rings};
+use crate::dataplane::ingress::backlog::Backlog;
 use crate::dataplane::ingress::port_classifier::PortClassifier;
 use crate::dataplane::ingress::rx_queues::RxQueues;
-use crate::headroom::{bursts_per_poll, most_slack};
+use crate::dataplane::replacement::Replacement;
 use crate::mmu::{DepthFilter, LimitPart, PortLedger};
-use crate::pfc::{JudgedPoll, PfcMode, PortPfc, PortPfcSpec, PriorityMap, Received};
+use crate::pfc::{JudgedPoll, PfcMode, PortPfc, Received};
 use crate::plan::counters::{Counters, PortCounters};
 use crate::plan::drops::DropReason;
 use crate::plan::spec::SwitchSpec;
@@ -20,6 +20,11 @@ use crate::wire::MacAddr;
 /// The classes of each group.
 fn classes_of(groups: &[u8; CLASSES]) -> [ClassSet; CLASSES] {
     std::array::from_fn(|group| (0..CLASSES).filter(|&class| usize::from(groups[class] & 7) == group).collect())
+}
+
+/// Ports of `switch` with a smaller MTU than `port`.
+pub(crate) fn smaller_mtu(switch: &SwitchSpec, port: usize) -> PortSet {
+    (0..switch.ports.len()).filter(|&other| switch.ports[other].mtu < switch.ports[port].mtu).collect()
 }
 
 /// One port of the switch.
@@ -90,33 +95,23 @@ impl Port {
     pub fn new(number: usize, switch: &SwitchSpec, joint: Option<Box<JointSide>>, hz: u64) -> Self {
         let spec = &switch.ports[number];
         let lossless = spec.lossless_groups();
-        let pfc = PortPfcSpec {
-            mode: spec.pfc,
-            lossless_groups: lossless,
-            lossless_queues: switch.lossless_queues(spec),
-            map: PriorityMap::new(switch.classes.pfc_to_queue),
-            rate: spec.rate,
-            reaction: spec.reaction,
-            // Only the owner of a joint port hears its pauses.
-            watchdog: spec.live.watchdog.filter(|_| joint.as_ref().is_none_or(|joint| joint.is_owner())),
-        };
+        // Only the owner of a joint port hears its pauses.
+        let is_owner = joint.as_ref().is_none_or(|joint| joint.is_owner());
+        let Replacement { mac, mtu, pfc, backlog, shaper, bursts, .. } = Replacement::new(number, switch, is_owner, hz);
         let max_rates = Box::new(QueueShapers::new(&spec.live.max_rates, hz));
         Self {
-            mac: spec.mac,
-            mtu: Bytes(spec.mtu.into()),
+            mac,
+            mtu,
             checks_l4: spec.checks_l4,
-            smaller_mtu: (0..switch.ports.len()).filter(|&port| switch.ports[port].mtu < spec.mtu).collect(),
+            smaller_mtu: smaller_mtu(switch, number),
             classifier: PortClassifier::new(number, spec, &switch.classes),
             lossless,
-            pfc: PortPfc::new(&pfc, hz),
+            pfc,
             ledger: PortLedger::new(&spec.buffer).with_hpcc(switch.hpcc),
             admitted: [0; CLASSES],
             released: [0; CLASSES],
             holding: ClassSet::EMPTY,
-            backlog: Backlog::new(
-                spec.backlog_mark.filter(|_| spec.pfc.sends_frames() && !lossless.is_empty()),
-                Rings { count: spec.rx_queues.into(), frames: spec.ring_frames },
-            ),
+            backlog,
             left_frames: false,
             classes_of: classes_of(&switch.classes.tc_to_group),
             rx_queues: RxQueues::new(spec.rx_queues.into(), spec.pfc == PfcMode::Queue, lossless, hz),
@@ -127,14 +122,14 @@ impl Port {
             discard: [(0, DropReason::Shutdown); CLASSES],
             discarding: ClassSet::EMPTY,
             scheduler: Scheduler::new(switch.queues.map(|queue| queue.discipline)),
-            shaper: Shaper::new(spec.rate, hz, most_slack(switch.poll_gap)),
+            shaper,
             limited: max_rates.limited(),
             max_rates,
             joint,
             progress: Progress::new(spec.live.stuck_after, hz),
             posted_queues: ClassSet::EMPTY,
             takes_all: true,
-            bursts: bursts_per_poll(spec.rate, spec.mtu, switch.poll_gap),
+            bursts,
             taken: 0,
         }
     }

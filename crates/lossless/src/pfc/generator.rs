@@ -24,6 +24,11 @@ pub struct Generator {
 }
 
 impl Generator {
+    /// Goes on with the times of `before`, which holds no priority.
+    pub(super) fn go_on_from(&mut self, before: &Self) {
+        self.held = before.held.clone();
+    }
+
     /// Creates a generator for a port of `rate` on a clock of `hz` ticks per second, with no priority paused.
     #[must_use]
     pub fn new(rate: BitRate, hz: u64) -> Self {

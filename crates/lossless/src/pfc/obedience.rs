@@ -168,6 +168,12 @@ fn reaction_ticks(reaction: Nanos, hz: u64) -> u64 {
 }
 
 impl Obedience {
+    /// Goes on with the answers of the peer that `before` has counted.
+    pub(super) fn go_on_from(&mut self, before: &Self) {
+        self.answers.clone_from(&before.answers);
+        self.is_changed = true;
+    }
+
     /// Creates the state of a port of `rate` on a clock of `hz` ticks per second, whose peer has `reaction` to stop.
     #[must_use]
     pub fn new(rate: BitRate, reaction: Nanos, hz: u64) -> Self {

@@ -73,6 +73,17 @@ impl PortPfc {
         pfc
     }
 
+    /// Goes on from `before`, the state of this port with other settings, which holds no priority of its peer: with the
+    /// peer's pauses, because the peer remembers them, and with all counts and times.
+    pub fn go_on_from(&mut self, before: &Self) {
+        self.timers.go_on_from(&before.timers);
+        self.generator.go_on_from(&before.generator);
+        self.arrived = before.arrived;
+        if let (Some(obedience), Some(before)) = (&mut self.obedience, &before.obedience) {
+            obedience.go_on_from(before);
+        }
+    }
+
     /// Gives the peer `reaction` to stop, on a clock of `hz` ticks per second: its cable changes. Pauses that go on
     /// keep their deadlines.
     pub fn set_reaction(&mut self, reaction: Nanos, hz: u64) {

@@ -50,6 +50,13 @@ impl PauseTimers {
         }
     }
 
+    /// Goes on with the pauses and the times of `before`. Quanta that are received from now on have the rate of these
+    /// timers.
+    pub(super) fn go_on_from(&mut self, before: &Self) {
+        let quantum = self.quantum;
+        *self = Self { quantum, ..before.clone() };
+    }
+
     /// Applies the pauses of `frame`, received at `now`.
     pub fn receive(&mut self, frame: &PfcFrame, now: Ticks) {
         // Timers that have expired by now end first: a refresh that arrives too late starts a new pause.

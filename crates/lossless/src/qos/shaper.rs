@@ -138,7 +138,8 @@ impl Shaper {
     }
 
     /// The slack in ticks.
-    pub(super) fn slack(&self) -> u64 {
+    #[must_use]
+    pub fn slack(&self) -> u64 {
         self.slack
     }
 

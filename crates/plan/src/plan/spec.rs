@@ -52,6 +52,8 @@ pub struct PortSpec {
     pub tx_queues: u8,
     /// Number of the dataplane lcore that owns the port, from zero.
     pub lcore: u8,
+    /// Whether the port has no device until a change gives it one. It has no part of the buffer meanwhile.
+    pub is_absent: bool,
     /// Settings that may change while the switch runs.
     pub live: PortLive,
 }
@@ -124,7 +126,34 @@ impl PortSpec {
             rx_queues: 1,
             tx_queues: 1,
             lcore: 0,
+            is_absent: false,
             live: PortLive::default(),
+        }
+    }
+
+    /// Whether the port forwards nothing in either direction: the operator has shut it, or it has no device.
+    #[must_use]
+    pub fn is_shut(&self) -> bool {
+        self.is_absent || !self.live.is_enabled
+    }
+
+    /// Whether `wanted` differs in what the port can take only while it is out: shut and without frames.
+    #[must_use]
+    pub fn is_replaced_by(&self, wanted: &Self) -> bool {
+        self.with_replaced(wanted) != *self
+    }
+
+    /// This port with the settings of `wanted` that it can take while it is out.
+    fn with_replaced(&self, wanted: &Self) -> Self {
+        Self {
+            mac: wanted.mac,
+            rate: wanted.rate,
+            mtu: wanted.mtu,
+            pfc: wanted.pfc,
+            backlog_mark: wanted.backlog_mark,
+            ring_frames: wanted.ring_frames,
+            is_absent: wanted.is_absent,
+            ..self.clone()
         }
     }
 
@@ -222,6 +251,9 @@ impl SwitchSpec {
     pub fn with_live_of(&self, wanted: &Self) -> Self {
         let mut spec = self.clone();
         for (index, (port, new)) in spec.ports.iter_mut().zip(&wanted.ports).enumerate() {
+            if self.obstacle(index).or(wanted.obstacle(index)).is_none() {
+                *port = port.with_replaced(new);
+            }
             // A joint port would get an owner with its first maximum rate, and lose it with the last one.
             let keeps_owner = !self.may_be_joint(index) || port.is_limited() == new.is_limited();
             let max_rates = if keeps_owner { new.live.max_rates } else { port.live.max_rates };
@@ -229,7 +261,7 @@ impl SwitchSpec {
             if port.bridges() && new.bridges() && !self.mirror.outputs.contains(index) {
                 port.vlan = new.vlan.clone();
             }
-            port.reaction = new.reaction;
+            (port.reaction, port.checks_l4, port.fdb_limit) = (new.reaction, new.checks_l4, new.fdb_limit);
             let keeps_sizes = self.has_fixed_sizes();
             for (group, new) in port.buffer.groups.iter_mut().zip(&new.buffer.groups) {
                 let GroupProfile { lossless, reserve, headroom, .. } = *group;
@@ -258,6 +290,35 @@ impl SwitchSpec {
         spec
     }
 
+    /// Ports that must be out to take the settings of `wanted`: see [`PortSpec::is_replaced_by`].
+    #[must_use]
+    pub fn replaced_by(&self, wanted: &Self) -> PortSet {
+        let ports = self.ports.iter().zip(&wanted.ports).enumerate();
+        ports.filter(|(_, (port, new))| port.is_replaced_by(new)).map(|(index, _)| index).collect()
+    }
+
+    /// The reason for which `port` cannot be taken out and put in again with other settings while the switch runs;
+    /// `None`: it can.
+    #[must_use]
+    pub fn obstacle(&self, port: usize) -> Option<&'static str> {
+        let spec = self.ports.get(port)?;
+        match () {
+            () if !spec.bridges() => Some("the port is routed"),
+            () if self.lags.group_of(port).is_some() => Some("the port is a member of a group"),
+            () if self.mirror.outputs.contains(port) => Some("the port sends copies of mirrors"),
+            () if spec.has_managed_queues() => Some("the port has several receive queues, or `pfc: queue`"),
+            () if self.may_be_joint(port) => Some("every lcore sends by the port"),
+            () if self.has_measures() => Some("the switch has a queue policy, telemetry or congestion points"),
+            () if self.has_fixed_sizes() => Some("the buffer decides by the rules of another simulator"),
+            () => None,
+        }
+    }
+
+    /// Whether the switch measures rates of ports: for ABM, telemetry or QCN.
+    fn has_measures(&self) -> bool {
+        self.abm.is_some() || !self.telemetry_queues.is_empty() || self.has_congestion_points()
+    }
+
     /// Whether the parts of the buffer keep their sizes while the switch runs: with the rules of other simulators.
     fn has_fixed_sizes(&self) -> bool {
         self.reverie || !self.hpcc.is_empty()
@@ -284,15 +345,14 @@ impl SwitchSpec {
     #[must_use]
     pub fn may_be_joint(&self, port: usize) -> bool {
         let has_reserve = self.queues.iter().any(|queue| queue.reserve > Cells(0));
-        let has_measures = self.abm.is_some() || !self.telemetry_queues.is_empty() || self.has_congestion_points();
-        let needs_owner = has_measures || has_reserve;
+        let needs_owner = self.has_measures() || has_reserve;
         self.lcores > 1 && !needs_owner && self.ports[port].tx_queues >= self.lcores
     }
 
-    /// Ports that the operator has shut.
+    /// Ports that forward nothing: see [`PortSpec::is_shut`].
     #[must_use]
     pub fn shut_ports(&self) -> PortSet {
-        (0..self.ports.len()).filter(|&port| !self.ports[port].live.is_enabled).collect()
+        (0..self.ports.len()).filter(|&port| self.ports[port].is_shut()).collect()
     }
 
     /// Whether any queue is a congestion point of QCN.

@@ -84,6 +84,11 @@ impl Backlog {
         }
     }
 
+    /// Goes on with the time of `before` until `now`.
+    pub fn go_on_from(&mut self, before: &Self, now: Ticks) {
+        self.held_ticks = before.held_ticks(now);
+    }
+
     /// Whether senders must stop: from the moment the mark is reached until the ring is drained.
     #[inline]
     pub fn is_on(&self) -> bool {

@@ -162,6 +162,11 @@ pub(crate) struct Shedder {
 }
 
 impl Shedder {
+    /// Sets the frames that a poll receives at least of each port.
+    pub fn set_least_frames(&mut self, least_frames: u32) {
+        self.untimed = least_frames;
+    }
+
     /// Creates the state of an lcore that does not shed. A poll of it receives at least `least_frames` of each port.
     /// `hz` are the ticks of a second.
     pub fn new(budget: PollBudget, least_frames: u32, hz: u64) -> Self {

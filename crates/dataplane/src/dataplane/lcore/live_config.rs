@@ -12,6 +12,8 @@ use crate::dataplane::ingress::forwarder;
 use crate::dataplane::ingress::port_classifier::PortClassifier;
 use crate::dataplane::ingress::rewrite::EgressView;
 use crate::dataplane::pipeline::Pipeline;
+use crate::dataplane::port::smaller_mtu;
+use crate::dataplane::replacement::Replacement;
 use crate::forward::VlanTable;
 use crate::io::{Packet, Ports};
 use crate::mmu::{BufferPools, Lease, Pools, PortProfile};
@@ -30,7 +32,10 @@ use crate::units::{Nanos, Ticks};
 /// - limits, ECN, shares and, at ports that are not joint, maximum rates of queues;
 /// - watchdogs, the time after which ports are stuck, and limits of flooded frames;
 /// - the sessions of mirrors, but not their outputs;
-/// - routes, neighbours and addresses of the router, which its control plane applies.
+/// - routes, neighbours and addresses of the router, which its control plane applies;
+/// - while a port is out: its address, MTU, rate, PFC mode and device ([`SwitchSpec::replaced_by`]). A port is out when
+///   it is shut and holds no frames: [`LiveConfig::leaving`] waits for that;
+/// - the check of transport headers, and the most stations of a port.
 ///
 /// All other settings determine the switch's memory, its lossless classes, or the start parameters of devices.
 ///
@@ -43,10 +48,13 @@ pub struct LiveConfig {
     mirror: MirrorSpec,
     /// The VLANs of all ports; `None`: they stay. Those of an lcore before it took these, once it has.
     vlans: Option<VlanTable>,
-    /// Ports that the operator has shut.
+    /// Ports that forward nothing.
     shut: PortSet,
+    /// Ports that are to be without frames when the change is done.
+    leaving: PortSet,
     step: Step,
-    /// Own ports of the lcore that took it whose parts of the buffer are not as this step wants them.
+    /// Own ports of the lcore that took it whose parts of the buffer are not as this step wants them, or that are to
+    /// leave and hold frames.
     pending: PortSet,
 }
 
@@ -69,25 +77,42 @@ struct PortLiveConfig {
     buffer: PortProfile,
     /// Time that the peer has to stop at XOFF.
     reaction: Nanos,
+    smaller_mtu: PortSet,
+    checks_l4: bool,
+    /// Most stations that are learned at the port.
+    fdb_limit: u32,
+    /// The state that a port takes which is out; `None`: it stays.
+    replacement: Option<Replacement>,
     /// Ticks per second of the clock.
     hz: u64,
 }
 
 impl LiveConfig {
     /// Creates the change from the plan `running` to the plan `wanted`, on a clock of `hz` ticks a second. `None` if
-    /// the two differ in settings that cannot change while the switch runs.
+    /// the two differ in settings that cannot change while the switch runs, or if a port must be out for the change and
+    /// is not shut in both plans.
     #[must_use]
     pub fn between(running: &SwitchSpec, wanted: &SwitchSpec, hz: u64) -> Option<Self> {
         let modes = |spec: &SwitchSpec| spec.ports.iter().map(|port| port.vlan.clone()).collect::<Vec<_>>();
-        (running.with_live_of(wanted) == *wanted).then(|| Self {
-            ports: (0..wanted.ports.len()).map(|port| PortLiveConfig::new(port, wanted, hz)).collect(),
+        let replaced = running.replaced_by(wanted);
+        let are_out = (replaced - (running.shut_ports() & wanted.shut_ports())).is_empty();
+        let port = |port| PortLiveConfig::new(port, wanted, replaced.contains(port), hz);
+        (are_out && running.with_live_of(wanted) == *wanted).then(|| Self {
+            ports: (0..wanted.ports.len()).map(port).collect(),
             queues: wanted.queues,
             mirror: wanted.mirror.clone(),
             shut: wanted.shut_ports(),
+            leaving: PortSet::EMPTY,
             vlans: (modes(running) != modes(wanted)).then(|| forwarder::vlans(wanted)),
             step: Step::First,
             pending: PortSet::EMPTY,
         })
+    }
+
+    /// This change, which is done only when `ports`, which it shuts, are without frames.
+    #[must_use]
+    pub fn leaving(self, ports: PortSet) -> Self {
+        Self { leaving: ports & self.shut, ..self }
     }
 
     /// The next message of this change, which the lcore has taken: parts of the buffer that shrink try again, or with
@@ -104,7 +129,7 @@ impl LiveConfig {
 }
 
 impl PortLiveConfig {
-    fn new(number: usize, switch: &SwitchSpec, hz: u64) -> Self {
+    fn new(number: usize, switch: &SwitchSpec, is_replaced: bool, hz: u64) -> Self {
         let spec = &switch.ports[number];
         // Each is part of the classifier, or applied below, or nothing to an lcore: the compiler names a new one.
         let PortLive {
@@ -125,6 +150,10 @@ impl PortLiveConfig {
             egress_view: EgressView::new(spec),
             buffer: spec.buffer,
             reaction: spec.reaction,
+            smaller_mtu: smaller_mtu(switch, number),
+            checks_l4: spec.checks_l4,
+            fdb_limit: spec.fdb_limit,
+            replacement: is_replaced.then(|| Replacement::new(number, switch, true, hz)),
             hz,
         }
     }
@@ -165,7 +194,8 @@ impl<P: Packet> Pipeline<P> {
             let wanted = &live_config.ports[port].buffer;
             let (ledger, promised) = (&mut self.ports[port].ledger, self.buffer.reserves.unused());
             let is_done = ledger.resize(wanted, may_grow, promised, &mut self.buffer.pools);
-            live_config.pending.set(port, !is_done);
+            let is_left = !live_config.leaving.contains(port) || self.is_vacant(port);
+            live_config.pending.set(port, !is_done || !is_left);
         }
         // A pool that shrinks finds the cells that this lcore keeps for later.
         self.buffer.pools.shared.iter_mut().for_each(Lease::flush);
@@ -177,7 +207,13 @@ impl<P: Packet> Pipeline<P> {
         }
         self.queue_rule.set_profiles(live_config.queues.map(|queue| queue.admission()));
         let disciplines = live_config.queues.map(|queue| queue.discipline);
-        for (port, live_config) in live_config.ports.iter().enumerate() {
+        for (port, live_config) in live_config.ports.iter_mut().enumerate() {
+            (self.ports[port].smaller_mtu, self.ports[port].checks_l4) =
+                (live_config.smaller_mtu, live_config.checks_l4);
+            self.forwarder.fdb.set_limit(port, live_config.fdb_limit);
+            if let Some(replacement) = &mut live_config.replacement {
+                self.replace(port, replacement);
+            }
             // For all ports, because frames of this lcore leave by the ports of others too.
             self.rewriter.set(port, live_config.egress_view, live_config.live.rewrite);
             if self.own.contains(port) {

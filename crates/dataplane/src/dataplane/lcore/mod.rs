@@ -6,6 +6,7 @@ pub(crate) mod division;
 pub mod idle;
 pub(crate) mod live_config;
 mod rest;
+mod taken_out;
 
 use std::sync::Arc;
 
@@ -35,6 +36,9 @@ const QUIET_PARTS: u64 = 100;
 /// Limit on the time to send the last XON: one second divided by this.
 const XON_PARTS: u64 = 100;
 
+/// Exchanges devices of ports.
+pub type Exchange<I> = Box<dyn FnMut(&mut I) + Send>;
+
 /// Everything that one lcore owns while it runs, and returns when it ends.
 pub struct Work<I: Ports, C: Companion> {
     /// The switch.
@@ -53,6 +57,8 @@ pub struct Work<I: Ports, C: Companion> {
     pub resting: Option<Resting<I>>,
     /// Source of new settings; `None`: the settings never change.
     pub live_config: Option<Receiver<LiveConfig>>,
+    /// Exchanges devices of ports that are out, when settings come; `None`: no port gets another one.
+    pub exchange: Option<Exchange<I>>,
     /// Source of routing tables; `None`: the switch only bridges.
     pub route_tables: Option<Receiver<Arc<RouteTable>>>,
 }
@@ -91,6 +97,9 @@ impl<I: Ports, C: Companion> Work<I, C> {
                 receiver.receive(|live_config| {
                     self.pipeline.resume_before_shut(&mut self.io, live_config, now);
                     self.pipeline.apply(live_config);
+                    if let Some(exchange) = &mut self.exchange {
+                        exchange(&mut self.io);
+                    }
                 });
             }
             if let Some(receiver) = &mut self.route_tables {

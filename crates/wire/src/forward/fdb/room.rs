@@ -36,6 +36,11 @@ impl Fdb {
         self
     }
 
+    /// Sets the most stations of `port`. Those that it has beyond stay until others come.
+    pub fn set_limit(&mut self, port: usize, limit: u32) {
+        self.shares.set_limit(port, limit);
+    }
+
     /// Stations learned at `port`, including aged ones that no sweep has removed yet.
     #[must_use]
     pub fn stations_of(&self, port: usize) -> u32 {

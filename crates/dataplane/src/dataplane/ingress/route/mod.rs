@@ -28,6 +28,7 @@ use super::forwarder::{Forwarder, IngressContext};
 use super::punt::{Exception, Punter, RouteContext};
 use crate::dataplane::frame::meta::{Forwarding, Meta};
 use crate::dataplane::frame::notes::{BurstNotes, IngressBurst};
+use crate::dataplane::replacement::fitting;
 use crate::forward::fdb::{Station, StationPair};
 use crate::io::Packet;
 use crate::plan::spec::SwitchSpec;
@@ -109,12 +110,17 @@ impl Router {
                     router.routed.insert(port);
                     router.stations[port % MAX_PORTS] = Station::new(interface.vlan, interface.mac.to_number());
                 }
-                for (fitting, ingress) in router.fitting.iter_mut().zip(&spec.ports) {
-                    fitting.set(port.into(), interface.mtu >= ingress.mtu);
-                }
             }
         }
+        for ingress in 0..spec.ports.len() {
+            router.set_fitting(ingress, fitting(spec, ingress));
+        }
         Some(router)
+    }
+
+    /// Sets the routed ports whose MTU is at least that of port `ingress`.
+    pub fn set_fitting(&mut self, ingress: usize, fitting: PortSet) {
+        self.fitting[ingress % MAX_PORTS] = fitting;
     }
 
     /// Replaces the tables. The caller keeps the table before, so that no memory is freed here.

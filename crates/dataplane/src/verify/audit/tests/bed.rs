@@ -6,12 +6,12 @@ use std::sync::Arc;
 use crate::dataplane::{Division, LiveConfig, Pipeline};
 use crate::io::memory::{MemPacket, MemPorts};
 use crate::mmu::{QueueLimit, Threshold};
-use crate::pfc::{WatchdogAction, WatchdogSpec};
+use crate::pfc::{PfcMode, WatchdogAction, WatchdogSpec};
 use crate::plan::SwitchSpec;
 use crate::plan::counters::Counters;
 use crate::qos::{QueueDiscipline, WredProfile};
-use crate::sets::{CLASSES, ClassSet};
-use crate::units::{Bytes, Cells, Nanos, Quanta, Ticks};
+use crate::sets::{CLASSES, ClassSet, PortSet};
+use crate::units::{BitRate, Bytes, Cells, Nanos, Quanta, Ticks};
 use crate::verify::audit::{Auditor, Check};
 use crate::wire::MacAddr;
 use crate::wire::mac_control::PfcFrame;
@@ -40,6 +40,8 @@ pub enum Event {
     /// New settings for a port's lossless groups, and for all queues and watchdogs. Each lcore applies them at its next
     /// poll.
     Tune(usize, Tuned),
+    /// A port is taken out and put in again: with a rate in Gb/s, with PFC or without.
+    Replace(usize, u64, bool),
 }
 
 /// Settings that may change while a switch runs.
@@ -117,6 +119,20 @@ pub struct Bed {
     first: SwitchSpec,
     /// A new division of the buffer, and the messages that the lcores have applied.
     division: Option<(Division, Vec<Option<LiveConfig>>)>,
+    /// The port that is being taken out and put in again.
+    out: Option<Out>,
+    /// Ports that have been.
+    pub replaced: u64,
+}
+
+/// A port on its way out and in again, with the settings that it gets.
+#[derive(Debug, Clone, Copy)]
+struct Out {
+    port: usize,
+    rate: BitRate,
+    pfc: PfcMode,
+    /// Whether it has been empty and has them.
+    has_settings: bool,
 }
 
 impl Bed {
@@ -132,7 +148,8 @@ impl Bed {
         let given = vec![None; fleet.len()];
         let (io, auditor, spec) = (MemPorts::new(spec.ports.len()), Auditor::new(spec), spec.clone());
         let (first, scratch) = (spec.clone(), Scratch::default());
-        Self { fleet, io, scratch, received, auditor, now: HZ, spec, given, first, division: None }
+        let (division, out, replaced) = (None, None, 0);
+        Self { fleet, io, scratch, received, auditor, now: HZ, spec, given, first, division, out, replaced }
     }
 
     pub fn half(&mut self, lcore: usize) -> Check {
@@ -161,11 +178,34 @@ impl Bed {
         let Some((division, returned)) = &mut self.division else { return Ok(()) };
         if division.step(&self.fleet[0].pools(), returned).is_none() {
             self.division = None;
+            self.go_on();
         } else if returned.iter().all(Option::is_some) {
             let messages = returned.iter_mut().map(|message| Some((message.take()?, self.spec.clone())));
             self.given = messages.collect();
         }
         self.auditor.resized(&self.fleet)
+    }
+
+    /// Gives the lcores the change to `wanted`, at the end of which `leaving` are empty.
+    fn change(&mut self, wanted: SwitchSpec, leaving: PortSet) {
+        let live_config = LiveConfig::between(&self.spec, &wanted, HZ).expect("nothing else has changed");
+        self.spec = wanted;
+        self.given.fill(Some((live_config.leaving(leaving), self.spec.clone())));
+        self.division = Some((Division::new(self.spec.buffer), vec![None; self.fleet.len()]));
+    }
+
+    /// Goes on with the port that is out, after the last change has been applied.
+    fn go_on(&mut self) {
+        let (Some(out), mut wanted) = (self.out, self.spec.clone()) else { return };
+        let port = &mut wanted.ports[out.port];
+        if out.has_settings {
+            port.live.is_enabled = true;
+            (self.out, self.replaced) = (None, self.replaced + 1);
+        } else {
+            (port.rate, port.pfc) = (out.rate, out.pfc);
+            self.out = Some(Out { has_settings: true, ..out });
+        }
+        self.change(wanted, PortSet::EMPTY);
     }
 
     /// Whether the buffer is divided as the last settings want it.
@@ -195,13 +235,22 @@ impl Bed {
             Event::Link(port, up) => self.fleet.iter_mut().for_each(|part| part.set_link(port, up, Ticks(self.now))),
             Event::Room(port, room) => self.io.set_room(port, room),
             Event::Wait(ns) => self.now += ns,
+            // One order at a time.
+            Event::Tune(..) | Event::Replace(..) if self.out.is_some() => {}
             Event::Tune(port, tuned) => {
-                let running = self.spec.clone();
-                tuned.apply(&mut self.spec, port);
-                divide(&mut self.spec, &self.first, port, tuned.halves);
-                let live_config = LiveConfig::between(&running, &self.spec, HZ).expect("nothing else has changed");
-                self.given.fill(Some((live_config, self.spec.clone())));
-                self.division = Some((Division::new(self.spec.buffer), vec![None; self.fleet.len()]));
+                let mut wanted = self.spec.clone();
+                tuned.apply(&mut wanted, port);
+                divide(&mut wanted, &self.first, port, tuned.halves);
+                self.change(wanted, PortSet::EMPTY);
+            }
+            Event::Replace(port, _, _) if self.spec.obstacle(port).is_some() => {}
+            Event::Replace(port, gigabits, has_pfc) => {
+                let pfc = if has_pfc { PfcMode::Symmetric } else { PfcMode::Off };
+                let rate = BitRate(gigabits * 1_000_000_000);
+                self.out = Some(Out { port, rate, pfc, has_settings: false });
+                let mut wanted = self.spec.clone();
+                wanted.ports[port].live.is_enabled = false;
+                self.change(wanted, PortSet::only(port));
             }
             Event::Divide => return self.divide(),
             Event::ClearWatermarks => self.fleet.iter_mut().for_each(Pipeline::clear_watermarks),
@@ -229,7 +278,7 @@ impl Bed {
                 break;
             }
         }
-        for _ in 0..10 {
+        for _ in 0..30 {
             self.poll()?;
             self.divide()?;
         }

@@ -137,6 +137,7 @@ fn event() -> impl Strategy<Value = Event> {
         1 => Just(Event::ClearWatermarks),
         1 => (port(), tuned()).prop_map(|(port, tuned)| Event::Tune(port, tuned)),
         4 => Just(Event::Divide),
+        1 => (port(), prop::sample::select(vec![1_u64, 10, 25]), any::<bool>()).prop_map(|(port, rate, has_pfc)| Event::Replace(port, rate, has_pfc)),
     ]
 }
 
@@ -172,6 +173,7 @@ fn run(spec: &SwitchSpec, events: &[Event], reached: &mut Reached) -> Check {
         let rows = (0..PORTS).flat_map(|port| counters.of_port(port)).flat_map(|port| &port.drops);
         *reached.entry(label).or_default() += rows.map(|row| row[*reason as usize].get()).sum::<u64>();
     }
+    *reached.entry("replaced").or_default() += bed.replaced;
     *reached.entry("handed off").or_default() +=
         counters.lcores.iter().map(|lcore| lcore.handed_off_frames.get()).sum::<u64>();
     Ok(())
@@ -197,7 +199,8 @@ fn note(bed: &Bed, reached: &mut Reached) {
 }
 
 /// Situations that runs must reach; otherwise they prove little.
-const PLACES: [&str; 16] = [
+const PLACES: [&str; 17] = [
+    "replaced",
     "dividing",
     "held by guests",
     "headroom",
