@@ -103,6 +103,11 @@ impl Device {
         Ok(device)
     }
 
+    /// DPDK, which outlives the device.
+    pub(super) fn eal(&self) -> &Arc<Shared> {
+        &self.eal
+    }
+
     /// Guards the device if its driver needs that. The listeners are those that its probe has registered.
     pub(super) fn guarded(self, listeners: Option<Listeners>) -> Result<Self, Error> {
         if !self.driver.frees_queues_of_ended_peers() {

@@ -1,5 +1,6 @@
 //! DPDK's environment abstraction layer (EAL): started once, and shut down when its last user is gone.
 
+use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -86,8 +87,10 @@ pub(super) struct Shared {
     pub(super) open_ports: Mutex<PortSet>,
     /// Pools that were dropped while some of their buffers were out.
     orphans: Mutex<Vec<Orphan>>,
-    /// The sole right to the PCI devices.
-    _claims: Vec<Claim>,
+    /// The sole right to the PCI devices, by address.
+    pub(super) nics: Mutex<BTreeMap<String, Claim>>,
+    /// Whether DPDK looks for PCI devices: there was one at its start.
+    pub(super) has_pci: bool,
 }
 
 /// A pool without an owner.
@@ -116,8 +119,9 @@ impl Eal {
     pub fn init(options: &EalOptions) -> Result<Self, Error> {
         let arguments = arguments(options)?;
         preflight(options)?;
-        let claims = options.pci.iter().map(|address| claim::of_pci(&check::pci_address(address)));
-        let claims = claims.collect::<Result<Vec<_>, _>>()?;
+        let nics = options.pci.iter().map(|address| check::pci_address(check::device_name(address)));
+        let claims = nics.map(|address| Ok((address.clone(), claim::of_pci(&address)?)));
+        let claims = claims.collect::<Result<BTreeMap<_, _>, _>>()?;
         if STARTED.swap(true, Ordering::SeqCst) {
             return Err(Error::AlreadyStarted);
         }
@@ -137,7 +141,8 @@ impl Eal {
             control: Mutex::default(),
             open_ports: Mutex::default(),
             orphans: Mutex::default(),
-            _claims: claims,
+            nics: Mutex::new(claims),
+            has_pci: !options.pci.is_empty(),
         };
         let eal = Self(Arc::new(shared));
         // EAL ignores a device that its driver refuses; the switch must not.
@@ -151,7 +156,7 @@ impl Eal {
             }
         }
         for address in &options.pci {
-            let address = check::pci_address(address);
+            let address = check::pci_address(check::device_name(address));
             if port::find(&address).is_none() {
                 return Err(Error::NoSuchPort {
                     device: address,
@@ -366,7 +371,7 @@ fn preflight(options: &EalOptions) -> Result<(), Error> {
         check::check_vdev(devargs)?;
     }
     for address in &options.pci {
-        check::check_pci(&check::pci_address(address))?;
+        check::check_pci(&check::pci_address(check::device_name(address)))?;
     }
     // After the devices: hugepages for a missing device would be reserved in vain.
     match options.memory {

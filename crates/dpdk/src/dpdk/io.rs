@@ -34,6 +34,12 @@ impl EthIo {
         Self { senders, ..self }
     }
 
+    /// Exchanges the queues of `port`, a port of this lcore, by `queues`. Without queues it has no frames, and takes
+    /// none.
+    pub fn exchange(&mut self, port: usize, queues: &mut Option<PortQueues>) {
+        std::mem::swap(&mut self.queues[port], queues);
+    }
+
     /// Returns the number of ports.
     #[must_use]
     pub fn len(&self) -> usize {

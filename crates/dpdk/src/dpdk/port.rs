@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError};
 
 use dpdk_sys::{HF_MAX_ETHPORTS, rte_eth_fc_conf, rte_eth_stats, rte_ether_addr};
 
-use super::check::{argument, check_vdev, pci_address, plug_error};
+use super::check::{argument, check_pci, check_vdev, device_name, pci_address, plug_error};
 use super::device::{self, Device, Origin};
 use super::driver::Driver;
 use super::error::errno_text;
@@ -16,6 +16,8 @@ use super::{Eal, Error, Mempool, PortQueues, PortSender, claim, driver, guard, l
 
 /// The bus of virtual devices.
 pub(super) const VDEV: &CStr = c"vdev";
+/// The bus of PCI devices.
+const PCI: &CStr = c"pci";
 
 /// Settings of a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,10 +102,64 @@ pub struct PortStats {
     pub oerrors: u64,
 }
 
+impl PortStats {
+    /// The sum of both.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            ipackets: self.ipackets + other.ipackets,
+            ibytes: self.ibytes + other.ibytes,
+            imissed: self.imissed + other.imissed,
+            ierrors: self.ierrors + other.ierrors,
+            rx_nombuf: self.rx_nombuf + other.rx_nombuf,
+            opackets: self.opackets + other.opackets,
+            obytes: self.obytes + other.obytes,
+            oerrors: self.oerrors + other.oerrors,
+        }
+    }
+}
+
 /// A port, closed when it and all its queues are dropped.
 pub struct EthPort(Arc<Device>);
 
 impl EthPort {
+    /// Lets DPDK find the NIC at a PCI address, which may have arguments of its driver after a comma. A NIC that it has
+    /// found stays as it is.
+    ///
+    /// # Errors
+    ///
+    /// Returns the cause if the NIC is not there, not bound, in use, or refused by its driver.
+    pub fn probe(eal: &Eal, devargs: &str) -> Result<(), Error> {
+        let (address, shared) = (pci_address(device_name(devargs)), eal.shared());
+        let arguments = devargs.split_once(',').map_or("", |(_, arguments)| arguments);
+        if find(&address).is_some() {
+            return Ok(());
+        }
+        let what = || format!("the NIC {address}");
+        if !shared.has_pci {
+            let remedy = "restart: DPDK looks for NICs only if the switch has one at its start".into();
+            return Err(Error::Invalid { what: what(), remedy });
+        }
+        check_pci(&address)?;
+        let (Ok(c_address), Ok(c_arguments)) = (CString::new(address.as_str()), CString::new(arguments)) else {
+            return Err(Error::Invalid { what: what(), remedy: "leave out zero bytes".into() });
+        };
+        let claim = claim::of_pci(&address)?;
+        let _one_at_a_time = shared.control.lock().unwrap_or_else(PoisonError::into_inner);
+        check_room_for(&address)?;
+        let mark = log::mark();
+        // SAFETY: EAL runs, and the three strings have a zero at their ends; DPDK copies them.
+        let status = unsafe { dpdk_sys::rte_eal_hotplug_add(PCI.as_ptr(), c_address.as_ptr(), c_arguments.as_ptr()) };
+        if status != 0 {
+            return Err(plug_error(status, devargs, &log::since(mark, &errno_text(status))));
+        }
+        shared.nics.lock().unwrap_or_else(PoisonError::into_inner).insert(address.clone(), claim);
+        if find(&address).is_some() {
+            return Ok(());
+        }
+        Err(Error::NoSuchPort { device: address, log: log::since(mark, "no driver for it is installed") })
+    }
+
     /// Opens and sets up a device that EAL has probed, by its name (`net_tap0`) or PCI address. The port is stopped.
     ///
     /// Received frames use buffers of `pool`.
@@ -112,7 +168,7 @@ impl EthPort {
     ///
     /// Returns the cause if the port cannot be opened; [`Error::InUse`] if it is open already.
     pub fn open(eal: &Eal, name: &str, config: &PortConfig, pool: &Mempool) -> Result<Self, Error> {
-        let name = pci_address(name);
+        let name = pci_address(device_name(name));
         let mark = log::mark();
         let Some(id) = find(&name) else {
             return Err(Error::NoSuchPort { device: name, log: log::since(mark, "no port has this name") });
@@ -179,7 +235,7 @@ impl EthPort {
     /// `None` if there is no such device.
     #[must_use]
     pub fn most_tx_queues(_: &Eal, name: &str, rx_queues: u16) -> Option<u16> {
-        let id = find(&pci_address(name))?;
+        let id = find(&pci_address(device_name(name)))?;
         let mut info = dpdk_sys::rte_eth_dev_info::default();
         // SAFETY: EAL runs, the port exists, and the information is written to a local value.
         if unsafe { dpdk_sys::rte_eth_dev_info_get(id, &mut info) } != 0 {
@@ -304,6 +360,24 @@ impl EthPort {
     /// Returns the errors of [`EthPort::stop`].
     pub fn close(mut self) -> Result<(), Error> {
         self.stop()
+    }
+
+    /// Closes the port for good: another program may use its device from then on.
+    ///
+    /// # Errors
+    ///
+    /// Returns the errors of [`EthPort::stop`].
+    pub fn remove(mut self) -> Result<(), Error> {
+        self.stop()?;
+        let (name, is_nic, eal) = (self.name().to_owned(), self.is_physical(), self.0.eal().clone());
+        drop(self);
+        if is_nic && let Ok(c_name) = CString::new(name.as_str()) {
+            let _one_at_a_time = eal.control.lock().unwrap_or_else(PoisonError::into_inner);
+            // SAFETY: both are strings with a zero at their ends; no queue was out, so the port is closed.
+            unsafe { dpdk_sys::rte_eal_hotplug_remove(PCI.as_ptr(), c_name.as_ptr()) };
+            eal.nics.lock().unwrap_or_else(PoisonError::into_inner).remove(&name);
+        }
+        Ok(())
     }
 
     /// Returns the name by which the port was opened.

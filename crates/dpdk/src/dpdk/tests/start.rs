@@ -58,8 +58,11 @@ fn eal_init_refuses_invalid_options() {
     assert!(matches!(many, Error::TooManyLcores { wanted: 129, limit: 128 }));
     let huge = init(EalOptions { memory: Memory::Huge { mib: Some(1 << 30) }, ..EalOptions::default() });
     assert!(matches!(huge, Error::NoHugepages { .. }), "{huge}");
-    let pci = init(EalOptions { pci: vec!["ff:1f.7".into()], ..EalOptions::default() });
-    assert_eq!(pci, Error::PciAbsent { address: "0000:ff:1f.7".into() });
+    // Also with arguments of its driver.
+    for nic in ["ff:1f.7", "0000:ff:1f.7,rxq_num=1"] {
+        let pci = init(EalOptions { pci: vec![nic.into()], ..EalOptions::default() });
+        assert_eq!(pci, Error::PciAbsent { address: "0000:ff:1f.7".into() });
+    }
     let help = init(EalOptions { extra: vec!["--help".into()], ..EalOptions::default() });
     assert!(matches!(help, Error::Invalid { .. }));
     for argument in ["-v", "--vers", "--proc-type=secondary"] {
