@@ -13,6 +13,7 @@ mod description;
 mod faults;
 mod history;
 mod pages;
+mod ports;
 #[path = "../switch/process.rs"]
 #[allow(dead_code, reason = "the tests of the program use more of it")]
 mod process;

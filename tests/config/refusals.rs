@@ -386,15 +386,30 @@ x.yaml:4:39: eal.args[2]: `--no-huge` is not allowed in `args`; choose memory wi
     );
 }
 
+/// A reload could give a device to none of these ports.
+#[test]
+fn port_without_a_device_is_refused_where_it_could_get_none() {
+    let ports = "ports: [{name: p1, device: none, speed: 10G}, {name: p2, device: net_null1, speed: 10G}]\n";
+    let place = "x.yaml:1:28: ports[0].device: ";
+    for (more, reason) in [
+        ("lags: [{name: l1, ports: [p1, p2], lacp: off}]\n", "a member of a group"),
+        ("mirrors: [{name: m1, ports: [p2], copy: dropped, to: {port: p1}}]\n", "a port that sends copies of mirrors"),
+        ("routing: {interfaces: [{port: p1, addresses: [10.0.0.1/31]}]}\n", "a routed port"),
+    ] {
+        let error = format!("{place}{reason} needs a device from the start; write one, or remove `p1` there");
+        refuse(&format!("{ports}{more}"), &error);
+    }
+}
+
 #[test]
 fn invalid_device_is_refused() {
     refuse(
         "ports: [{name: p1, device: eth0, speed: 10G}]\n",
-        "x.yaml:1:28: ports[0].device: `eth0` is not a device; write a PCI address such as \"0000:3b:00.0\", a virtual device of DPDK such as \"net_tap0,iface=hf0\", \"vhost:/run/holdfast/vm1.sock\", or ring",
+        "x.yaml:1:28: ports[0].device: `eth0` is not a device; write a PCI address such as \"0000:3b:00.0\", a virtual device of DPDK such as \"net_tap0,iface=hf0\", \"vhost:/run/holdfast/vm1.sock\", ring or none",
     );
     refuse(
         "ports: [{name: p1, device: \"0000:3b:00.8\", speed: 10G}]\n",
-        "x.yaml:1:28: ports[0].device: `0000:3b:00.8` is not a device; write a PCI address such as \"0000:3b:00.0\", a virtual device of DPDK such as \"net_tap0,iface=hf0\", \"vhost:/run/holdfast/vm1.sock\", or ring",
+        "x.yaml:1:28: ports[0].device: `0000:3b:00.8` is not a device; write a PCI address such as \"0000:3b:00.0\", a virtual device of DPDK such as \"net_tap0,iface=hf0\", \"vhost:/run/holdfast/vm1.sock\", ring or none",
     );
 }
 

@@ -65,15 +65,26 @@ impl Bench {
     /// Gives all NICs to the kernel driver `driver`, as an operator would by sysfs.
     #[track_caller]
     pub fn bind(&mut self, driver: &str) {
-        for address in (0..PORTS).map(address) {
-            let device = format!("/sys/bus/pci/devices/{address}");
-            self.guest.run(&format!(
-                "set -e\n[ ! -e {device}/driver ] || echo {address} > {device}/driver/unbind\n\
-                 echo {driver} > {device}/driver_override\necho {address} > /sys/bus/pci/drivers_probe"
-            ));
-            let bound = self.guest.run(&format!("basename $(readlink {device}/driver)"));
-            assert_eq!(bound.trim(), driver, "driver of {address}");
-        }
+        (0..PORTS).for_each(|number| self.bind_one(number, driver));
+    }
+
+    fn bind_one(&mut self, number: usize, driver: &str) {
+        let address = address(number);
+        let device = format!("/sys/bus/pci/devices/{address}");
+        self.guest.run(&format!(
+            "set -e\n[ ! -e {device}/driver ] || echo {address} > {device}/driver/unbind\n\
+             echo {driver} > {device}/driver_override\necho {address} > /sys/bus/pci/drivers_probe"
+        ));
+        let bound = self.guest.run(&format!("basename $(readlink {device}/driver)"));
+        assert_eq!(bound.trim(), driver, "driver of {address}");
+    }
+
+    /// Lets the kernel's own driver have NIC `number`, and takes it back.
+    #[track_caller]
+    pub fn rebind_one(&mut self, number: usize) {
+        self.guest.run(&format!("modprobe {}", self.nic.kernel_driver()));
+        self.bind_one(number, self.nic.kernel_driver());
+        self.bind_one(number, self.access.driver());
     }
 
     /// Lets the kernel's own driver have the NICs, and takes them back.
@@ -95,6 +106,14 @@ impl Bench {
             sleep(Duration::from_millis(100));
         }
         self.wait_for_ports("links up", |port| port["link_up"] == true);
+    }
+
+    /// Reloads the configuration after the script `edit` of sed, which applies to the line of port `number`.
+    #[track_caller]
+    pub fn reload(&mut self, number: usize, edit: &str) {
+        self.guest.run(&format!("sed -i '/name: p{number},/{edit}' /etc/switch.yaml"));
+        let (status, said) = self.guest.try_run("holdfast reload");
+        assert_eq!(status, 0, "{said} {}", self.log());
     }
 
     /// Kills the switch without notice.
@@ -321,7 +340,7 @@ fn configuration(nic: Nic) -> String {
     format!(
         "preset: roce\nports:\n{ports}buffer: {{size: 16MiB, cell: 2KiB}}\n\
          classes:\n  3: {{limit: 256KiB, xon_offset: 128KiB, headroom: 4MiB}}\n\
-         watchdog: {{detection: 10s}}\nlcores: {{control: 0, dataplane: 1}}\n"
+         watchdog: {{detection: 10s}}\nlcores: {{control: 0, dataplane: 1}}\napi: {{writes: true}}\n"
     )
 }
 

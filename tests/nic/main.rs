@@ -19,6 +19,7 @@ mod nic;
 #[path = "../switch/process.rs"]
 #[allow(dead_code, reason = "the tests of the switch use more of it")]
 mod process;
+mod reload;
 mod remedies;
 mod row;
 mod steering;
@@ -53,6 +54,12 @@ fn incast_of_hosts_that_ignore_pfc_loses_frames() {
     let mut bench = bench::Bench::start(Nic::E1000e, Access::Vfio);
     bench.start_switch();
     incast::incast_without_obedience(&mut bench);
+}
+
+#[test]
+#[ignore = "needs QEMU and minutes: make test-nic"]
+fn nic_leaves_and_comes_back_by_reload() {
+    reload::nic_leaves_and_comes_back(Nic::E1000e, Access::Vfio);
 }
 
 #[test]

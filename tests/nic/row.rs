@@ -63,7 +63,7 @@ fn link_goes_and_comes(bench: &mut Bench, nic: Nic) {
 
 /// The switch's own counters agree with the hosts: nothing is lost before, in or behind it.
 #[track_caller]
-fn nothing_is_lost(report: &Value) {
+pub fn nothing_is_lost(report: &Value) {
     for port in report["ports"].as_array().expect("ports") {
         for count in ["receive_missed_frames", "receive_no_buffer_frames", "send_errors", "pause_received_frames"] {
             assert_eq!(port[count], 0, "{count}: {port}");

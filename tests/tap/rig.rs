@@ -54,13 +54,17 @@ impl Rig {
     /// Creates the namespaces without a switch.
     pub fn without_switch(hosts: usize) -> Self {
         let prefix = unique_prefix();
-        let host = |number| Host {
-            inside: Namespace::promised(format!("{prefix}-h{number}")),
-            interface: format!("hf{number}"),
-            number,
-        };
         let inside = Namespace::new(format!("{prefix}-switch"));
-        Self { switch: None, hosts: (0..hosts).map(host).collect(), inside, prefix }
+        let mut rig = Self { switch: None, hosts: Vec::new(), inside, prefix };
+        (0..hosts).for_each(|_| rig.promise_host());
+        rig
+    }
+
+    /// Adds a host, for which the script's next `up` makes a namespace.
+    pub fn promise_host(&mut self) {
+        let number = self.hosts.len();
+        let inside = Namespace::promised(format!("{}-h{number}", self.prefix));
+        self.hosts.push(Host { inside, interface: format!("hf{number}"), number });
     }
 
     /// Starts the switch.

@@ -47,6 +47,7 @@ fn head(port: &Port) -> [String; 6] {
         (None, tagged) => format!("+{tagged}"),
     };
     let state = match (port.state.as_str(), port.link_up, port.egress_stuck) {
+        ("absent", ..) => "absent",
         ("shut", ..) => "SHUT",
         ("blocked", ..) => "BLOCKED",
         // An earlier version of the switch has no field `state`.
@@ -234,12 +235,18 @@ mod tests {
     #[test]
     fn state_of_a_port_is_its_first_value() {
         let port = |state: &str, link_up: bool| Port { state: state.to_owned(), link_up, ..Port::default() };
-        let ports =
-            vec![port("shut", true), port("blocked", true), port("down", false), port("", false), port("up", true)];
+        let ports = vec![
+            port("absent", false),
+            port("shut", true),
+            port("blocked", true),
+            port("down", false),
+            port("", false),
+            port("up", true),
+        ];
         let text =
             ports_of(&Seen { json: serde_json::Value::Null, state: State { ports, at_ns: 1, ..State::default() } });
-        let states = text.lines().skip(1).take(5).filter_map(|line| line.split_whitespace().next());
-        assert_eq!(states.collect::<Vec<_>>(), ["SHUT", "BLOCKED", "DOWN", "DOWN", "up"], "{text}");
+        let states = text.lines().skip(1).take(6).filter_map(|line| line.split_whitespace().next());
+        assert_eq!(states.collect::<Vec<_>>(), ["absent", "SHUT", "BLOCKED", "DOWN", "DOWN", "up"], "{text}");
     }
 
     #[test]

@@ -100,7 +100,7 @@ impl DeviceNeed {
             }
             DeviceKind::Vhost(_) => Some("net_vhost"),
             DeviceKind::Ring => Some("net_ring"),
-            DeviceKind::Pci(_) => None,
+            DeviceKind::Pci(_) | DeviceKind::Absent => None,
         }
     }
 }

@@ -171,6 +171,7 @@ impl<'a> Sections<'a> {
         maps.check(classes);
         maps.check_ports(ports, classes);
         ports::check_classes(ports, classes);
+        ports::check_absent(ports);
         self.mirrors.check(top.get("mirrors"), classes);
         max_rates::check(ports, classes, maps, lcores.config.poll_gap);
         queue_policy::check(buffer.queue_policy.as_ref(), ports, classes);
@@ -318,6 +319,7 @@ fn port_spec(port: Port<'_>, index: usize, planned: &Planned) -> PortSpec {
         buffer: planned.plan.ports[index],
         backlog_mark: planned.marks[index],
         ring_frames: Some(port.device.rx_descriptors),
+        is_absent: port.device.kind == DeviceKind::Absent,
         rx_queues: port.device.queues,
         tx_queues: port.device.tx_queues,
         lcore: port.lcore,

@@ -292,6 +292,8 @@ pub enum DeviceKind {
     Vhost(PathBuf),
     /// An in-process link with a virtual host at its other end.
     Ring,
+    /// None until a reload gives the port one.
+    Absent,
 }
 
 impl fmt::Display for DeviceKind {
@@ -300,6 +302,7 @@ impl fmt::Display for DeviceKind {
             DeviceKind::Pci(device) | DeviceKind::Vdev(device) => f.write_str(device),
             DeviceKind::Vhost(path) => write!(f, "vhost:{}", path.display()),
             DeviceKind::Ring => f.write_str("ring"),
+            DeviceKind::Absent => f.write_str("none"),
         }
     }
 }

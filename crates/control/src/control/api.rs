@@ -89,7 +89,6 @@ impl Api {
     ) -> io::Result<()> {
         let Some(bound) = &self.bound else { return Ok(()) };
         let mut served = Served::new(observed.current.clone(), control.clone(), hz);
-        served.devices = config.devices.iter().map(|device| device.kind.to_string()).collect();
         self.goes_by(config);
         served.config = self.config.clone();
         served.reloads = Some(reloads);

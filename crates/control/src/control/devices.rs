@@ -2,9 +2,11 @@
 
 use super::flow_control::{Asked, FlowControls};
 use super::steering::{Steered, steer};
-use crate::dpdk::{EthPort, FlowRule, PortStats};
+use crate::config::Config;
+use crate::config::model::{DeviceKind, SocketAccess};
+use crate::dpdk::{Error, EthPort, FlowRule, PortStats};
 use crate::sets::PortSet;
-use crate::stats::flow_control::FlowControlDevice;
+use crate::stats::flow_control::{FlowControlDevice, NO_DEVICE};
 use crate::stats::{DeviceStats, Notice, NoticeKind, SwitchView};
 
 /// Access to a port for the control thread.
@@ -25,6 +27,85 @@ pub(super) trait PortAccess {
     fn chooses_queues(&self) -> bool;
     /// Adds a flow rule, or returns the driver's reason against it.
     fn steer(&self, rule: FlowRule) -> Result<(), String>;
+}
+
+/// Settings that a device takes only when it is opened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Opened {
+    kind: DeviceKind,
+    socket: SocketAccess,
+    descriptors: [u16; 2],
+    mtu: u16,
+}
+
+impl Opened {
+    /// Those of port `port`; `None`: it has no device.
+    pub fn of(config: &Config, port: usize) -> Option<Self> {
+        let device = config.devices.get(port).filter(|device| device.kind != DeviceKind::Absent)?;
+        let descriptors = [device.rx_descriptors, device.tx_descriptors];
+        let mtu = config.switch.ports[port].mtu;
+        Some(Self { kind: device.kind.clone(), socket: device.socket.clone(), descriptors, mtu })
+    }
+}
+
+/// The place of a port for its device.
+#[derive(Default)]
+pub(super) struct Slot {
+    /// `None`: it has none.
+    pub device: Option<EthPort>,
+    /// Settings with which it was opened.
+    pub opened: Option<Opened>,
+    /// Counts of the devices that it had before, so that its counters never fall.
+    pub earlier: PortStats,
+}
+
+impl Slot {
+    /// Closes the device, which another program may use from then on.
+    pub fn close(&mut self) -> Result<(), Error> {
+        let Some(device) = self.device.take() else { return Ok(()) };
+        self.opened = None;
+        self.earlier = self.earlier.plus(PortAccess::stats(&device).unwrap_or_default());
+        device.remove()
+    }
+}
+
+/// A port without a device has no link.
+impl PortAccess for Slot {
+    fn driver(&self) -> String {
+        self.device.as_ref().map_or(NO_DEVICE.to_owned(), PortAccess::driver)
+    }
+
+    fn is_on_a_nic(&self) -> bool {
+        self.device.as_ref().is_some_and(PortAccess::is_on_a_nic)
+    }
+
+    fn has_link(&self) -> bool {
+        self.device.as_ref().is_some_and(PortAccess::has_link)
+    }
+
+    fn set_link(&self, up: bool) -> Result<(), String> {
+        self.device.as_ref().map_or(Ok(()), |port| PortAccess::set_link(port, up))
+    }
+
+    fn stats(&self) -> Option<PortStats> {
+        let now = match &self.device {
+            Some(device) => PortAccess::stats(device)?,
+            None => PortStats::default(),
+        };
+        Some(self.earlier.plus(now))
+    }
+
+    fn flow_control(&self) -> impl FlowControlDevice {
+        Asked::new(self.device.as_ref())
+    }
+
+    fn chooses_queues(&self) -> bool {
+        self.device.as_ref().is_some_and(PortAccess::chooses_queues)
+    }
+
+    fn steer(&self, rule: FlowRule) -> Result<(), String> {
+        self.device.as_ref().map_or_else(|| Err("there is no device".to_owned()), |port| PortAccess::steer(port, rule))
+    }
 }
 
 impl PortAccess for EthPort {
@@ -49,7 +130,7 @@ impl PortAccess for EthPort {
     }
 
     fn flow_control(&self) -> impl FlowControlDevice {
-        Asked::new(self)
+        Asked::new(Some(self))
     }
 
     fn chooses_queues(&self) -> bool {
@@ -109,6 +190,19 @@ impl Devices {
         changed.iter().filter_map(set).collect()
     }
 
+    /// Begins with the devices that `replaced` ports have got. Returns warnings.
+    pub fn replace(&mut self, ports: &[impl PortAccess], replaced: PortSet, switch_view: &SwitchView) -> Vec<Notice> {
+        // Their links are up, as those of all devices at their start.
+        self.shut -= replaced;
+        let mut notices = Vec::new();
+        for index in replaced.iter() {
+            let line = self.flow_control.turn_off_at(ports, index, switch_view);
+            let notice = |line| Notice::new(NoticeKind::FlowControl, line).at_port(switch_view.port_name(index));
+            notices.extend(line.map(notice));
+        }
+        notices
+    }
+
     /// Reads every device, and takes down the links of shut ports. Returns the ports whose links are up, and
     /// notices about changed flow control and devices that keep their link.
     pub fn look(&mut self, ports: &[impl PortAccess], switch_view: &SwitchView) -> (PortSet, Vec<Notice>) {
@@ -126,7 +220,7 @@ impl Devices {
 pub(super) fn refresh(ports: &[impl PortAccess], switch_view: &SwitchView) -> PortSet {
     let mut up = PortSet::EMPTY;
     for (index, (port, counters)) in ports.iter().zip(switch_view.devices.iter()).enumerate() {
-        let is_shut = switch_view.spec.ports.get(index).is_some_and(|port| !port.live.is_enabled);
+        let is_shut = switch_view.is_shut(index);
         let has_link = port.has_link();
         let link_up = has_link && !is_shut;
         up |= PortSet::only_if(has_link, index);

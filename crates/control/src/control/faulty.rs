@@ -20,6 +20,8 @@ pub(super) type FaultyIo = Faulty<EthIo, fn() -> Ticks>;
 pub(super) trait LcorePorts: Ports<Pkt = Mbuf> + Send + Sized + 'static {
     /// Adapts the rests of an lcore with plain ports.
     fn resting(plain: Option<Resting<EthIo>>) -> Option<Resting<Self>>;
+    /// The plain ports.
+    fn plain_mut(&mut self) -> &mut EthIo;
     /// Returns the plain ports at the end.
     fn into_plain(self) -> EthIo;
 }
@@ -27,6 +29,10 @@ pub(super) trait LcorePorts: Ports<Pkt = Mbuf> + Send + Sized + 'static {
 impl LcorePorts for EthIo {
     fn resting(plain: Option<Resting<EthIo>>) -> Option<Resting<Self>> {
         plain
+    }
+
+    fn plain_mut(&mut self) -> &mut EthIo {
+        self
     }
 
     fn into_plain(self) -> EthIo {
@@ -40,6 +46,10 @@ impl LcorePorts for FaultyIo {
             idle,
             rest: Box::new(move |io: &Self, until| rest(io.plain(), until)),
         })
+    }
+
+    fn plain_mut(&mut self) -> &mut EthIo {
+        Faulty::plain_mut(self)
     }
 
     fn into_plain(self) -> EthIo {

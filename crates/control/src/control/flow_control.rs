@@ -14,21 +14,25 @@ use crate::stats::{DeviceFlowControl, SwitchView};
 /// check each 100 ms, these are ten seconds.
 const LOOKS_TO_READ_ALL: u32 = 100;
 
+/// Reason of a port without a device: ENODEV.
+const NO_PORT: i32 = -19;
+
 /// Access to the flow control of a port. It keeps the settings that were read, because drivers refuse others.
 pub(super) struct Asked<'a> {
-    port: &'a EthPort,
+    /// `None`: there is no device.
+    port: Option<&'a EthPort>,
     settings: Option<FlowControl>,
 }
 
 impl<'a> Asked<'a> {
-    pub fn new(port: &'a EthPort) -> Self {
+    pub fn new(port: Option<&'a EthPort>) -> Self {
         Self { port, settings: None }
     }
 }
 
 impl FlowControlDevice for Asked<'_> {
     fn read(&mut self) -> Result<FlowControlReading, i32> {
-        let settings = self.port.flow_control()?;
+        let settings = self.port.ok_or(NO_PORT)?.flow_control()?;
         self.settings = Some(settings);
         Ok(FlowControlReading { is_on: settings.is_on(), passes_control: settings.passes_control() })
     }
@@ -36,9 +40,9 @@ impl FlowControlDevice for Asked<'_> {
     fn turn_off(&mut self, pass_control: bool) -> Result<(), i32> {
         let settings = match self.settings {
             Some(settings) => settings,
-            None => self.port.flow_control()?,
+            None => self.port.ok_or(NO_PORT)?.flow_control()?,
         };
-        self.port.set_flow_control(&settings.off(pass_control))
+        self.port.ok_or(NO_PORT)?.set_flow_control(&settings.off(pass_control))
     }
 }
 
@@ -64,15 +68,18 @@ impl FlowControls {
     pub fn turn_off(ports: &[impl PortAccess], switch_view: &SwitchView) -> (Self, Vec<String>) {
         let (mut all, mut lines) = (Self { ports: Vec::new(), up: PortSet::EMPTY, looks: 0 }, Vec::new());
         for (index, port) in ports.iter().enumerate() {
-            let driver = port.driver();
-            let has_mac = has_mac(&driver) || port.is_on_a_nic();
-            let (accepted, reading) = settle(&mut port.flow_control());
-            let state = judge(&driver, has_mac, accepted, reading);
-            switch_view.flow_control.set(index, state);
-            lines.extend(line(switch_view, index, &driver, state));
-            all.ports.push(Port { accepted, driver, has_mac });
+            let (port, line) = turn_off(port, index, switch_view);
+            lines.extend(line);
+            all.ports.push(port);
         }
         (all, lines)
+    }
+
+    /// Does so at the device that port `index` has got.
+    pub fn turn_off_at(&mut self, ports: &[impl PortAccess], index: usize, switch_view: &SwitchView) -> Option<String> {
+        let (port, line) = turn_off(ports.get(index)?, index, switch_view);
+        *self.ports.get_mut(index)? = port;
+        line
     }
 
     /// Reads the devices again whose link has come up since the last check, and all devices every `LOOKS_TO_READ_ALL`
@@ -95,6 +102,17 @@ impl FlowControls {
         }
         lines
     }
+}
+
+/// Turns off flow control at the device of port `index`, and publishes the result. Returns a warning if this failed.
+fn turn_off(port: &impl PortAccess, index: usize, switch_view: &SwitchView) -> (Port, Option<String>) {
+    let driver = port.driver();
+    let has_mac = has_mac(&driver) || port.is_on_a_nic();
+    let (accepted, reading) = settle(&mut port.flow_control());
+    let state = judge(&driver, has_mac, accepted, reading);
+    switch_view.flow_control.set(index, state);
+    let line = line(switch_view, index, &driver, state);
+    (Port { accepted, driver, has_mac }, line)
 }
 
 impl Port {

@@ -36,10 +36,12 @@ mod threads;
 mod vhost;
 mod watch;
 
+use std::cell::RefCell;
 use std::hash::{BuildHasher, RandomState};
 use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -56,14 +58,14 @@ use self::faulty::{EndedLcore, LcorePorts};
 use self::mirror::MirrorThread;
 use self::plane::{LcoreEnd, PlaneThread};
 use self::protocol_lines::Protocols;
-use self::reload::Reloader;
+use self::reload::{DeviceExchange, LcoreSenders, Reloader};
 use self::signals::Signals;
 use self::start::HeldHosts;
 use self::threads::{Helpers, LateThreads};
 use self::watch::Watch;
 use crate::api::{History, Reloads};
 use crate::config::{Config, settings};
-use crate::dataplane::{LiveConfig, Pipeline, Work};
+use crate::dataplane::{Exchange, LiveConfig, Pipeline, Work};
 use crate::dpdk::{self, EthIo, EthPort, Worker};
 use crate::hosts::{Hosts, HostsOn};
 use crate::mmu::BufferPools;
@@ -156,7 +158,7 @@ pub fn run(mut config: Config, options: RunOptions, again: Again) -> Result<(), 
     observe(&mut switch_view, plane.as_mut(), &mirror, &hosts, faults.as_ref());
     let (devices, up, warnings) = Devices::start(&ports.ports, &switch_view);
     warnings.iter().for_each(|line| warn(line));
-    let gate = hosts.first().filter(|_| hosts_must_wait(&ports, up)).map(Hosts::close_gate);
+    let gate = hosts.first().filter(|_| hosts_must_wait(&ports, &config, up)).map(Hosts::close_gate);
     let current = Current::new(switch_view);
     control.set_links(up);
     serve(helpers.servers(), listener, &current).map_err(RunError::Runtime)?;
@@ -165,14 +167,15 @@ pub fn run(mut config: Config, options: RunOptions, again: Again) -> Result<(), 
     let observed = api::Observed { current: &current, router: handle.clone() };
     api.serve(helpers.servers(), &config, observed, &control, hz, reloads).map_err(RunError::Runtime)?;
 
-    let (senders, receivers) = (0..config.switch.lcores).map(|_| mailbox()).unzip();
+    let (senders, receivers) = mailboxes(config.switch.lcores);
     let ends = ends.unwrap_or_default();
     let parts = Parts { devices: &devices, counters: &counters, control: &control, hz, receivers, ends, copies };
     let workers = launch(&mut ports, &config, parts, hosts, faults)?;
     let threads = Threads::start(plane, mirror, &control, &counters, hz).map_err(RunError::Runtime)?;
     helpers.serve();
     let start = beat(&runtime, &current, notifier.as_ref(), &counters);
-    let reloader = Reloader::new(config, again, senders, hz, &current, &control, &workers.pools).with(
+    let ports = Rc::new(RefCell::new(ports));
+    let reloader = Reloader::new(config, again, senders, &ports, &current, &control, &workers.pools).with(
         handle,
         threads.mirror.handle(),
         api.history.clone(),
@@ -197,9 +200,7 @@ pub fn run(mut config: Config, options: RunOptions, again: Again) -> Result<(), 
     notifier.iter().for_each(|notifier| notifier.stopping());
     api.end(&runtime);
     end(workers, threads, &control, &counters)?;
-    let switch_view = current.get();
-    devices::refresh(&ports.ports, &switch_view);
-    finish(ports, &Report::new(&switch_view, elapsed), &options)
+    finish(&mut ports.borrow_mut(), &current.get(), elapsed, &options)
 }
 
 /// Lets the main thread show that it runs, and watches all threads for readiness and for systemd. Returns the time.
@@ -217,8 +218,9 @@ fn beat(
 
 /// Whether virtual hosts must not send yet, when the ports `up` have a link. A switch at the far end sees its link up
 /// one look later, and until then it drops frames for it.
-fn hosts_must_wait(ports: &setup::Ports, up: PortSet) -> bool {
-    up != PortSet::first(ports.ports.len()) || ports.ports.iter().any(dpdk::EthPort::has_far_end)
+fn hosts_must_wait(ports: &setup::Ports, config: &Config, up: PortSet) -> bool {
+    let down = PortSet::first(ports.ports.len()) - config.switch.shut_ports() - up;
+    !down.is_empty() || ports.ports.iter().filter_map(|slot| slot.device.as_ref()).any(EthPort::has_far_end)
 }
 
 /// The configurations of earlier starts in `directory`. If it cannot be used, they are kept until the switch ends.
@@ -280,16 +282,22 @@ fn describe(config: &Config, ports: &setup::Ports, counters: &Arc<Counters>) -> 
     let mut switch_view = SwitchView::new(config.switch.clone(), counters.clone());
     switch_view.settings = Arc::new(settings::all(config));
     switch_view.mirror_config = config.mirror.clone();
+    let small_packets = config.summary.small_packets;
+    switch_view.links.iter_mut().for_each(|link| link.small_packets = small_packets);
+    let mut switch_view = with_ports(switch_view, config, ports);
+    let lcores = 0..usize::from(config.switch.lcores);
+    switch_view.rests = lcores.map(|lcore| config.idle_of(lcore).map(|idle| idle.longest)).collect();
+    switch_view.pools = ports.pools().into();
+    switch_view
+}
+
+/// `switch_view` with cables, PFC standing and drivers of its ports by `config`.
+fn with_ports(switch_view: SwitchView, config: &Config, ports: &setup::Ports) -> SwitchView {
+    let mut switch_view = switch_view.with_cables(cables(config));
     for index in 0..config.switch.ports.len() {
         (switch_view.pfc[index], switch_view.witnesses[index]) = setup::Ports::pfc_standing(config, index);
         switch_view.blind[index] = ports.blind_driver(index);
     }
-    let small_packets = config.summary.small_packets;
-    switch_view.links.iter_mut().for_each(|link| link.small_packets = small_packets);
-    let mut switch_view = switch_view.with_cables(cables(config));
-    let lcores = 0..usize::from(config.switch.lcores);
-    switch_view.rests = lcores.map(|lcore| config.idle_of(lcore).map(|idle| idle.longest)).collect();
-    switch_view.pools = ports.pools().into();
     switch_view
 }
 
@@ -391,7 +399,7 @@ struct Parts<'a> {
     counters: &'a Arc<Counters>,
     control: &'a Arc<LcoreControl>,
     hz: u64,
-    receivers: Vec<Receiver<LiveConfig>>,
+    receivers: Vec<LcoreReceivers>,
     ends: Vec<LcoreEnd>,
     copies: Vec<ExceptionPort<CopyFrame>>,
 }
@@ -463,7 +471,8 @@ fn launch_on<I: LcorePorts>(
             control: control.clone(),
             hz,
             resting,
-            live_config: Some(receiver),
+            live_config: Some(receiver.settings),
+            exchange: Some(exchange(receiver.exchanged)),
             route_tables,
         };
         match ports.eal.launch(lcore, move || faulty::run(work)) {
@@ -479,6 +488,30 @@ fn launch_on<I: LcorePorts>(
         }
     }
     Ok(running)
+}
+
+/// The receivers of one lcore.
+struct LcoreReceivers {
+    settings: Receiver<LiveConfig>,
+    exchanged: Receiver<DeviceExchange>,
+}
+
+/// The mailboxes of `lcores` lcores.
+fn mailboxes(lcores: u8) -> (LcoreSenders, Vec<LcoreReceivers>) {
+    let mut senders = LcoreSenders { settings: Vec::new(), exchanges: Vec::new() };
+    let receivers = (0..lcores).map(|_| {
+        let ((sender, settings), (exchange, exchanged)) = (mailbox(), mailbox());
+        senders.settings.push(sender);
+        senders.exchanges.push(exchange);
+        LcoreReceivers { settings, exchanged }
+    });
+    let receivers = receivers.collect();
+    (senders, receivers)
+}
+
+/// Exchanges the queues of ports of an lcore by those that come.
+fn exchange<I: LcorePorts>(mut exchanged: Receiver<DeviceExchange>) -> Exchange<I> {
+    Box::new(move |io: &mut I| exchanged.receive(|exchange| exchange.apply(io.plain_mut())))
 }
 
 fn listen(address: SocketAddr) -> Result<TcpListener, RunError> {
@@ -502,12 +535,19 @@ fn serve(runtime: &Handle, listener: Option<TcpListener>, current: &Arc<Current>
 }
 
 /// Stops the ports and prints the report.
-fn finish(mut ports: setup::Ports, report: &Report, options: &RunOptions) -> Result<(), RunError> {
-    if ports.ports.iter().any(EthPort::is_physical) {
+fn finish(
+    ports: &mut setup::Ports,
+    switch_view: &SwitchView,
+    elapsed: Duration,
+    options: &RunOptions,
+) -> Result<(), RunError> {
+    devices::refresh(&ports.ports, switch_view);
+    let report = &Report::new(switch_view, elapsed);
+    if ports.ports.iter().filter_map(|slot| slot.device.as_ref()).any(EthPort::is_physical) {
         // Stopping a port resets the transmit ring of its NIC, which may hold the last XON.
         std::thread::sleep(FAREWELL_TIME);
     }
-    for port in ports.ports.iter_mut().chain(&mut ports.hosts) {
+    for port in ports.ports.iter_mut().filter_map(|slot| slot.device.as_mut()).chain(&mut ports.hosts) {
         port.stop()?;
     }
     let text = if options.json { report.to_json() } else { report.to_string() };

@@ -143,7 +143,7 @@ pub fn nic_check(settings: &NicCheck) -> Result<NicReport, dpdk::Error> {
 
 fn turn_off(port: &EthPort) -> DeviceFlowControl {
     let driver = port.driver();
-    let (accepted, reading) = settle(&mut Asked::new(port));
+    let (accepted, reading) = settle(&mut Asked::new(Some(port)));
     judge(&driver, has_mac(&driver) || PortAccess::is_on_a_nic(port), accepted, reading)
 }
 

@@ -9,11 +9,15 @@ use crate::dpdk::{
 use crate::faults::hold::SPARE_FRAMES;
 use crate::faults::{HELD_FRAMES, HELD_PFC_FRAMES};
 use crate::pfc::PfcMode;
+use crate::plan::PortSpec;
 use crate::plan::counters::Counter;
-use crate::sets::{BURST, MAX_PORTS};
+use crate::sets::{BURST, MAX_PORTS, PortSet};
+use crate::stats::flow_control::settle;
 use crate::stats::{BufferPool, PfcStanding};
 use crate::wire::MacAddr;
 
+use super::devices::{Opened, Slot};
+use super::flow_control::Asked;
 use super::vhost::{self, VhostPort};
 use super::{RunError, idle};
 
@@ -30,7 +34,11 @@ const SPARE_MIB: u32 = 64;
 pub(super) struct Ports {
     pub eal: Eal,
     /// Switch ends of the ports, by port index.
-    pub ports: Vec<EthPort>,
+    pub ports: Vec<Slot>,
+    /// Ports that have got another device since the last look.
+    pub replaced: PortSet,
+    /// The packet buffers that there are.
+    plan: PoolPlan,
     /// Their transmit queues.
     pub tx_queues: Vec<u8>,
     /// Host ends of the in-process links, by host index.
@@ -51,27 +59,40 @@ pub(super) struct PoolPlan {
 }
 
 impl PoolPlan {
+    /// The buffers of a switch that starts by `config`: ports without a device have those of any that they may get.
     pub fn new(config: &Config) -> Self {
+        Self::with_room(config, true)
+    }
+
+    /// The buffers of a switch by `config`; with `has_room` also those of devices that its ports may get.
+    fn with_room(config: &Config, has_room: bool) -> Self {
         let received = |device: &PortDevice| match device.kind {
             DeviceKind::Ring => u32::from(device.queues) * u32::from(device.rx_descriptors),
             // vmxnet3 fills two rings for each queue.
-            DeviceKind::Pci(_) => 2 * u32::from(device.queues) * u32::from(device.rx_descriptors),
+            DeviceKind::Absent if !has_room => 0,
+            DeviceKind::Pci(_) | DeviceKind::Absent => 2 * u32::from(device.queues) * u32::from(device.rx_descriptors),
             // A vhost queue takes buffers for a burst only.
             _ => u32::from(device.rx_descriptors),
         };
         let sent = |device: &PortDevice| match device.kind {
             DeviceKind::Ring => u32::from(device.tx_queues) * u32::from(device.rx_descriptors),
+            DeviceKind::Absent if !has_room => 0,
             _ => u32::from(device.tx_queues) * u32::from(device.tx_descriptors),
         };
         let received: u32 = config.devices.iter().map(received).sum();
         let sent: u32 = config.devices.iter().map(sent).sum();
         let ports = config.devices.len() as u32;
-        let mtu = config.switch.ports.iter().map(|port| port.mtu).max().unwrap_or(1500);
         let devices_of_ports = config.devices.iter().zip(&config.switch.ports);
+        let devices_of_ports = devices_of_ports.filter(|(_, port)| has_room || !port.is_absent);
+        let mtu = devices_of_ports.clone().map(|(_, port)| port.mtu).max().unwrap_or(1500);
         let least = devices_of_ports.map(|(device, port)| match &device.kind {
             DeviceKind::Vdev(devargs) => vdev::least_buffer(devargs, port.mtu),
             // NICs know the size of a buffer in KiB, and their drivers round it down.
             DeviceKind::Pci(_) => (port.mtu + FRAME_EXTRA).next_multiple_of(1024),
+            // The most that any device needs.
+            DeviceKind::Absent => {
+                (port.mtu + FRAME_EXTRA).next_multiple_of(1024).max(vdev::least_buffer("net_af_packet", port.mtu))
+            }
             DeviceKind::Ring | DeviceKind::Vhost(_) => 0,
         });
         // At least the size that NIC drivers expect, so that a frame always fits one buffer.
@@ -93,6 +114,11 @@ impl PoolPlan {
         }
     }
 
+    /// Whether the buffers suffice for a switch that needs those of `other`.
+    fn covers(&self, other: &Self) -> bool {
+        self.data >= other.data && self.control >= other.control && self.data_room >= other.data_room
+    }
+
     /// Returns the memory in MiB of both pools, the forwarding tables and the rest, in hugepages if `huge`, else in
     /// ordinary pages.
     pub fn mib(&self, huge: bool) -> u32 {
@@ -112,20 +138,21 @@ impl Ports {
         idle::prove(config, &eal)?;
         let data = Mempool::create(&eal, "data", plan.data, plan.data_room, POOL_CACHE, None)?;
         let control = Mempool::create(&eal, "control", plan.control, plan.data_room, 32, None)?;
-        let mut all = Self { eal, ports: Vec::new(), tx_queues: Vec::new(), hosts: Vec::new(), data, control };
+        let mut all = Self {
+            eal,
+            ports: Vec::new(),
+            replaced: PortSet::EMPTY,
+            plan,
+            tx_queues: Vec::new(),
+            hosts: Vec::new(),
+            data,
+            control,
+        };
         let mut host_ends: Vec<Option<EthPort>> = Vec::new();
         for (index, (device, port)) in config.devices.iter().zip(&config.switch.ports).enumerate() {
-            let wanted = PortConfig {
-                rx_descriptors: device.rx_descriptors,
-                tx_descriptors: device.tx_descriptors,
-                rx_queues: device.queues.into(),
-                tx_queues: all.tx_queues_of(device),
-                mtu: port.mtu,
-                promiscuous: true,
-            };
-            all.tx_queues.push(wanted.tx_queues as u8);
-            let (opened, host_end) = all.open(device, index, &port.name, &wanted)?;
-            all.ports.push(opened);
+            let (opened, host_end) = all.open(device, index, port)?;
+            all.tx_queues.push(all.tx_queues_of(device) as u8);
+            all.ports.push(Slot { device: opened, opened: Opened::of(config, index), ..Slot::default() });
             host_ends.push(host_end);
         }
         for host in &config.hosts {
@@ -133,7 +160,9 @@ impl Ports {
             all.hosts.push(end.ok_or_else(|| RunError::NoLink { host: host.name.clone() })?);
         }
         for (port, spec) in all.ports.iter_mut().zip(&config.switch.ports) {
-            port.start().map_err(RunError::at_port(&spec.name))?;
+            if let Some(port) = &mut port.device {
+                port.start().map_err(RunError::at_port(&spec.name))?;
+            }
         }
         for port in &mut all.hosts {
             port.start()?;
@@ -159,10 +188,17 @@ impl Ports {
         &self,
         device: &PortDevice,
         index: usize,
-        name: &str,
-        config: &PortConfig,
-    ) -> Result<(EthPort, Option<EthPort>), RunError> {
-        let (eal, pool) = (&self.eal, &self.data);
+        spec: &PortSpec,
+    ) -> Result<(Option<EthPort>, Option<EthPort>), RunError> {
+        let (eal, pool, name) = (&self.eal, &self.data, spec.name.as_str());
+        let config = &PortConfig {
+            rx_descriptors: device.rx_descriptors,
+            tx_descriptors: device.tx_descriptors,
+            rx_queues: device.queues.into(),
+            tx_queues: self.tx_queues_of(device),
+            mtu: spec.mtu,
+            promiscuous: true,
+        };
         let opened = match &device.kind {
             DeviceKind::Pci(address) => EthPort::open(eal, address, config, pool),
             DeviceKind::Vdev(devargs) => EthPort::plug(
@@ -173,16 +209,59 @@ impl Ports {
             ),
             DeviceKind::Vhost(path) => {
                 let port = VhostPort { index, name, path, access: &device.socket };
-                return Ok((vhost::open(eal, &port, config, pool)?, None));
+                return Ok((Some(vhost::open(eal, &port, config, pool)?), None));
             }
             DeviceKind::Ring => {
                 let frames = config.rx_descriptors.into();
                 let link = RingLink::new(eal, &format!("hf{index}"), frames, config, pool);
                 let link = link.map_err(RunError::at_port(name))?;
-                return Ok((link.switch, Some(link.host)));
+                return Ok((Some(link.switch), Some(link.host)));
             }
+            DeviceKind::Absent => return Ok((None, None)),
         };
-        Ok((opened.map_err(RunError::at_port(name))?, None))
+        Ok((Some(opened.map_err(RunError::at_port(name))?), None))
+    }
+
+    /// An error if the packet buffers do not suffice for `config`.
+    pub fn check_room(&self, config: &Config) -> Result<(), String> {
+        let (plan, wanted) = (&self.plan, PoolPlan::with_room(config, false));
+        if plan.covers(&wanted) {
+            return Ok(());
+        }
+        Err(format!(
+            "it takes {} packet buffers of {} B, and the switch made {} of {} B at its start: needs a restart; a port \
+             with `device: none` and the same `mtu` and descriptors makes room for one",
+            wanted.data, wanted.data_room, plan.data, plan.data_room
+        ))
+    }
+
+    /// Ports whose devices were opened with other settings than those of `config`.
+    pub fn other_than(&self, config: &Config) -> PortSet {
+        let is_other = |port: &usize| self.ports[*port].opened != Opened::of(config, *port);
+        (0..self.ports.len().min(config.devices.len())).filter(is_other).collect()
+    }
+
+    /// Closes the device of `port`, whose queues are with no lcore any more.
+    pub fn close(&mut self, port: usize) -> Result<(), RunError> {
+        Ok(self.ports[port].close()?)
+    }
+
+    /// Opens and starts the device of `port`, which has none, by `config`. Returns its queues for the lcore of the
+    /// port.
+    pub fn reopen(&mut self, port: usize, config: &Config) -> Result<Option<PortQueues>, RunError> {
+        let (device, spec) = (&config.devices[port], &config.switch.ports[port]);
+        self.replaced.insert(port);
+        if let DeviceKind::Pci(devargs) = &device.kind {
+            EthPort::probe(&self.eal, devargs).map_err(RunError::at_port(&spec.name))?;
+        }
+        let Some(mut opened) = self.open(device, port, spec)?.0 else { return Ok(None) };
+        opened.start().map_err(RunError::at_port(&spec.name))?;
+        // Before the port is in use; what comes of it is published at the next look at the devices.
+        let _ = settle(&mut Asked::new(Some(&opened)));
+        let queues = opened.queues().map_err(RunError::at_port(&spec.name))?;
+        self.ports[port].device = Some(opened);
+        self.ports[port].opened = Opened::of(config, port);
+        Ok(Some(queues))
     }
 
     /// Returns the port queues of each switch lcore, and those of each part of the hosts.
@@ -195,6 +274,7 @@ impl Ports {
         let joint = config.switch.joint_ports();
         let mut hosts: Vec<Vec<Option<PortQueues>>> = empty(host_parts(config), self.hosts.len());
         for (index, (port, spec)) in self.ports.iter_mut().zip(&config.switch.ports).enumerate() {
+            let Some(port) = &mut port.device else { continue };
             let owner = usize::from(spec.lcore);
             let (queues, others) = port.queues_for(if joint.contains(index) { lcores as u16 } else { 1 })?;
             switch[owner][index] = Some(queues);
@@ -213,7 +293,7 @@ impl Ports {
 
     /// Returns the address of a NIC. The address of a tap belongs to the Linux interface, and so to the host behind it.
     pub fn own_address(&self, port: usize) -> Option<MacAddr> {
-        let port = self.ports.get(port).filter(|port| port.is_physical())?;
+        let port = self.ports.get(port)?.device.as_ref().filter(|port| port.is_physical())?;
         let mac = MacAddr(port.mac().ok()?);
         (!mac.is_zero() && !mac.is_group()).then_some(mac)
     }
@@ -225,7 +305,7 @@ impl Ports {
         let obeys = |host: &crate::hosts::HostSpec| host.port == port && host.obeys_pfc;
         let is_trusted = config.devices.get(port).is_some_and(|device| device.pfc_proven);
         let known = match config.switch.ports.get(port) {
-            Some(spec) if !spec.pfc.is_on() => PfcStanding::Off,
+            Some(spec) if !spec.pfc.is_on() || spec.is_absent => PfcStanding::Off,
             Some(spec) if spec.pfc == PfcMode::Queue => PfcStanding::Proven,
             Some(_) if is_trusted => PfcStanding::Trusted,
             _ => PfcStanding::Unproven,
@@ -248,7 +328,7 @@ impl Ports {
 
     /// Returns the driver of this port, if it does not report frames lost in front of it.
     pub fn blind_driver(&self, port: usize) -> Option<String> {
-        self.ports.get(port).filter(|port| !port.sees_receive_loss()).map(EthPort::driver)
+        self.ports.get(port)?.device.as_ref().filter(|port| !port.sees_receive_loss()).map(EthPort::driver)
     }
 }
 
@@ -358,6 +438,25 @@ mod tests {
         assert_eq!(usize::from(PoolPlan::new(&config).data_room), dpdk::HEADROOM + 9184);
         config.devices[1].kind = DeviceKind::Pci("0000:3b:00.0".to_owned());
         assert_eq!(usize::from(PoolPlan::new(&config).data_room), dpdk::HEADROOM + 9216);
+    }
+
+    /// A port without a device has room for any device, and needs none itself.
+    #[test]
+    fn room_for_a_port_to_come_covers_each_device_of_its_mtu() {
+        let mut config = config::embedded();
+        (config.devices[1].kind, config.switch.ports[1].is_absent) = (DeviceKind::Absent, true);
+        config.switch.ports[1].mtu = 9000;
+        let room = PoolPlan::new(&config);
+        for device in ["net_af_packet0,iface=eth0", "net_tap0,iface=hf0"] {
+            config.devices[1].kind = DeviceKind::Vdev(device.to_owned());
+            config.switch.ports[1].is_absent = false;
+            assert!(room.covers(&PoolPlan::with_room(&config, false)), "{device}");
+        }
+        config.devices[1].kind = DeviceKind::Pci("0000:3b:00.0".to_owned());
+        let nic = PoolPlan::new(&config);
+        assert!(room.covers(&nic));
+        (config.devices[1].kind, config.switch.ports[1].is_absent) = (DeviceKind::Absent, true);
+        assert!(nic.covers(&PoolPlan::with_room(&config, false)));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The control thread while the lcores run: monitors the switch, displays its state, and executes signals and reloads.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -24,7 +25,7 @@ use crate::units::Nanos;
 use crate::{lacp, lldp, mirror};
 
 /// Interval between checks of links, device counters and events for the operator.
-const DEVICE_PERIOD: Duration = Duration::from_millis(100);
+pub(super) const DEVICE_PERIOD: Duration = Duration::from_millis(100);
 /// Time for each port to send its PFC state to its peer, and for a virtual host to receive it. Ports whose PFC is
 /// unproven by then are reported.
 const SELF_TEST_TIME: Duration = Duration::from_secs(1);
@@ -32,7 +33,7 @@ const SELF_TEST_TIME: Duration = Duration::from_secs(1);
 /// The state of the control thread while the lcores run.
 pub(super) struct Watch<'a> {
     pub current: &'a Arc<Current>,
-    pub ports: &'a setup::Ports,
+    pub ports: &'a RefCell<setup::Ports>,
     pub control: &'a LcoreControl,
     pub workers: &'a Running,
     pub options: &'a RunOptions,
@@ -94,6 +95,9 @@ impl Watch<'_> {
                     if self.reloader.step() {
                         let text = "buffer: divided as configured: what shrank has given up its cells";
                         self.note(&mut display, Notice::new(NoticeKind::BufferDivided, text));
+                        if let Some(line) = self.reloader.enter().await {
+                            self.note(&mut display, Notice::new(NoticeKind::ReloadWarning, line));
+                        }
                     }
                 }
                 () = at(self.reloader.deadline()) => self.go_back(&mut display).await,
@@ -125,14 +129,18 @@ impl Watch<'_> {
     /// Checks links, devices and buffers, and reports events since the last check.
     fn look(&mut self, monitor: &mut Monitor, display: &mut Display) {
         let switch_view = self.current.get();
-        let (up, notices) = self.devices.look(&self.ports.ports, &switch_view);
+        let mut ports = self.ports.borrow_mut();
+        let replaced = std::mem::take(&mut ports.replaced);
+        let replaced = self.devices.replace(&ports.ports, replaced, &switch_view);
+        let (up, notices) = self.devices.look(&ports.ports, &switch_view);
         self.control.set_links(up);
         let awaited = PortSet::first(switch_view.spec.ports.len()) - switch_view.spec.shut_ports();
         self.held.look((awaited - up).is_empty(), Instant::now());
-        for notice in notices.into_iter().chain(self.late.look()).chain(self.api.take_notices()) {
+        for notice in replaced.into_iter().chain(notices).chain(self.late.look()).chain(self.api.take_notices()) {
             self.note(display, notice);
         }
-        self.ports.count_buffers(&switch_view.pools);
+        ports.count_buffers(&switch_view.pools);
+        drop(ports);
         switch_view.health.look(&switch_view.counters, Instant::now());
         self.report_events(&switch_view, display);
         for event in switch_view.faults.iter().flat_map(|board| board.take_events()) {

@@ -104,8 +104,7 @@ impl<I: Ports, C: Fn() -> Ticks> Faulty<I, C> {
         &self.io
     }
 
-    /// The ports behind the faults, for tests.
-    #[cfg(any(test, feature = "testing"))]
+    /// The ports behind the faults, to change them.
     pub fn plain_mut(&mut self) -> &mut I {
         &mut self.io
     }

@@ -41,8 +41,6 @@ pub const CONNECTION_TIME: Duration = Duration::from_secs(5);
 pub struct Served {
     /// The current switch: its counters and settings.
     pub current: Arc<Current>,
-    /// The device behind each port, as the configuration names it.
-    pub devices: Vec<String>,
     /// The running configuration; its hash is taken from `current`.
     pub config: Arc<RwLock<RunningConfig>>,
     /// The channel for reloads; `None` if the configuration cannot be read again.
@@ -78,7 +76,6 @@ impl Served {
     pub fn new(current: Arc<Current>, control: Arc<LcoreControl>, hz: u64) -> Self {
         Self {
             current,
-            devices: Vec::new(),
             config: Arc::default(),
             reloads: None,
             history: Arc::default(),
@@ -138,7 +135,7 @@ impl Served {
     pub(super) fn look(&self, of: impl FnOnce(&Look<'_>) -> Response) -> Response {
         let switch_view = self.current.get();
         let snapshot = Snapshot::take(&switch_view, self.began.0.elapsed());
-        of(&Look { switch_view: &switch_view, snapshot: &snapshot, devices: &self.devices })
+        of(&Look { switch_view: &switch_view, snapshot: &snapshot })
     }
 }
 

@@ -11,8 +11,12 @@ use serde::Serialize;
 
 use crate::plan::counters::Counter;
 
+/// Driver of a port without a device.
+pub const NO_DEVICE: &str = "none";
+
 /// Drivers whose device has no MAC of its own, so that it cannot pause by itself.
-const WITHOUT_MAC: [&str; 12] = [
+const WITHOUT_MAC: [&str; 13] = [
+    NO_DEVICE,
     "net_af_packet",
     "net_af_xdp",
     "net_memif",

@@ -120,22 +120,6 @@ impl SwitchView {
         let groups = spec.lossless_groups();
         let lossless =
             (0..CLASSES).filter(|&class| groups.contains(usize::from(spec.classes.tc_to_group[class] & 7))).collect();
-        let link = |port: &PortSpec| HeadroomInput {
-            rate: port.rate,
-            cable: Length { mm: 0 },
-            mtu: port.mtu,
-            poll_gap: spec.poll_gap,
-            posted: HeadroomInput::posted(
-                port.rate,
-                posting_gap(spec.poll_gap, port.tx_queues),
-                spec.has_congestion_points(),
-            ),
-            cell: spec.buffer.cell,
-            peer_response: None,
-            left: port.backlog_mark.map_or(LEFT_BEHIND, |mark| mark.saturating_sub(1)),
-            small_packets: SmallPackets::ALL,
-            stops_queues: if port.pfc == PfcMode::Queue { port.rx_queues } else { 0 },
-        };
         let pfc = |mode| match mode {
             PfcMode::Off => PfcStanding::Off,
             PfcMode::Queue => PfcStanding::Proven,
@@ -149,7 +133,7 @@ impl SwitchView {
             flow_control: Arc::new(FlowControls::new(spec.ports.len())),
             blind: vec![None; spec.ports.len()],
             devices: spec.ports.iter().map(|_| DeviceCounters::default()).collect(),
-            links: spec.ports.iter().map(link).collect(),
+            links: links(&spec, SmallPackets::ALL),
             rests: vec![None; spec.lcores.into()],
             counters,
             pools: Arc::default(),
@@ -168,10 +152,12 @@ impl SwitchView {
         }
     }
 
-    /// Returns this switch by `spec` and its `settings`, which differ only in what may change at run time.
+    /// Returns this switch by `spec` and its `settings`, which differ only in what may change at run time. Cables have
+    /// length zero until they are set.
     #[must_use]
     pub fn tuned(&self, spec: SwitchSpec, settings: Arc<Settings>) -> Self {
-        Self { spec, settings, ..self.clone() }
+        let small_packets = self.links.first().map_or(SmallPackets::ALL, |link| link.small_packets);
+        Self { links: links(&spec, small_packets), spec, settings, ..self.clone() }
     }
 
     /// Returns this switch with the cables and peers of its ports: length, and the time until the peer obeys an XOFF;
@@ -224,7 +210,11 @@ impl SwitchView {
     /// The priority groups of port `port` that are lossless and guarded by PFC.
     #[must_use]
     pub fn guarded_groups(&self, port: usize) -> ClassSet {
-        self.spec.ports.get(port).filter(|port| port.pfc.is_on()).map_or(ClassSet::EMPTY, PortSpec::lossless_groups)
+        self.spec
+            .ports
+            .get(port)
+            .filter(|port| port.pfc.is_on() && !port.is_absent)
+            .map_or(ClassSet::EMPTY, PortSpec::lossless_groups)
     }
 
     /// The name of priority group `group` for people: its traffic class, if it has just one.
@@ -265,10 +255,10 @@ impl SwitchView {
         rows.map(|row| REASONS.map(|reason| row[reason as usize].get()).iter().sum::<u64>()).sum()
     }
 
-    /// Whether the operator has shut port `port`.
+    /// Whether the operator has shut port `port`, or it has no device.
     #[must_use]
     pub fn is_shut(&self, port: usize) -> bool {
-        self.spec.ports.get(port).is_some_and(|port| !port.live.is_enabled)
+        self.spec.ports.get(port).is_some_and(PortSpec::is_shut)
     }
 
     /// Name of port `port`.
@@ -276,6 +266,27 @@ impl SwitchView {
     pub fn port_name(&self, port: usize) -> &str {
         self.spec.ports.get(port).map_or("?", |port| &port.name)
     }
+}
+
+/// For each port of `spec`, the input of the headroom formula without its cable.
+fn links(spec: &SwitchSpec, small_packets: SmallPackets) -> Vec<HeadroomInput> {
+    let link = |port: &PortSpec| HeadroomInput {
+        rate: port.rate,
+        cable: Length { mm: 0 },
+        mtu: port.mtu,
+        poll_gap: spec.poll_gap,
+        posted: HeadroomInput::posted(
+            port.rate,
+            posting_gap(spec.poll_gap, port.tx_queues),
+            spec.has_congestion_points(),
+        ),
+        cell: spec.buffer.cell,
+        peer_response: None,
+        left: port.backlog_mark.map_or(LEFT_BEHIND, |mark| mark.saturating_sub(1)),
+        small_packets,
+        stops_queues: if port.pfc == PfcMode::Queue { port.rx_queues } else { 0 },
+    };
+    spec.ports.iter().map(link).collect()
 }
 
 /// `class 3` if only that class is mapped to `target`, otherwise kind and number of `target`.

@@ -10,6 +10,7 @@ use super::queue_policy;
 use crate::config::checks::bounds;
 use crate::config::checks::levers::Levers;
 use crate::config::keys::Key;
+use crate::config::model::DeviceKind;
 use crate::config::overrides::Overrides;
 use crate::config::yaml::read::Item;
 use crate::headroom::{SmallPackets, headroom, largest_frame};
@@ -203,8 +204,12 @@ pub fn plan(
 }
 
 fn profile(groups: [GroupProfile; CLASSES], port: &Port<'_>, buffer: &Buffer<'_>) -> PortProfile {
-    let etas: Vec<Cells> = groups.iter().map(|group| group.headroom).collect();
     let policy = buffer.policy.policy;
+    if port.device.kind == DeviceKind::Absent {
+        let groups = groups.map(|group| GroupProfile { reserve: Cells(0), headroom: Cells(0), ..group });
+        return PortProfile { groups, reserve: [Cells(0); 2], policy, insurance: Cells(0) };
+    }
+    let etas: Vec<Cells> = groups.iter().map(|group| group.headroom).collect();
     PortProfile {
         groups,
         reserve: std::array::from_fn(|kind| {

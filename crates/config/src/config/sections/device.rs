@@ -59,7 +59,7 @@ pub fn read_tx_queues(fields: &Fields<'_>, kind: &DeviceKind, queues: u8, lcores
 pub fn default_tx_queues(kind: &DeviceKind, lcores: u8) -> u8 {
     match kind {
         DeviceKind::Ring | DeviceKind::Pci(_) => lcores,
-        DeviceKind::Vhost(_) | DeviceKind::Vdev(_) => 1,
+        DeviceKind::Vhost(_) | DeviceKind::Vdev(_) | DeviceKind::Absent => 1,
     }
 }
 
@@ -75,6 +75,7 @@ fn has_queues(kind: &DeviceKind) -> bool {
     match kind {
         DeviceKind::Ring | DeviceKind::Vhost(_) | DeviceKind::Pci(_) => true,
         DeviceKind::Vdev(devargs) => vdev::is_vhost(devargs),
+        DeviceKind::Absent => false,
     }
 }
 
@@ -89,7 +90,7 @@ fn keeps_frames(kind: &DeviceKind) -> bool {
     match kind {
         DeviceKind::Ring | DeviceKind::Vhost(_) => true,
         DeviceKind::Vdev(devargs) => vdev::keeps_frames(devargs),
-        DeviceKind::Pci(_) => false,
+        DeviceKind::Pci(_) | DeviceKind::Absent => false,
     }
 }
 
@@ -142,6 +143,9 @@ pub fn read(item: &Item<'_>, devices: &mut Unique) -> Option<DeviceKind> {
     if text == "ring" {
         return Some(DeviceKind::Ring);
     }
+    if text == "none" {
+        return Some(DeviceKind::Absent);
+    }
     if let Some(path) = vhost::path(text) {
         devices.claim(item, &format!("iface={path}"));
         return vhost::read(item, path);
@@ -161,7 +165,7 @@ pub fn read(item: &Item<'_>, devices: &mut Unique) -> Option<DeviceKind> {
         DeviceKind::Vdev(text.to_owned())
     } else {
         let remedy = "a PCI address such as \"0000:3b:00.0\", a virtual device of DPDK such as \"net_tap0,iface=hf0\", \
-             \"vhost:/run/holdfast/vm1.sock\", or ring";
+             \"vhost:/run/holdfast/vm1.sock\", ring or none";
         return item.refuse(format!("`{}` is not a device; write {remedy}", item.shown()));
     };
     Some(kind)

@@ -126,7 +126,10 @@ impl Lcores<'_> {
 fn warn_of_ring(port: &Port<'_>, idle: &IdleConfig) {
     let ring = u64::from(port.device.rx_descriptors);
     let arrivals = port.rate.bytes_in(idle.gap()).0.div_ceil(SHORTEST_FRAME + u64::from(WIRE_OVERHEAD));
-    if port.device.kind == DeviceKind::Ring || port.pfc == PfcMode::Queue || arrivals <= ring {
+    if matches!(port.device.kind, DeviceKind::Ring | DeviceKind::Absent)
+        || port.pfc == PfcMode::Queue
+        || arrivals <= ring
+    {
         return;
     }
     let remedy = match arrivals.checked_next_power_of_two() {

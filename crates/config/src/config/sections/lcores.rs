@@ -200,7 +200,7 @@ impl Lcores<'_> {
             ));
             return None;
         }
-        if port.device.kind != DeviceKind::Ring {
+        if !matches!(port.device.kind, DeviceKind::Ring | DeviceKind::Absent) {
             self.check_ring(port, mark, common);
         }
         Some(mark.into())

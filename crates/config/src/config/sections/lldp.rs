@@ -120,7 +120,7 @@ pub fn of_ports(lldp: &Lldp, ports: &mut [Port<'_>], routing: Option<&RoutingSpe
     let has_linux = routing.is_some_and(|routing| routing.linux.is_some());
     for port in ports {
         let is_of_linux = has_linux && matches!(port.vlan, crate::forward::VlanMode::Routed(_));
-        let default = lldp.is_on && port.device.kind != DeviceKind::Ring && !is_of_linux;
+        let default = lldp.is_on && !matches!(port.device.kind, DeviceKind::Ring | DeviceKind::Absent) && !is_of_linux;
         port.device.lldp = port.lldp.unwrap_or(default);
     }
 }

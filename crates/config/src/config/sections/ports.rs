@@ -29,7 +29,12 @@ pub const KEYS: &[Key] = &[
     Key::new("name", "required", "up to 32 letters, digits, `_ - . /`; unique", ""),
     Key::new("description", "none", "1 to 255 bytes on one line", "for `show ports`, LLDP, `holdfast_port_info`"),
     Key::new("enabled", "`true`", "`true` `false`", "`false` [shuts](reload.md#shutting-a-port) the port"),
-    Key::new("device", "required", "`ring`, PCI address, `vhost:PATH`, virtual device; unique", ""),
+    Key::new(
+        "device",
+        "required",
+        "`ring`, PCI address, `vhost:PATH`, virtual device; unique; or `none`",
+        "`none`: a [reload](reload.md#adding-and-removing-ports) adds one",
+    ),
     Key::new(
         "socket",
         "the switch's user, mode `0600`",
@@ -205,6 +210,21 @@ pub fn read<'a>(item: Option<Item<'a>>, macs: &mut Unique, context: &Context<'a,
         Some(read_port(item, &fields, identity, context))
     });
     ports.collect()
+}
+
+/// Refuses ports without a device where a reload could give them none.
+pub fn check_absent(ports: &[Port<'_>]) {
+    for port in ports.iter().filter(|port| port.device.kind == DeviceKind::Absent) {
+        let reason = match () {
+            () if port.lag.is_some() => "a member of a group",
+            () if port.is_output => "a port that sends copies of mirrors",
+            () if matches!(port.vlan, VlanMode::Routed(_)) => "a routed port",
+            () => continue,
+        };
+        port.item
+            .child("device")
+            .fail(format!("{reason} needs a device from the start; write one, or remove `{}` there", port.name));
+    }
 }
 
 /// The values of a port that no other port may have.

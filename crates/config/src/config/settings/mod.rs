@@ -35,6 +35,8 @@ pub struct Difference {
     pub after: Option<String>,
     /// Whether it can change while the switch runs.
     pub is_live: bool,
+    /// Whether its ports are taken out and put in again for the change.
+    pub is_out: bool,
 }
 
 impl fmt::Display for Difference {
@@ -66,6 +68,7 @@ pub fn differences(before: &Settings, after: &Settings) -> Vec<Difference> {
             before: value(old),
             after: value(new),
             is_live: old.into_iter().chain(new).all(|setting| setting.is_live),
+            is_out: old.into_iter().chain(new).any(|setting| setting.is_out),
         };
         let is_same = |other: &&mut Difference| {
             let same =

@@ -1,6 +1,6 @@
 //! Settings of ports, of their priority groups and of their queues.
 
-use super::row::{Gauges, Labels, Place, Row, Settings, live, measure, restart};
+use super::row::{Gauges, Labels, Place, Row, Settings, live, measure, out, restart};
 use super::value::{Part, Value};
 use super::{class_or, on_or_off, or_off};
 use crate::config::model::{Config, DeviceKind, PortDevice};
@@ -30,6 +30,16 @@ impl PortAt<'_> {
         Part { cells, cell: self.config.switch.buffer.cell }
     }
 
+    /// Whether the port can be taken out and put in again.
+    fn may_leave(&self) -> bool {
+        self.config.switch.obstacle(self.index).is_none()
+    }
+
+    /// Whether it can get another device meanwhile, or other settings of it. The virtual host of a `ring` stays.
+    fn may_change_device(&self) -> bool {
+        self.may_leave() && self.device().kind != DeviceKind::Ring
+    }
+
     /// Whether classes may change: flow rules by the marks stay in a device with several queues.
     fn has_live_classes(&self) -> bool {
         self.device().queues == 1 || !chooses_queues(&self.device().kind)
@@ -40,38 +50,38 @@ fn port_rows<'a>() -> Vec<Row<PortAt<'a>>> {
     vec![
         live("description", |at, _| Some(at.spec().live.description.clone()).filter(|text| !text.is_empty())),
         live("enabled", |at, _| Some(at.spec().live.is_enabled.to_string())),
-        restart("device", |at, _| Some(at.device().kind.to_string())),
+        out("device", PortAt::may_change_device, |at, _| Some(at.device().kind.to_string())),
         restart("queues", |at, _| Some(at.device().queues.to_string())),
         restart("tx_queues", |at, _| Some(at.device().tx_queues.to_string())),
-        restart("socket", |at, _| match at.device().kind {
+        out("socket", PortAt::may_change_device, |at, _| match at.device().kind {
             DeviceKind::Vhost(_) => Some(at.device().socket.to_string()),
             _ => None,
         }),
-        restart("mac", |at, _| Some(at.spec().mac.to_string())),
-        restart("speed", |at, precision| Some(at.spec().rate.text(precision))),
-        restart("mtu", |at, _| Some(at.spec().mtu.to_string())),
+        out("mac", PortAt::may_leave, |at, _| Some(at.spec().mac.to_string())),
+        out("speed", PortAt::may_change_device, |at, precision| Some(at.spec().rate.text(precision))),
+        out("mtu", PortAt::may_change_device, |at, _| Some(at.spec().mtu.to_string())),
         live("cable", |at, precision| Some(at.device().cable.text(precision))),
         live("peer_response", |at, precision| {
             Some(at.device().peer_response.map_or("by speed".to_owned(), |time| time.text(precision)))
         }),
-        restart("descriptors", |at, _| {
+        out("descriptors", PortAt::may_change_device, |at, _| {
             Some(format!("{} rx, {} tx", at.device().rx_descriptors, at.device().tx_descriptors))
         }),
-        restart("filter.l4_length", |at, _| Some(at.spec().checks_l4.to_string())),
+        live("filter.l4_length", |at, _| Some(at.spec().checks_l4.to_string())),
         live("vlan", |at: &PortAt<'_>, precision| Some(at.spec().vlan.text(precision)))
             .where_live(|at| at.spec().bridges() && at.has_live_classes()),
-        restart("pfc", |at, _| Some(at.spec().pfc.label().to_owned())),
-        restart("pfc_proven", |at, _| Some(at.device().pfc_proven.to_string())),
+        out("pfc", PortAt::may_leave, |at, _| Some(at.spec().pfc.label().to_owned())),
+        live("pfc_proven", |at, _| Some(at.device().pfc_proven.to_string())),
         restart("lcore", |at, _| Some(at.spec().lcore.to_string())),
         live("lldp", |at, _| Some(on_or_off(at.device().lldp))),
-        restart("backlog_mark", |at, _| Some(or_off(at.spec().backlog_mark))),
+        out("backlog_mark", PortAt::may_leave, |at, _| Some(or_off(at.spec().backlog_mark))),
         live("trust", |at: &PortAt<'_>, _| Some(at.spec().live.trust.label().to_owned()))
             .where_live(PortAt::has_live_classes),
         live("class", |at: &PortAt<'_>, _| Some(at.spec().live.port_class.to_string()))
             .where_live(PortAt::has_live_classes),
         live("watchdog", |at, precision| Some(at.spec().live.watchdog.text(precision))),
         live("stuck_after", |at, precision| Some(at.spec().live.stuck_after.text(precision))),
-        restart("fdb_limit", |at, _| Some(at.spec().fdb_limit.to_string())),
+        live("fdb_limit", |at, _| Some(at.spec().fdb_limit.to_string())),
         live("reserve.lossy", |at, precision| Some(at.part(at.spec().buffer.reserve[0]).text(precision))),
         live("reserve.lossless", |at, precision| Some(at.part(at.spec().buffer.reserve[1]).text(precision))),
         live("insurance", |at, precision| Some(at.part(at.spec().buffer.insurance).text(precision))),

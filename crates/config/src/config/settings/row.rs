@@ -20,6 +20,8 @@ enum Change<S> {
     Live,
     Restart,
     LiveIf(fn(&S) -> bool),
+    /// While the port is out, where this says so.
+    OutIf(fn(&S) -> bool),
 }
 
 /// A metric of a setting, by name and help; `None`: the place has no series.
@@ -45,6 +47,15 @@ pub(super) fn restart<S>(key: &'static str, show: fn(&S, Precision) -> Option<St
     Row { key, change: Change::Restart, show, gauges: Vec::new() }
 }
 
+/// A setting that a port takes only while it is out, and where `may_leave` says so.
+pub(super) fn out<S>(
+    key: &'static str,
+    may_leave: fn(&S) -> bool,
+    show: fn(&S, Precision) -> Option<String>,
+) -> Row<S> {
+    Row { key, change: Change::OutIf(may_leave), show, gauges: Vec::new() }
+}
+
 impl<S> Row<S> {
     /// This setting, which can change while the switch runs only where `is_live` says so.
     pub fn where_live(self, is_live: fn(&S) -> bool) -> Self {
@@ -55,7 +66,7 @@ impl<S> Row<S> {
         match self.change {
             Change::Live => true,
             Change::Restart => false,
-            Change::LiveIf(is_live) => is_live(place),
+            Change::LiveIf(is_live) | Change::OutIf(is_live) => is_live(place),
         }
     }
 }
@@ -77,6 +88,8 @@ pub struct Setting {
     pub exact: String,
     /// Whether it can change while the switch runs.
     pub is_live: bool,
+    /// Whether its port is taken out and put in again for the change.
+    pub is_out: bool,
 }
 
 /// All settings of a configuration, by port (`None`: the switch) and key.
@@ -112,7 +125,7 @@ impl Settings {
         is_live: bool,
         show: impl Fn(Precision) -> String,
     ) {
-        let setting = Setting { text: show(Precision::Rounded), exact: show(Precision::Exact), is_live };
+        let setting = Setting { text: show(Precision::Rounded), exact: show(Precision::Exact), is_live, is_out: false };
         self.rows.insert((port.map(str::to_owned), key.into()), setting);
     }
 
@@ -121,7 +134,8 @@ impl Settings {
         for row in rows {
             let Some(exact) = (row.show)(place, Precision::Exact) else { continue };
             let text = (row.show)(place, Precision::Rounded).unwrap_or_default();
-            let setting = Setting { text, exact, is_live: row.is_live(place) };
+            let is_out = matches!(row.change, Change::OutIf(_));
+            let setting = Setting { text, exact, is_live: row.is_live(place), is_out };
             self.rows.insert((port.map(str::to_owned), format!("{prefix}{}", row.key)), setting);
         }
     }

@@ -164,7 +164,7 @@ fn each_change_is_named_and_only_live_ones_can_be_made() {
         ("buffer: {size: 20MiB}", "buffer.size", false),
         ("buffer: {queue_policy: abm}", "buffer.queue_policy", false),
         ("fdb: {ageing: 20s}", "fdb.ageing", false),
-        ("filter: {l4_length: true}", "filter.l4_length", false),
+        ("filter: {l4_length: true}", "filter.l4_length", true),
         ("lcores: {poll_gap: 30us}", "lcores.poll_gap", false),
         ("metrics: 127.0.0.1:9999", "metrics", false),
         ("maps: {tc_to_queue: {1: 0}}", "maps.tc_to_queue.1", false),
@@ -178,6 +178,51 @@ fn each_change_is_named_and_only_live_ones_can_be_made() {
         let live_config = LiveConfig::between(&base.switch, &wanted.switch, 1_000_000_000);
         assert_eq!(live_config.is_some(), is_live || !in_switch, "{change}");
     }
+}
+
+/// A port is out while it takes these. A `ring` has a virtual host, which stays.
+#[test]
+fn device_and_rate_of_a_port_change_while_it_is_out() {
+    let with = |first: &str, more: &str| {
+        let ports = format!("ports: [{{name: a, {first}}}, {{name: b, device: net_null1, speed: 10G}}]");
+        parse("test", &format!("{ports}\n{more}")).unwrap_or_else(|errors| panic!("{errors}"))
+    };
+    let found = |first: &str, second: &str, more: &str| {
+        let found = found_between(&with(first, more), &with(second, more));
+        let changes = found.iter().filter(|found| found.is_out);
+        changes.map(|found| (found.key.clone(), found.is_live)).collect::<Vec<_>>()
+    };
+    let (null, nic) = ("device: net_null0, speed: 10G", "device: '0000:3b:00.0', speed: 10G");
+    let keys = |keys: &[(&str, bool)]| keys.iter().map(|(key, is)| ((*key).to_owned(), *is)).collect::<Vec<_>>();
+    assert_eq!(found(null, "device: none, speed: 10G", ""), keys(&[("device", true)]));
+    assert_eq!(
+        found(null, "device: net_null0, speed: 25G, mtu: 9000, pfc: off, tx_descriptors: 256", ""),
+        keys(&[("descriptors", true), ("mtu", true), ("pfc", true), ("speed", true)])
+    );
+    assert_eq!(found(null, nic, ""), keys(&[("device", true)]));
+    assert_eq!(
+        found(nic, "device: '0000:3b:00.0', speed: 25G, mtu: 9000", ""),
+        keys(&[("mtu", true), ("speed", true)])
+    );
+    let lag = "lags: [{name: l1, ports: [a, b], lacp: off}]";
+    assert_eq!(found(null, "device: net_null7, speed: 10G", lag), keys(&[("device", false)]));
+}
+
+/// A port without a device has no part of the buffer.
+#[test]
+fn port_without_a_device_leaves_the_buffer_to_the_others() {
+    let at = |device: &str| {
+        let text = format!(
+            "preset: roce\nports: [{{name: a, device: {device}, speed: 10G}}, {{name: b, device: net_null1, speed: 10G}}]"
+        );
+        parse("test", &text).unwrap_or_else(|errors| panic!("{errors}")).switch
+    };
+    let (absent, present) = (at("none"), at("net_null0"));
+    let [without, with] = [&absent, &present].map(|switch| switch.buffer.headroom.0);
+    assert!(without > 0 && with == 2 * without, "{without} {with}");
+    assert_eq!(absent.ports[0].buffer.groups[3].headroom.0, 0);
+    assert_eq!(absent.shut_ports(), crate::sets::PortSet::only(0));
+    assert_eq!(absent.ports[0].lossless_groups(), present.ports[0].lossless_groups());
 }
 
 /// A joint port gets one owner with its first maximum rate.

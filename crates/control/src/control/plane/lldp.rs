@@ -59,7 +59,7 @@ pub(in crate::control) fn settings(config: &Config, program: &str) -> Settings {
     let is_guarded = config.lldp.loop_guard != LoopGuard::Off;
     let stated = ports.map(|(port, device)| {
         let mut stated = stated(switch, port, &system, Aggregation::default())
-            .filter(|_| device.lldp && switch.ports[port].live.is_enabled)?;
+            .filter(|_| device.lldp && !switch.ports[port].is_shut())?;
         stated.pdu.instance = is_guarded.then(|| SECRET.hash_one(port));
         Some(stated)
     });
@@ -80,7 +80,7 @@ fn probed_ports(config: &Config) -> Vec<Option<ProbedPort>> {
     let (ports, outputs) = (config.switch.ports.iter().zip(&config.devices), config.switch.mirror.outputs);
     let probed = ports.enumerate().map(|(index, (port, device))| {
         let bridges = port.bridges() && !outputs.contains(index);
-        let may_loop = device.kind != DeviceKind::Ring && bridges;
+        let may_loop = !matches!(device.kind, DeviceKind::Ring | DeviceKind::Absent) && bridges;
         may_loop.then(|| ProbedPort { mac: port.mac, vlan: port.vlan.clone() })
     });
     probed.collect()

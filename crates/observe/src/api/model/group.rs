@@ -112,7 +112,7 @@ mod tests {
         groups[3].threshold = Threshold::Static(Cells(u32::MAX));
         let plan = switch_view.spec.buffer;
         let snapshot = Snapshot::take(&switch_view, Duration::from_secs(1));
-        let groups = Group::all(&Look { switch_view: &switch_view, snapshot: &snapshot, devices: &[] });
+        let groups = Group::all(&Look { switch_view: &switch_view, snapshot: &snapshot });
         let text = SwitchCollector::new(Current::new(switch_view)).text();
         for group in &groups {
             let (port, number) = (&group.port, group.group);

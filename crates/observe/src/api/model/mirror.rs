@@ -197,7 +197,7 @@ mod tests {
 
     fn mirrors(switch_view: &SwitchView) -> Mirrors {
         let snapshot = Snapshot::take(switch_view, Duration::ZERO);
-        Mirrors::of(&Look { switch_view, snapshot: &snapshot, devices: &[] })
+        Mirrors::of(&Look { switch_view, snapshot: &snapshot })
     }
 
     #[test]

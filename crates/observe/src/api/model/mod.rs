@@ -103,8 +103,6 @@ pub struct Look<'a> {
     pub switch_view: &'a SwitchView,
     /// Its counters.
     pub snapshot: &'a Snapshot,
-    /// The device behind each port, as the configuration names it.
-    pub devices: &'a [String],
 }
 
 impl Look<'_> {

@@ -17,7 +17,8 @@ use crate::units::WIRE_OVERHEAD;
 pub struct Port {
     /// Its name.
     pub port: String,
-    /// `shut` by the operator, `blocked` by the loop guard, `down` (no link), `stuck` (`egress_stuck`) or `up`.
+    /// `absent` (no device), `shut` by the operator, `blocked` by the loop guard, `down` (no link), `stuck`
+    /// (`egress_stuck`) or `up`.
     pub state: String,
     /// The operator's words about it, as configured; empty: none.
     pub description: String,
@@ -153,6 +154,7 @@ fn state(look: &Look<'_>, index: usize) -> &'static str {
         board.view().ports.iter().find(|port| port.port == index).map(|port| port.is_blocked)
     };
     match () {
+        () if switch_view.spec.ports[index].is_absent => "absent",
         () if switch_view.is_shut(index) => "shut",
         () if !counters.device.link_up => "down",
         () if is_blocked() == Some(true) => "blocked",
@@ -173,7 +175,7 @@ impl Port {
         let (counters, standing) = (&look.snapshot.ports[index], look.switch_view.standing(index));
         let (vlan_untagged, vlan_tagged) = (spec.vlan.untagged(), spec.vlan.tagged().to_vec());
         let lossless = |row| row < CLASSES && switch_view.is_lossless(row);
-        let device = &counters.device;
+        let (counted, device) = (&counters.device, switch_view.settings.get(Some(&spec.name), "device"));
         let [roce_ack_frames, roce_cnp_frames] = counters.roce_frames;
         let [storm_broadcast_pps, storm_multicast_pps, storm_unknown_pps] =
             spec.live.flood_limits.map(|limit| limit.map(|rate| rate.0));
@@ -181,7 +183,7 @@ impl Port {
             port: spec.name.clone(),
             state: state(look, index).to_owned(),
             description: spec.live.description.clone(),
-            device: look.devices.get(index).cloned().unwrap_or_default(),
+            device: device.map(|setting| setting.text.clone()).unwrap_or_default(),
             mac: spec.mac.to_string(),
             storm_broadcast_pps,
             storm_multicast_pps,
@@ -198,7 +200,7 @@ impl Port {
             roce_cnp_frames,
             vlan_untagged,
             vlan_tagged,
-            link_up: device.link_up,
+            link_up: counted.link_up,
             egress_stuck: counters.egress_stuck,
             egress_stucks: counters.egress_stucks,
             pfc_mode: spec.pfc.label().to_owned(),
@@ -214,11 +216,11 @@ impl Port {
             sent_wire_bytes: wire_bytes(&counters.tx_frames, &counters.tx_bytes),
             dropped_frames: counters.dropped(|row| row <= UNCLASSIFIED),
             lossless_dropped_frames: counters.dropped(lossless),
-            missed_frames: device.rx_missed,
+            missed_frames: counted.rx_missed,
             missed_seen: switch_view.blind.get(index).is_none_or(Option::is_none),
-            no_buffer_frames: device.rx_no_buffer,
-            receive_errors: device.rx_errors,
-            send_errors: device.tx_errors,
+            no_buffer_frames: counted.rx_no_buffer,
+            receive_errors: counted.rx_errors,
+            send_errors: counted.tx_errors,
             backlog_mark_frames: spec.backlog_mark,
             backlog_frames: counters.backlog_frames,
             backlog_highest_frames: counters.backlog_highest_frames,

@@ -268,7 +268,7 @@ fn standing(families: &mut Families, switch_view: &SwitchView) {
     let family =
         families.gauge("holdfast_port_enabled", "1 while the port is in use, 0 if [shut](reload.md#shutting-a-port).");
     for port in &switch_view.spec.ports {
-        family.add(&[("port", &port.name)], u64::from(port.live.is_enabled));
+        family.add(&[("port", &port.name)], u64::from(!port.is_shut()));
     }
     let help = "1 for the PFC [mode](pfc.md#modes).";
     let family = families.gauge("holdfast_pfc_mode_info", help);

@@ -21,7 +21,6 @@ pub const PLAIN: Paint = Paint { colour: false, unicode: true };
 
 /// The state that the API would return for `switch_view`.
 pub fn state(switch_view: &SwitchView, snapshot: &Snapshot) -> State {
-    let devices = vec!["ring".to_owned(); 2];
     let version = Version {
         version: "1.2.3".to_owned(),
         api: "v1".to_owned(),
@@ -31,7 +30,9 @@ pub fn state(switch_view: &SwitchView, snapshot: &Snapshot) -> State {
         config_hash: "0123456789abcdef".to_owned(),
         writes: false,
     };
-    Look { switch_view, snapshot, devices: &devices }.state(version)
+    let mut state = Look { switch_view, snapshot }.state(version);
+    state.ports.iter_mut().for_each(|port| port.device = "ring".to_owned());
+    state
 }
 
 /// The states before and after a busy second.

@@ -211,6 +211,7 @@ fn link(app: &App, state: &State, port: &Port) -> Vec<Span<'static>> {
     let is_storming = dogs.flat_map(|dog| &dog.queues).any(|queue| queue.storming);
     match (port.link_up, is_storming) {
         _ if port.state == "shut" => text("SHUT", app.paint.dim()),
+        _ if port.state == "absent" => text("-", app.paint.dim()),
         _ if port.state == "blocked" => text("BLOCK", app.paint.bad()),
         (_, true) => text("STORM", app.paint.bad()),
         (false, _) => text("DOWN", app.paint.bad()),

@@ -49,8 +49,8 @@ fn one(
     mmu::read(switch, wanted.as_mut());
     let wanted = wanted?;
     let differences = settings::differences(&settings::all(first), &settings::all(&wanted));
-    if let Some(fixed) = differences.iter().find(|difference| !difference.is_live) {
-        return set.refuse(format!("{fixed}: needs a restart, and a running switch refuses it; remove it"));
+    if let Some(fixed) = differences.iter().find(|difference| !difference.is_live || difference.is_out) {
+        return set.refuse(format!("{fixed}: a simulated switch does not take it while it runs; remove it"));
     }
     let switch = first.switch.with_live_of(&wanted.switch);
     Some(SwitchReload { at: at?, switch })

@@ -19,8 +19,8 @@ const CASES: &[(&str, &str, &str)] = &[
     (
         "{name: a, ",
         "{name: a, reloads: [{at: 1us, set: {ports: [{name: up, mtu: 9000}]}}], ",
-        "x.yaml:3:40: switches[0].reloads[0].set: up: mtu: 1500 -> 9000: needs a restart, and a running switch refuses \
-         it; remove it",
+        "x.yaml:3:40: switches[0].reloads[0].set: up: mtu: 1500 -> 9000: a simulated switch does not take it while it \
+         runs; remove it",
     ),
     (
         "{name: a, ",
