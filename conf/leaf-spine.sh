@@ -10,7 +10,7 @@
 #   conf/leaf-spine.sh down
 #
 # `up` again starts whatever has ended. A switch is a process in the namespace "leaf1-ports", where its ports are ends of
-# veth pairs. Its addresses and its daemons are in the namespace "leaf1" (docs/linux.md).
+# veth pairs. Its addresses and its daemons are in the namespace "leaf1" (docs/linux.md). watchfrr restarts daemons.
 set -eu
 
 prefix=${HOLDFAST_PREFIX:-holdfast-}                 # namespaces are called holdfast-leaf1, ...
@@ -21,7 +21,7 @@ frr=${FRR_LIB:-/usr/lib/frr}
 
 switches="leaf1 leaf2 spine1 spine2"
 begun=                                               # switches that this script has started
-daemons="zebra bfdd bgpd"
+mark=made-by-leaf-spine                              # a file in each directory of FRR that this script has made
 
 # Standard error, also of commands whose output is discarded.
 exec 3>&2
@@ -41,14 +41,16 @@ check_machine() {
     case $state in
     *[!A-Za-z0-9/._-]*) fail "HOLDFAST_STATE is \`$state\`; use a path of letters, digits, dots and dashes" ;;
     esac
+    case $prefix in
+    *[!A-Za-z0-9_-]*) fail "HOLDFAST_PREFIX is \`$prefix\`; FRR takes letters, digits, _ and -" ;;
+    esac
     [ "$(id -u)" = 0 ] || fail "only root can make network namespaces; run it with sudo"
     command -v ip >/dev/null || fail "there is no \`ip\`; install iproute2"
     command -v tc >/dev/null || fail "there is no \`tc\`; install iproute2"
     command -v nsenter >/dev/null || fail "there is no \`nsenter\`; install util-linux"
     command -v ethtool >/dev/null || fail "there is no \`ethtool\`; install ethtool"
-    for daemon in $daemons; do
-        [ -x "$frr/$daemon" ] || fail "there is no $frr/$daemon; install frr"
-    done
+    [ -x "$frr/frrinit.sh" ] || fail "there is no $frr/frrinit.sh; install frr"
+    [ -w /etc/frr ] || fail "/etc/frr cannot be written, and FRR reads its configuration there; make it writable"
     command -v "$holdfast" >/dev/null || fail "there is no $holdfast; build it, or set HOLDFAST to its path"
 }
 
@@ -145,23 +147,34 @@ api: {socket: "$state/$name.sock"}
 END
 }
 
-# Daemons of switch $1 with number $2, autonomous system $3 and the given neighbours.
+# FRR of switch $1 with number $2, autonomous system $3 and the given neighbours. Its pathspace is called as its namespace.
 configure_frr() {
-    name=$1 number=$2 system=$3
+    name=$1 number=$2 system=$3 directory=/etc/frr/$prefix$1
     shift 3
-    mkdir -p "$state/$name"
-    cat >"$state/$name/zebra.conf" <<END
-hostname $name
-log file $state/$name/zebra.log
-no zebra nexthop kernel enable
-interface lo
- ip address 10.255.0.$number/32
- ipv6 address fd00:255::$number/128
+    [ ! -e "$directory" ] || is_own "$name" || fail "$directory belongs to another FRR; choose another HOLDFAST_PREFIX"
+    mkdir -p "$state/$name" "$directory"
+    : >"$directory/$mark"
+    cat >"$directory/daemons" <<'END'
+bgpd=yes
+bfdd=yes
+watchfrr_options="--netns --min-restart-interval=1 --max-restart-interval=2"
+# zebra of FRR 8.4 keeps routes of the one before for ever if it does not read them in the second of its start.
+flush_and() {
+    ip -4 route flush proto bgp
+    ip -6 route flush proto bgp
+    "$@"
+}
+zebra_wrap=flush_and
 END
     {
         cat <<END
 hostname $name
-log file $state/$name/bgpd.log
+log file $state/$name/frr.log
+no zebra nexthop kernel enable
+interface lo
+ ip address 10.255.0.$number/32
+ ipv6 address fd00:255::$number/128
+exit
 router bgp $system
  bgp router-id 10.255.0.$number
  bgp bestpath as-path multipath-relax
@@ -186,11 +199,9 @@ END
  exit-address-family
 END
         done
-    } >"$state/$name/bgpd.conf"
-    # Switches share the CPUs, so a session must survive a daemon that waits for one: detection takes 1.5 s.
-    cat >"$state/$name/bfdd.conf" <<END
-hostname $name
-log file $state/$name/bfdd.log
+        # Switches share the CPUs, so a session must survive a daemon that waits for one: detection takes 1.5 s.
+        cat <<END
+exit
 bfd
  profile fabric
   receive-interval 300
@@ -199,7 +210,9 @@ bfd
  exit
 exit
 END
-    chown -R frr:frr "$state/$name"
+    } >"$directory/frr.conf"
+    : >"$directory/vtysh.conf"
+    chown -R frr:frr "$state/$name" "$directory"
 }
 
 # Whether the process of file $1 runs. Its arguments name the directory, so another process cannot be meant.
@@ -269,34 +282,28 @@ has_taps() {
     esac
 }
 
-# Starts daemon $2 of switch $1, with more arguments.
-start_daemon() {
-    name=$1 daemon=$2 directory=$state/$1
-    shift 2
-    runs "$directory/$daemon.pid" && return
-    rm -f "$directory/$daemon.vty" "$directory/$daemon.pid"
-    inside "$name" "$frr/$daemon" -d -f "$directory/$daemon.conf" -i "$directory/$daemon.pid" -z "$directory/zserv.api" \
-        --vty_socket "$directory" -P 0 "$@" >"$directory/$daemon.out" 2>&1 3>&- ||
-        fail "$daemon of $name does not start: $(last_lines "$directory/$daemon.out")"
+# Whether this script has made the configuration of switch $1.
+is_own() {
+    [ -e "/etc/frr/$prefix$1/$mark" ]
+}
+
+# Whether watchfrr of switch $1 runs. Its pathspace is the switch's alone.
+is_watched() {
+    pid=$(cat "/run/frr/$prefix$1/watchfrr.pid" 2>/dev/null) &&
+        { tr '\0' ' ' <"/proc/$pid/cmdline"; } 2>/dev/null | grep -qF -- "-N $prefix$1 "
+}
+
+# Starts, stops (order $1) FRR of switch $2 with all its daemons.
+order_frr() {
+    "$frr/frrinit.sh" "$1" "$prefix$2" >"$state/$2/$1.out" 2>&1 3>&- </dev/null
 }
 
 start() {
     start_switch "$1"
     wait_for "taps of $1" has_taps "$1"
-    # A daemon does not tell a new zebra the routes that it told the old one, so it starts anew too.
-    if ! runs "$state/$1/zebra.pid"; then
-        for daemon in bgpd bfdd; do
-            stop "$state/$1/$daemon.pid" TERM
-            wait_for "end of $daemon of $1" is_over "$state/$1/$daemon.pid"
-        done
-        # zebra of FRR 8.4 keeps routes of the one before for ever if it does not read them in the second of its start.
-        for family in -4 -6; do
-            inside "$1" ip "$family" route flush proto bgp
-        done
-    fi
-    start_daemon "$1" zebra
-    start_daemon "$1" bfdd --bfdctl "$state/$1/bfdctl.sock"
-    start_daemon "$1" bgpd
+    # frrinit.sh does not tell whether its watchfrr has started.
+    is_watched "$1" || order_frr start "$1" || true
+    is_watched "$1" || fail "FRR of $1 does not start: $(last_lines "$state/$1/start.out")"
 }
 
 hosts_reach() {
@@ -312,11 +319,11 @@ has_both_paths() {
 
 # Whether leaf $1 has BFD sessions with both spines.
 has_bfd() {
-    [ "$(vtysh --vty_socket "$state/leaf$1" -c 'show bfd peers' | grep -c 'Status: up')" = 2 ]
+    [ "$(vtysh -N "${prefix}leaf$1" -c 'show bfd peers' | grep -c 'Status: up')" = 2 ]
 }
 
 up() {
-    # The daemons become the user frr, who must reach their directories.
+    # The daemons become the user frr, who must reach the files of their logs.
     mkdir -p "$state"
     chmod 755 "$state"
     for switch in $switches; do
@@ -360,19 +367,27 @@ is_over() {
     ! runs "$1"
 }
 
-# Files with the numbers of all processes; those of a switch are stopped before it.
-processes() {
-    for switch in $switches; do
-        printf '%s\n' "$state/$switch/bgpd.pid" "$state/$switch/bfdd.pid" "$state/$switch/zebra.pid" "$state/$switch.pid"
-    done
-}
-
+# FRR of a switch first, each in its own time, then the switches.
 down() {
-    for file in $(processes); do
-        stop "$file" TERM
+    stopping=
+    for switch in $switches; do
+        is_own "$switch" || continue
+        # It could not end while it is stopped.
+        ! is_watched "$switch" || kill -CONT "$(cat "/run/frr/$prefix$switch/watchfrr.pid")" || true
+        mkdir -p "$state/$switch"
+        order_frr stop "$switch" &
+        stopping="$stopping $switch:$!"
     done
-    for file in $(processes); do
-        wait_for "end of the process in $file" is_over "$file"
+    for each in $stopping; do
+        wait "${each#*:}" ||
+            fail "FRR of ${each%:*} does not end: $(last_lines "$state/${each%:*}/stop.out")"
+    done
+    for switch in $switches; do
+        ! is_own "$switch" || rm -rf "/etc/frr/$prefix$switch" "/run/frr/$prefix$switch"
+        stop "$state/$switch.pid" TERM
+    done
+    for switch in $switches; do
+        wait_for "end of the process in $state/$switch.pid" is_over "$state/$switch.pid"
     done
     for namespace in h1 h2 $switches; do
         for name in "$prefix$namespace" "$prefix$namespace-ports"; do
@@ -432,7 +447,7 @@ vtysh)
     [ $# -ge 1 ] || usage
     switch=$1
     shift
-    vtysh --vty_socket "$state/$switch" "$@"
+    vtysh -N "$prefix$switch" "$@"
     ;;
 cut)
     [ $# = 2 ] || usage

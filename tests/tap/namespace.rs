@@ -30,13 +30,15 @@ pub fn unique_prefix() -> String {
 
 /// Removes the namespaces of test processes that were killed before they could do so.
 fn remove_orphans() {
-    for name in list() {
-        let maker = name.strip_prefix(PREFIX).and_then(|remaining| remaining.split_once('-'));
-        let Some(Ok(pid)) = maker.map(|(pid, _)| pid.parse::<u32>()) else { continue };
-        if !Path::new(&format!("/proc/{pid}")).exists() {
-            let _ = Command::new("ip").args(["netns", "delete", &name]).output();
-        }
+    for name in list().into_iter().filter(|name| is_orphan(name)) {
+        let _ = Command::new("ip").args(["netns", "delete", &name]).output();
     }
+}
+
+/// Whether a test process that has ended made the thing with this name.
+pub fn is_orphan(name: &str) -> bool {
+    let maker = name.strip_prefix(PREFIX).and_then(|remaining| remaining.split_once('-'));
+    maker.and_then(|(pid, _)| pid.parse::<u32>().ok()).is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists())
 }
 
 /// Returns the names of all namespaces of this machine.

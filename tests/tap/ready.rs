@@ -22,7 +22,17 @@ const PROGRAMS: [(&str, &str); 11] = [
 
 /// Whether taps, namespaces and all programs are available. If not, prints the missing one; with `CI=true` it panics.
 pub fn machine_is_ready() -> bool {
-    let Err(missing) = check() else { return true };
+    let checked = check();
+    machine_has(checked.is_ok(), || checked.unwrap_err())
+}
+
+/// Returns whether a thing that some test needs is there. If not, prints what is missing; with `CI=true` it panics.
+#[allow(dead_code, reason = "not all tests need more than the others")]
+pub fn machine_has(is_there: bool, missing: impl FnOnce() -> String) -> bool {
+    if is_there {
+        return true;
+    }
+    let missing = missing();
     let ci = std::env::var("CI").is_ok_and(|value| !["", "0", "false"].contains(&value.as_str()));
     assert!(!ci, "a test over taps cannot run here: {missing}");
     eprintln!("SKIPPED: a test over taps cannot run here: {missing}");

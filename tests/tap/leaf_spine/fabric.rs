@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Once;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -13,17 +14,17 @@ use tempfile::TempDir;
 
 use super::LONG;
 use crate::metrics::Exposition;
-use crate::namespace::{Namespace, unique_prefix};
+use crate::namespace::{Namespace, is_orphan, unique_prefix};
 use crate::process::{Process, mortal, wait_for};
 use crate::program::{HOLDFAST, PATIENCE};
 use crate::quiet;
-use crate::ready::machine_is_ready;
+use crate::ready::{machine_has, machine_is_ready};
 use crate::rig::METRICS;
 
 /// The script under test.
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/conf/leaf-spine.sh");
 /// Directory of FRR's daemons.
-const FRR: &str = "/usr/lib/frr";
+pub const FRR: &str = "/usr/lib/frr";
 /// The switches.
 pub const SWITCHES: [&str; 4] = ["leaf1", "leaf2", "spine1", "spine2"];
 
@@ -35,13 +36,7 @@ pub fn machine_has_frr() -> bool {
     if !machine_is_ready() {
         return false;
     }
-    if ["zebra", "bgpd", "bfdd"].iter().all(|daemon| Path::new(FRR).join(daemon).exists()) {
-        return true;
-    }
-    let ci = std::env::var("CI").is_ok_and(|value| !["", "0", "false"].contains(&value.as_str()));
-    assert!(!ci, "a test of a routed fabric cannot run here: there is no {FRR}/bgpd; install frr");
-    eprintln!("SKIPPED: a test of a routed fabric cannot run here: there is no {FRR}/bgpd; install frr");
-    false
+    machine_has(Path::new(FRR).join("frrinit.sh").exists(), || format!("there is no {FRR}/frrinit.sh; install frr"))
 }
 
 /// Four switches and two hosts. Dropping this value ends all processes and removes all namespaces.
@@ -57,6 +52,8 @@ impl Fabric {
     /// Starts the fabric. The script returns when the hosts reach each other by both spines.
     #[track_caller]
     pub fn start() -> Self {
+        static SWEEP: Once = Once::new();
+        SWEEP.call_once(stop_orphans);
         let prefix = format!("{}-", unique_prefix());
         let state = tempfile::tempdir().expect("a directory");
         // FRR's daemons become the user frr.
@@ -67,11 +64,7 @@ impl Fabric {
     }
 
     fn command(&self, words: &[&str]) -> Command {
-        let mut command = mortal(SCRIPT);
-        command.args(words).env("HOLDFAST_PREFIX", &self.prefix).env("HOLDFAST", HOLDFAST);
-        command.env("HOLDFAST_STATE", self.state.path().join("fabric"));
-        command.env("HOLDFAST_WAIT", LONG.as_secs().to_string());
-        command
+        command(&self.prefix, self.state.path(), words)
     }
 
     /// Runs the script, which must succeed. Returns its output.
@@ -248,26 +241,37 @@ impl Fabric {
         hops
     }
 
-    /// The number of a process, by its file.
+    /// The number of the process of a switch (`leaf1`) or of a daemon of its FRR (`leaf1/zebra`).
     #[track_caller]
     pub fn pid(&self, name: &str) -> String {
-        let file = self.state.path().join(format!("fabric/{name}.pid"));
-        fs::read_to_string(file).expect("a number").trim().to_owned()
+        self.try_pid(name).expect("a number")
     }
 
-    /// Sends a process the signal to end in order, and does not wait for that.
+    fn try_pid(&self, name: &str) -> Option<String> {
+        let file = match name.contains('/') {
+            true => PathBuf::from(format!("/run/frr/{}{name}.pid", self.prefix)),
+            false => self.state.path().join(format!("fabric/{name}.pid")),
+        };
+        Some(fs::read_to_string(file).ok()?.trim().to_owned()).filter(|pid| !pid.is_empty())
+    }
+
+    /// Waits until a process has been replaced by another.
     #[track_caller]
-    pub fn terminate(&self, name: &str) {
-        let sent = Command::new("kill").args(["-TERM", &self.pid(name)]).output().expect("there is `kill`");
-        assert!(sent.status.success(), "{sent:?}");
+    pub fn wait_for_another(&self, name: &str, dead: &str) {
+        wait_for(&format!("another {name}"), LONG, || self.try_pid(name).filter(|pid| pid != dead));
     }
 
-    /// Kills a process, by the file of its number.
+    /// Sends a process a signal, and does not wait for its effect.
+    #[track_caller]
+    pub fn signal(&self, name: &str, signal: &str) {
+        signal_to(&self.pid(name), signal);
+    }
+
+    /// Kills a process.
     #[track_caller]
     pub fn kill(&self, name: &str) {
         let pid = self.pid(name);
-        let killed = Command::new("kill").args(["-KILL", &pid]).output().expect("there is `kill`");
-        assert!(killed.status.success(), "{killed:?}");
+        signal_to(&pid, "KILL");
         let is_over = |pid: &str| match fs::read_to_string(format!("/proc/{pid}/status")) {
             // Other threads may still run.
             Ok(status) => status.contains("State:\tZ") && status.contains("Threads:\t1\n"),
@@ -284,6 +288,12 @@ impl Fabric {
         let left: Vec<String> =
             crate::namespace::list().into_iter().filter(|name| name.starts_with(&self.prefix)).collect();
         assert_eq!(left, [""; 0]);
+        for switch in SWITCHES {
+            for place in ["/etc/frr", "/run/frr"] {
+                let left = format!("{place}/{}{switch}", self.prefix);
+                assert!(!Path::new(&left).exists(), "{left} is left");
+            }
+        }
     }
 }
 
@@ -293,8 +303,37 @@ impl Drop for Fabric {
             SWITCHES.iter().for_each(|switch| quiet::saw_gap_of(self.answer(switch)));
             eprintln!("{}", self.logs());
         }
-        let _ = Process::spawn(self.command(&["down"])).wait(LONG);
+        // A panic here, after another one, would end all tests.
+        let _ = self.command(&["down"]).output();
     }
+}
+
+/// The script with these words, for the fabric with this prefix and state.
+fn command(prefix: &str, state: &Path, words: &[&str]) -> Command {
+    let mut command = mortal(SCRIPT);
+    command.args(words).env("HOLDFAST_PREFIX", prefix).env("HOLDFAST", HOLDFAST);
+    command.env("HOLDFAST_STATE", state.join("fabric")).env("HOLDFAST_WAIT", LONG.as_secs().to_string());
+    command
+}
+
+/// Ends the daemons of tests that were killed: watchfrr would restart them for ever.
+fn stop_orphans() {
+    let pathspaces = fs::read_dir("/etc/frr").into_iter().flatten().flatten();
+    let names = pathspaces.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let prefixes: BTreeSet<String> = names
+        .filter(|name| is_orphan(name))
+        .filter_map(|name| SWITCHES.iter().find_map(|switch| name.strip_suffix(switch)).map(str::to_owned))
+        .collect();
+    for prefix in prefixes {
+        let state = tempfile::tempdir().expect("a directory");
+        let _ = Process::spawn(command(&prefix, state.path(), &["down"])).wait(LONG);
+    }
+}
+
+#[track_caller]
+fn signal_to(pid: &str, signal: &str) {
+    let sent = Command::new("kill").args([&format!("-{signal}"), pid]).output().expect("there is `kill`");
+    assert!(sent.status.success(), "{sent:?}");
 }
 
 /// Parses the output of a command, which has none for an empty list.
