@@ -186,11 +186,11 @@ cat "$log"
 #   switch: refusals, outputs, notify, scraping, unprivileged, unread, threads, quiet
 #   switch: simulated   a comparison with a scenario of one lcore: two that are late at different times fill groups otherwise
 #   tap:    script, pause_received, upgrade   a script of one's own, a port's own timers, and starts and ends
-#   tap:    claims, nic_check, senders of one port, killed daemons, BFD   what the control plane and daemons do
+#   tap:    claims, nic_check, services, senders of one port, killed daemons, BFD   what the control plane and daemons do
 #   behave: maps, mapped, speeds, flooding   the class of a frame, and a port's own timers
 # Two lcores that never sleep need two CPUs.
 once='refusals:: outputs:: notify:: scraping:: unprivileged:: unread:: threads:: quiet_tests:: simulated:: script:: pause_received::
-upgrade:: claims:: nic_check:: linux::senders_of_one_port leaf_spine::killed leaf_spine::bfd maps:: mapped:: speeds:: flooding::'
+upgrade:: claims:: nic_check:: services:: linux::senders_of_one_port leaf_spine::killed leaf_spine::bfd maps:: mapped:: speeds:: flooding::'
 once=$(tr '\n' ' ' <<<"$once")
 once=${once% }
 if [ "$(nproc)" -lt 2 ]; then

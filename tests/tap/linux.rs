@@ -30,16 +30,16 @@ const LLDP_FRAMES: usize = 5;
 const SOON: Duration = Duration::from_secs(1);
 
 /// The switch with its hosts, and the namespace that it makes.
-struct Lab {
-    rig: Rig,
-    inside: Namespace,
+pub struct Lab {
+    pub rig: Rig,
+    pub inside: Namespace,
     config: String,
     _directory: TempDir,
 }
 
 impl Lab {
     #[track_caller]
-    fn start() -> Self {
+    pub fn start() -> Self {
         Self::start_with(|text| text)
     }
 
@@ -77,14 +77,14 @@ impl Lab {
     }
 
     /// Returns the output of one ping from `host` with `options`, which may fail.
-    fn ping(&self, host: usize, options: &str) -> String {
+    pub fn ping(&self, host: usize, options: &str) -> String {
         let words: Vec<&str> = ["ping", "-n", "-c", "1", "-W", "0.3"].into_iter().chain(options.split(' ')).collect();
         self.rig.hosts[host].inside.try_run(&words).unwrap_or_else(|error| error)
     }
 
     /// Runs `ip` with `words` in the namespace of the switch.
     #[track_caller]
-    fn ip(&self, words: &str) -> String {
+    pub fn ip(&self, words: &str) -> String {
         self.inside.run(&["ip"].into_iter().chain(words.split(' ')).collect::<Vec<_>>())
     }
 

@@ -47,6 +47,7 @@ mod reload;
 mod rig;
 mod routed;
 mod script;
+mod services;
 mod stuck;
 mod survival;
 mod upgrade;
