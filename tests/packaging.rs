@@ -104,9 +104,15 @@ fn debian_package_has_its_dependencies_and_files() {
         "usr/share/doc/holdfast/copyright",
         "usr/share/doc/holdfast/notices/crates.txt",
         "usr/share/doc/holdfast/notices/rust.html",
-        "usr/share/doc/holdfast/examples/nic-tor.yaml",
-        "usr/share/doc/holdfast/examples/frr/frr.conf",
-        "usr/share/doc/holdfast/examples/systemd/routing-linux.conf",
+        "lib/udev/rules.d/05-holdfast.rules",
+        "usr/share/doc/holdfast/examples/frr/daemons",
+        "usr/share/doc/holdfast/examples/systemd/frr-tor.conf",
+        "usr/share/doc/holdfast/examples/prometheus/alerts.yaml",
+        "usr/share/doc/holdfast/examples/grafana/dashboards/port.json",
+        "usr/share/doc/holdfast/examples/sim/incast.yaml",
+        "usr/share/doc/holdfast/docs/sim/README.md",
+        // Links of pages lead there.
+        "usr/share/doc/holdfast/conf/frr/frr.conf",
     ] {
         assert!(fs::metadata(root.join(file)).is_ok_and(|file| file.len() > 0), "{file}");
     }
@@ -114,6 +120,20 @@ fn debian_package_has_its_dependencies_and_files() {
     assert!(copyright.starts_with("Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\n"));
     assert!(copyright.contains("crates/tokio-") && !copyright.contains("debian/glibc"), "{copyright}");
     assert!(!root.join("etc/holdfast/switch.yaml").exists(), "what is to run there is the operator's to say");
+    let names = |directory: &Path, end: &str| -> std::collections::BTreeSet<std::ffi::OsString> {
+        let entries = fs::read_dir(directory).expect("a directory").map(|entry| entry.expect("a file").file_name());
+        entries.filter(|name| name.to_string_lossy().ends_with(end)).collect()
+    };
+    let share = root.join("usr/share/doc/holdfast");
+    assert_eq!(names(&share.join("docs"), ".md"), names(&repository("docs"), ".md"), "each page");
+    for (directory, end) in [("conf", ".yaml"), ("conf/systemd", ""), ("conf/prometheus", ".yaml")] {
+        assert_eq!(
+            names(&share.join(directory), end),
+            names(&repository(directory), end),
+            "each example of {directory}"
+        );
+    }
+    assert!(!share.join("examples/golden").exists() && !share.join("examples/prometheus/tests").exists());
     // The scripts need nothing beside them: without arguments they print their usage.
     for script in ["tap-tor.sh", "leaf-spine.sh"] {
         let script = root.join("usr/share/doc/holdfast/examples").join(script);
@@ -259,19 +279,22 @@ fn systemd_finds_no_fault_with_the_unit() {
     }
 }
 
-/// Checks the unit with drop-ins beside those of this machine, so that the units it names exist. A stand-in replaces
-/// the program. Returns systemd's level of exposure, and its table: a cross marks what the unit may do.
+/// Units of this package below a root, beside those of this machine, so that the units they name exist. A stand-in
+/// replaces each program.
 #[track_caller]
-fn analysis(drop_ins: &[&str]) -> (f32, String) {
+fn units(drop_ins: &[&str]) -> tempfile::TempDir {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let root = directory.path();
     let put = |mode: &str, from: &Path, to: &str| {
         output(Command::new("install").args(["-D", "-m", mode]).arg(from).arg(root.join(to)));
     };
-    for program in ["usr/bin/holdfast", "usr/bin/nsenter", "bin/kill"] {
+    for program in ["usr/bin/holdfast", "usr/bin/nsenter", "usr/sbin/dnsmasq", "usr/lib/frr/frrinit.sh", "bin/kill"] {
         put("0755", Path::new("/bin/true"), program);
     }
-    put("0644", &repository("conf/systemd/holdfast.service"), "lib/systemd/system/holdfast.service");
+    for unit in ["holdfast.service", "dhcp-relay.service"] {
+        put("0644", &repository("conf/systemd").join(unit), &format!("lib/systemd/system/{unit}"));
+    }
+    put("0644", &repository("conf/systemd/frr-tor.conf"), "lib/systemd/system/frr@tor.service.d/holdfast.conf");
     for drop_in in drop_ins {
         let name = Path::new(drop_in).file_name().expect("a file").display().to_string();
         put("0644", &repository(drop_in), &format!("lib/systemd/system/holdfast.service.d/{name}"));
@@ -285,10 +308,44 @@ fn analysis(drop_ins: &[&str]) -> (f32, String) {
             );
         }
     }
+    directory
+}
+
+/// Returns the faults that systemd finds with a unit and those that it names.
+#[track_caller]
+fn faults(root: &Path, unit: &str) -> String {
     let mut verify = Command::new("systemd-analyze");
-    let verified =
-        output(verify.arg("verify").arg(format!("--root={}", root.display())).args(["--man=no", "holdfast.service"]));
-    let said = String::from_utf8_lossy(&verified.stderr).into_owned();
+    let verified = output(verify.arg("verify").arg(format!("--root={}", root.display())).args(["--man=no", unit]));
+    String::from_utf8_lossy(&verified.stderr).into_owned()
+}
+
+/// FRR and the DHCP relay start after the switch, in its namespace.
+#[test]
+fn systemd_finds_no_fault_with_the_units_of_routing_daemons() {
+    if !has("systemd-analyze") || !has("/usr/lib/frr/frrinit.sh") {
+        return;
+    }
+    let directory = units(&["conf/systemd/routing-linux.conf"]);
+    for unit in ["frr@tor.service", "dhcp-relay.service"] {
+        let said = faults(directory.path(), unit);
+        assert!(!["holdfast", "frr@tor", "relay", "cycle"].iter().any(|word| said.contains(word)), "{unit}: {said}");
+    }
+    // systemd reads the drop-in: a unit that it does not have is a fault.
+    let drop_in = directory.path().join("lib/systemd/system/frr@tor.service.d/holdfast.conf");
+    let text = fs::read_to_string(&drop_in).expect("the drop-in");
+    fs::write(&drop_in, text.replace("Wants=holdfast", "Requires=no-such-unit")).expect("an own file");
+    let mut verify = Command::new("systemd-analyze");
+    verify.arg("verify").arg(format!("--root={}", directory.path().display())).args(["--man=no", "frr@tor.service"]);
+    let ended = verify.output().expect("a program");
+    assert!(String::from_utf8_lossy(&ended.stderr).contains("no-such-unit"), "{ended:?}");
+}
+
+/// Checks the unit with drop-ins. Returns systemd's level of exposure, and its table: a cross marks what the unit may do.
+#[track_caller]
+fn analysis(drop_ins: &[&str]) -> (f32, String) {
+    let directory = units(drop_ins);
+    let root = directory.path();
+    let said = faults(root, "holdfast.service");
     assert!(!said.contains("holdfast") && !said.contains("routing-linux"), "{said}");
 
     let mut security = Command::new("systemd-analyze");
