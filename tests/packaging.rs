@@ -340,7 +340,8 @@ fn systemd_finds_no_fault_with_the_units_of_routing_daemons() {
     assert!(String::from_utf8_lossy(&ended.stderr).contains("no-such-unit"), "{ended:?}");
 }
 
-/// Checks the unit with drop-ins. Returns systemd's level of exposure, and its table: a cross marks what the unit may do.
+/// Checks the unit with drop-ins. Returns systemd's level of exposure, and its table: a cross marks what the unit may
+/// do.
 #[track_caller]
 fn analysis(drop_ins: &[&str]) -> (f32, String) {
     let directory = units(drop_ins);
