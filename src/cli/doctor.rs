@@ -1,10 +1,11 @@
 //! `holdfast doctor`: checks the machine and prints the findings.
 
-use std::path::PathBuf;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
 
 use holdfast::build;
 use holdfast::config;
-use holdfast::doctor::{Finding, Level, Needs, findings, probe};
+use holdfast::doctor::{Finding, Level, Needs, findings, probe, script};
 use holdfast::text::table::Table;
 use serde_json::{Value, json};
 
@@ -17,6 +18,12 @@ pub struct Args {
     /// Print the findings as JSON
     #[arg(long)]
     json: bool,
+    /// Mend the findings, so that the machine stays mended after a reboot; needs --dry-run
+    #[arg(long, requires = "dry_run")]
+    fix: bool,
+    /// Print the commands of --fix as a shell script, and change nothing
+    #[arg(long, requires = "fix", conflicts_with = "json")]
+    dry_run: bool,
     /// Read /sys, /proc and /dev below this directory
     #[arg(long, value_name = "DIR", default_value = "/", hide = true)]
     root: PathBuf,
@@ -27,12 +34,19 @@ pub fn doctor(args: &Args) -> Result<(), Failure> {
     let needs = needs.map_err(Failure::usage)?;
     let mut facts = probe(&args.root);
     facts.dpdk = dpdk_version();
+    if args.root == Path::new("/") {
+        let peer = ssh_peer().filter(|peer| !facts.reach.peers.contains(peer));
+        facts.reach.peers.extend(peer);
+    }
     let linked = build::drivers();
     if !linked.is_empty() {
         facts.drivers = linked.into_iter().map(str::to_owned).collect();
         facts.drivers_are_linked = true;
     }
     let findings = findings(&facts, needs.as_ref());
+    if args.dry_run {
+        return print(&script(&findings));
+    }
     if args.json {
         print_json(&to_json(&findings))?
     } else {
@@ -63,6 +77,11 @@ fn dpdk_version() -> Option<String> {
     None
 }
 
+/// The other end of the session in which this runs; its port may be another than that of ssh.
+fn ssh_peer() -> Option<IpAddr> {
+    std::env::var("SSH_CONNECTION").ok()?.split(' ').next()?.parse().ok()
+}
+
 fn count(findings: &[Finding], level: Level) -> usize {
     findings.iter().filter(|finding| finding.level == level).count()
 }
@@ -76,7 +95,9 @@ fn to_text(findings: &[Finding]) -> String {
         }
     }
     let [bad, warn, ok] = [Level::Bad, Level::Warn, Level::Ok].map(|level| count(findings, level));
-    format!("{table}\n{bad} bad, {warn} to check, {ok} ok\n")
+    let can_fix = findings.iter().any(|finding| finding.level != Level::Ok && !finding.fix.is_empty());
+    let hint = "`--fix --dry-run` prints commands that last beyond a reboot\n";
+    format!("{table}\n{bad} bad, {warn} to check, {ok} ok\n{}", if can_fix { hint } else { "" })
 }
 
 fn to_json(findings: &[Finding]) -> Value {
@@ -86,6 +107,7 @@ fn to_json(findings: &[Finding]) -> Value {
             "where": finding.place,
             "what": finding.what,
             "remedy": finding.remedy,
+            "fix": finding.fix,
         })
     };
     json!({

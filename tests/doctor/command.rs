@@ -51,6 +51,26 @@ fn this_machine_without_configuration_has_no_bad_finding() {
 }
 
 #[test]
+fn fix_prints_a_script_and_changes_nothing() {
+    let server = Server::new();
+    server.pages(0, 0, 0);
+    server.pages(1, 0, 0);
+    server.file("switch.yaml", NICS);
+    let (file, root) = (server.path("switch.yaml"), server.root().display().to_string());
+    let args = [file.to_str().expect("a plain path"), "--root", &root];
+    let (_, text, _) = holdfast(&args);
+    assert!(text.ends_with("\n`--fix --dry-run` prints commands that last beyond a reboot\n"), "{text}");
+    let (code, text, _) = holdfast(&[&args[..], &["--fix", "--dry-run"]].concat());
+    assert!(
+        code == 0 && text.starts_with("#!/bin/sh\n") && text.contains("/etc/tmpfiles.d/holdfast-hugepages"),
+        "{text}"
+    );
+    assert_eq!(server.look().iter().filter(|finding| finding.place.starts_with("hugepages, node")).count(), 0);
+    let (code, text, stderr) = holdfast(&[&args[..], &["--fix"]].concat());
+    assert!(code == 2 && text.is_empty() && stderr.contains("--dry-run"), "{stderr}");
+}
+
+#[test]
 fn a_configuration_that_is_wrong_is_refused_first() {
     let (code, text, stderr) = holdfast(&["/nowhere/switch.yaml"]);
     assert_eq!((code, text.as_str()), (2, ""));

@@ -3,7 +3,9 @@
 
 mod command;
 mod cpus;
+mod fix;
 mod memory;
 mod nics;
 mod privileges;
+mod reach;
 mod server;

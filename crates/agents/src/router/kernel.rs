@@ -30,7 +30,7 @@ pub const HELD: Nanos = Nanos(60_000_000_000);
 const DEFAULT_LIMIT: usize = 1024;
 
 /// Size of the kernel's tables that gives each port as many places as the router's own table has for it.
-const WANTED_LIMIT: usize = 65_536;
+pub const WANTED_LIMIT: usize = 65_536;
 const _: () = assert!(port_limit(WANTED_LIMIT, MAX_PORTS) >= PORT_LIMIT);
 
 /// Most entries of the kernel's tables of neighbours; `None`: not known.

@@ -1,6 +1,6 @@
 //! Checks the CPUs of the dataplane and their sources of interruption.
 
-use super::{Cpus, Facts, Finding, KERNEL_LINE, Needs, ranges};
+use super::{Cpus, Facts, Finding, KERNEL_LINE, Needs, fix, ranges};
 
 pub fn findings(facts: &Facts, needs: Option<&Needs>) -> Vec<Finding> {
     let cpus = &facts.cpus;
@@ -77,21 +77,19 @@ fn isolated(cpus: &Cpus) -> Finding {
         );
     }
     let last = cpus.allowed.last().copied().unwrap_or(1);
-    Finding::warn(
-        "cpus",
-        "no CPU is isolated: other processes delay polls, and headroom must cover the delay",
-        boot(cpus, &[last]),
-    )
+    let what = "no CPU is isolated: other processes delay polls, and headroom must cover the delay";
+    mended_by_boot("cpus", what, cpus, &[last])
 }
 
-/// Returns one kernel command line for all lcores. It includes the CPUs that are isolated already, because a new
-/// command line replaces the old one.
-fn boot(cpus: &Cpus, lcores: &[u16]) -> String {
+/// A finding that one kernel command line for all lcores mends. It includes the CPUs that are isolated already, because
+/// a new command line replaces the old one.
+fn mended_by_boot(place: &str, what: &str, cpus: &Cpus, lcores: &[u16]) -> Finding {
     let mut wanted = [lcores, &cpus.isolated].concat();
     wanted.sort_unstable();
     wanted.dedup();
     let list = ranges(&wanted);
-    format!("boot with `isolcpus={list} nohz_full={list} rcu_nocbs={list}` {KERNEL_LINE}")
+    let arguments = format!("isolcpus={list} nohz_full={list} rcu_nocbs={list}");
+    Finding::warn(place, what, format!("boot with `{arguments}` {KERNEL_LINE}")).fixed_by(fix::boot("cpus", &arguments))
 }
 
 fn lcore(facts: &Facts, needs: Option<&Needs>, number: usize, lcores: &[u16]) -> Vec<Finding> {
@@ -109,17 +107,19 @@ fn lcore(facts: &Facts, needs: Option<&Needs>, number: usize, lcores: &[u16]) ->
     match (cpus.isolated.contains(&cpu), cpus.nohz_full.contains(&cpu)) {
         (true, true) => all.push(Finding::ok(&place, "isolated, and without tick")),
         (true, false) => {
-            all.push(Finding::warn(&place, "isolated, but the kernel's tick still delays polls", boot(cpus, lcores)))
+            let what = "isolated, but the kernel's tick still delays polls";
+            all.push(mended_by_boot(&place, what, cpus, lcores));
         }
         (false, _) => {
             let what = "not isolated: other processes delay polls, and headroom must cover the delay";
-            all.push(Finding::warn(&place, what, boot(cpus, lcores)));
+            all.push(mended_by_boot(&place, what, cpus, lcores));
         }
     }
     if let Some(governor) = cpus.governors.get(&cpu).filter(|governor| *governor != "performance") {
         let file = format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor");
         let what = format!("its frequency governor is {governor}: the CPU slows down at low load");
-        all.push(Finding::warn(&place, what, format!("`echo performance > {file}`, as root")));
+        let fix = fix::setting(&format!("cpu{cpu}"), &file, "performance");
+        all.push(Finding::warn(&place, what, format!("`echo performance > {file}`, as root")).fixed_by(fix));
     }
     all.extend(far_nics(facts, needs, number, cpu));
     all

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::Reach;
 use crate::router::kernel::KernelLimits;
 
 /// The facts of a machine that matter to a switch. Facts that cannot be read are absent.
@@ -21,6 +22,8 @@ pub struct Facts {
     pub has_iommu: bool,
     /// Whether vfio works without an IOMMU here (`enable_unsafe_noiommu_mode`).
     pub noiommu: bool,
+    /// How the machine is reached.
+    pub reach: Reach,
     /// Sizes of the kernel's tables of neighbours.
     pub neighbours: KernelLimits,
     /// Whether `/dev/net/tun` may be opened.
@@ -90,6 +93,8 @@ pub struct PciNic {
     pub group: Option<String>,
     /// Names of its interfaces in the kernel.
     pub interfaces: Vec<String>,
+    /// Names of interfaces on top of these: bonds, bridges, VLANs.
+    pub uppers: Vec<String>,
 }
 
 /// Whether this process may open a device.

@@ -1,6 +1,6 @@
 //! Checks hugepages, and ordinary memory if they are not used.
 
-use super::{Facts, Finding, Level, Needs, Pages};
+use super::{Facts, Finding, Level, Needs, Pages, fix};
 
 /// Size of the pages that can be added while a machine runs, in KiB.
 const SMALL_KIB: u64 = 2048;
@@ -56,6 +56,7 @@ fn enough(facts: &Facts, free_kib: u64, wanted: Option<u32>) -> Finding {
     let pages = (needed_kib - free_kib).div_ceil(SMALL_KIB);
     let total = small_pages(facts, |_| true) + pages;
     Finding::bad(place, what, format!("add {pages} pages of 2 MiB or more: `echo {total} > {ADD}`, as root"))
+        .fixed_by(fix::setting("hugepages", ADD, total))
 }
 
 /// Warns of nodes with a NIC of the configuration but without hugepages: its buffers would be on another node.
@@ -75,7 +76,10 @@ fn nodes_without(facts: &Facts, needs: Option<&Needs>) -> Vec<Finding> {
         let wanted =
             needs.and_then(|needs| needs.memory_mib).map_or(1, |mib| (u64::from(mib) << 10).div_ceil(SMALL_KIB));
         let total = small_pages(facts, |other| other == node) + wanted;
-        all.push(Finding::warn(place, what, format!("add them there: `echo {total} > {file}`, as root")));
+        // Its file comes behind that of all nodes, whose number the kernel spreads over them.
+        let fix = fix::setting(&format!("node{node}-hugepages"), &file, total);
+        let remedy = format!("add them there: `echo {total} > {file}`, as root");
+        all.push(Finding::warn(place, what, remedy).fixed_by(fix));
     }
     all
 }

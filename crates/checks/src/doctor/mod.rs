@@ -16,19 +16,25 @@
 //! }
 //! ```
 
+use crate::router::kernel::{Shortage, WANTED_LIMIT};
+
 mod cpus;
 mod facts;
+mod fix;
 mod memory;
 mod needs;
 mod nic;
 mod nics;
 mod privileges;
 mod probe;
+mod reach;
 
 pub use facts::{Access, Cpus, Facts, Pages, PciNic, Process};
+pub use fix::script;
 pub use needs::{DeviceNeed, LcoreNeed, Needs};
 pub use nic::{Family, FlowControlKnown, PfcKnown};
 pub use probe::probe;
+pub use reach::{Reach, Route};
 
 /// The place where kernel command line options are configured.
 const KERNEL_LINE: &str = "(GRUB_CMDLINE_LINUX in /etc/default/grub, then `update-grub`)";
@@ -67,15 +73,21 @@ pub struct Finding {
     pub what: String,
     /// The remedy; `None` if nothing needs to be done.
     pub remedy: Option<String>,
+    /// Shell commands that mend it for good; empty if that needs a decision, or nothing needs to be done.
+    pub fix: Vec<String>,
 }
 
 impl Finding {
     fn ok(place: impl Into<String>, what: impl Into<String>) -> Self {
-        Self { level: Level::Ok, place: place.into(), what: what.into(), remedy: None }
+        Self { level: Level::Ok, place: place.into(), what: what.into(), remedy: None, fix: Vec::new() }
     }
 
     fn of(level: Level, place: impl Into<String>, what: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self { level, place: place.into(), what: what.into(), remedy: Some(remedy.into()) }
+        Self { remedy: Some(remedy.into()), level, ..Self::ok(place, what) }
+    }
+
+    fn fixed_by(self, fix: Vec<String>) -> Self {
+        Self { fix, ..self }
     }
 
     fn warn(place: impl Into<String>, what: impl Into<String>, remedy: impl Into<String>) -> Self {
@@ -103,7 +115,11 @@ pub fn findings(facts: &Facts, needs: Option<&Needs>) -> Vec<Finding> {
 fn neighbours(facts: &Facts, needs: Option<&Needs>) -> Vec<Finding> {
     let ports = needs.map_or(0, |needs| needs.linux_ports);
     let shortages = facts.neighbours.shortages(ports).into_iter().filter(|_| ports > 0);
-    shortages.map(|short| Finding::warn(short.key, short.state, short.remedy)).collect()
+    let finding = |short: Shortage| {
+        let fix = fix::sysctl(&short.key, WANTED_LIMIT);
+        Finding::warn(short.key, short.state, short.remedy).fixed_by(fix)
+    };
+    shortages.map(finding).collect()
 }
 
 fn dpdk(facts: &Facts) -> Vec<Finding> {

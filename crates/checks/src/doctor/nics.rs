@@ -1,7 +1,7 @@
 //! Checks NICs: their drivers and VFIO groups, and the known facts about PFC through them.
 
 use super::{
-    Access, DeviceNeed, Facts, Family, Finding, FlowControlKnown, KERNEL_LINE, Level, Needs, PciNic, PfcKnown,
+    Access, DeviceNeed, Facts, Family, Finding, FlowControlKnown, KERNEL_LINE, Level, Needs, PciNic, PfcKnown, fix,
 };
 
 /// Kernel drivers that give a PCI device to a program.
@@ -22,7 +22,7 @@ pub fn findings(facts: &Facts, needs: Option<&Needs>) -> Vec<Finding> {
     for device in &needs.devices {
         let Some(address) = device.pci() else { continue };
         match facts.nics.iter().find(|nic| nic.address == address) {
-            Some(nic) => all.extend(wanted(facts, device, nic)),
+            Some(nic) => all.extend(wanted(facts, needs, device, nic)),
             None => {
                 let what = format!("{address} is not a PCI network device of this machine");
                 all.push(Finding::bad(
@@ -41,14 +41,28 @@ fn seen(facts: &Facts, nic: &PciNic) -> Vec<Finding> {
     let family = Family::of(nic);
     let place = format!("nic {}", nic.address);
     let node = nic.node.map(|node| format!(", node {node}")).unwrap_or_default();
-    let interfaces =
-        if nic.interfaces.is_empty() { String::new() } else { format!(" ({})", nic.interfaces.join(", ")) };
+    let interfaces = interfaces(nic);
     let has = nic.driver.as_deref().map_or("no driver".to_owned(), |driver| format!("driver {driver}"));
     let what = format!("{:04x}:{:04x}, {has}{interfaces}{node}; PFC {}", nic.vendor, nic.device, known(family.pfc()));
-    let mut all = vec![Finding { remedy: free(nic, family), ..Finding::ok(&place, what) }];
+    let mut all = vec![Finding { remedy: free(facts, nic, family), ..Finding::ok(&place, what) }];
     all.extend(lldp(nic, family, &place).filter(|_| is_userspace(nic)));
     all.extend(group(facts, nic, &place).map(|finding| Finding { level: finding.level.min(Level::Warn), ..finding }));
     all
+}
+
+fn interfaces(nic: &PciNic) -> String {
+    if nic.interfaces.is_empty() { String::new() } else { format!(" ({})", nic.interfaces.join(", ")) }
+}
+
+/// The uses of the machine that end when the NIC leaves the kernel.
+fn uses(facts: &Facts, nic: &PciNic) -> Vec<String> {
+    facts.reach.uses(&[&nic.interfaces[..], &nic.uppers[..]].concat())
+}
+
+/// Whether the kernel routes by the NIC, or other interfaces stand on it.
+fn is_carrying(facts: &Facts, nic: &PciNic) -> bool {
+    let has_route = facts.reach.routes.iter().any(|route| nic.interfaces.contains(&route.interface));
+    has_route || !nic.uppers.is_empty()
 }
 
 fn is_userspace(nic: &PciNic) -> bool {
@@ -56,23 +70,35 @@ fn is_userspace(nic: &PciNic) -> bool {
 }
 
 /// The command that gives the NIC to a switch; `None` if that is not needed.
-fn free(nic: &PciNic, family: Family) -> Option<String> {
+fn free(facts: &Facts, nic: &PciNic, family: Family) -> Option<String> {
     if is_userspace(nic) || family.is_bifurcated() {
         return None;
     }
-    Some(format!("to give it to the switch: {}", bind(nic)))
+    Some(match uses(facts, nic).join(" and ") {
+        uses if uses.is_empty() => format!("to give it to the switch: {}", bind(nic)),
+        uses => format!("it has {uses}: give another NIC to the switch ({})", others(facts, None, nic)),
+    })
 }
 
-/// The commands that bind a NIC to vfio-pci. sysfs is on every machine, but `dpdk-devbind.py` is in a package that
-/// Holdfast does not need.
+/// NICs that a switch can have in place of `nic`: they carry nothing, no program has them, and no port.
+fn others(facts: &Facts, needs: Option<&Needs>, nic: &PciNic) -> String {
+    let is_taken = |other: &PciNic| {
+        let mut devices = needs.into_iter().flat_map(|needs| &needs.devices);
+        devices.any(|device| device.pci().as_ref() == Some(&other.address))
+    };
+    let is_free = |other: &&PciNic| {
+        other.address != nic.address && !is_taken(other) && !is_userspace(other) && !is_carrying(facts, other)
+    };
+    let free: Vec<&str> = facts.nics.iter().filter(is_free).map(|other| other.address.as_str()).collect();
+    if free.is_empty() { "none here is free".to_owned() } else { format!("free: {}", free.join(", ")) }
+}
+
+/// The commands that bind a NIC to vfio-pci, also after a reboot.
 fn bind(nic: &PciNic) -> String {
-    let address = &nic.address;
-    let device = format!("/sys/bus/pci/devices/{address}");
-    let unbind =
-        nic.driver.as_ref().map(|_| format!(", `echo {address} > {device}/driver/unbind`")).unwrap_or_default();
     format!(
-        "`modprobe vfio-pci`, `echo vfio-pci > {device}/driver_override`{unbind}, `echo {address} > \
-         /sys/bus/pci/drivers_probe`, as root; the kernel then loses the NIC"
+        "`modprobe vfio-pci`, `driverctl set-override {} vfio-pci` (package driverctl), as root; the kernel then loses \
+         the NIC",
+        nic.address
     )
 }
 
@@ -104,7 +130,8 @@ fn iommu(facts: &Facts) -> Option<Finding> {
             place,
             "none; vfio works without it here, but a NIC may write anywhere in memory",
             iommu_on(),
-        )),
+        )
+        .fixed_by(iommu_fix())),
         (false, false) => Some(Finding::bad(
             place,
             "none, but vfio needs one",
@@ -113,7 +140,8 @@ fn iommu(facts: &Facts) -> Option<Finding> {
                  memory",
                 iommu_on()
             ),
-        )),
+        )
+        .fixed_by(iommu_fix())),
     }
 }
 
@@ -124,11 +152,18 @@ fn iommu_on() -> String {
     )
 }
 
+/// AMD's is on by default.
+fn iommu_fix() -> Vec<String> {
+    let mut fix = fix::boot("iommu", "intel_iommu=on iommu=pt");
+    fix.insert(0, "# Turn it on in the firmware too.".to_owned());
+    fix
+}
+
 /// Checks a NIC of the configuration.
-fn wanted(facts: &Facts, device: &DeviceNeed, nic: &PciNic) -> Vec<Finding> {
+fn wanted(facts: &Facts, needs: &Needs, device: &DeviceNeed, nic: &PciNic) -> Vec<Finding> {
     let family = Family::of(nic);
     let place = format!("port {}", device.port);
-    let mut all = vec![binding(nic, family, &place)];
+    let mut all = vec![binding(facts, needs, nic, &place)];
     all.extend(group(facts, nic, &place));
     if let Some((driver, package)) = family.driver()
         && !facts.drivers.is_empty()
@@ -141,7 +176,7 @@ fn wanted(facts: &Facts, device: &DeviceNeed, nic: &PciNic) -> Vec<Finding> {
             }
             false => {
                 let what = format!("DPDK's driver {driver} is not installed");
-                Finding::bad(&place, what, format!("`apt-get install {package}`"))
+                Finding::bad(&place, what, format!("`apt-get install {package}`")).fixed_by(fix::package(package))
             }
         });
     }
@@ -151,8 +186,8 @@ fn wanted(facts: &Facts, device: &DeviceNeed, nic: &PciNic) -> Vec<Finding> {
     all
 }
 
-fn binding(nic: &PciNic, family: Family, place: &str) -> Finding {
-    let address = &nic.address;
+fn binding(facts: &Facts, needs: &Needs, nic: &PciNic, place: &str) -> Finding {
+    let (address, family) = (&nic.address, Family::of(nic));
     match nic.driver.as_deref() {
         Some(driver) if is_userspace(nic) => Finding::ok(place, format!("{address} is bound to {driver}")),
         Some(driver) if family.is_bifurcated() => {
@@ -160,7 +195,20 @@ fn binding(nic: &PciNic, family: Family, place: &str) -> Finding {
         }
         driver => {
             let what = driver.map_or("no driver".to_owned(), |driver| format!("the kernel's {driver}"));
-            Finding::bad(place, format!("{address} is bound to {what}"), bind(nic))
+            let what = format!("{address} is bound to {what}{}", interfaces(nic));
+            let uses = uses(facts, nic).join(" and ");
+            if uses.is_empty() {
+                // Routes, and what stands on its interfaces, may carry sessions that are not seen here.
+                let fix = if is_carrying(facts, nic) { Vec::new() } else { fix::bind(address) };
+                return Finding::bad(place, what, bind(nic)).fixed_by(fix);
+            }
+            // No command of a script may cut off the one who runs it.
+            let others = others(facts, Some(needs), nic);
+            let remedy = format!(
+                "write another NIC as the port's `device` ({others}); or, from a console, since {uses} will end: {}",
+                bind(nic)
+            );
+            Finding::bad(place, format!("{what} and has {uses}"), remedy)
         }
     }
 }
@@ -175,10 +223,9 @@ fn group(facts: &Facts, nic: &PciNic, place: &str) -> Option<Finding> {
             let what = format!("{file} may not be opened");
             let gid = facts.process.gids.last().copied().unwrap_or_default();
             let remedy = format!(
-                "run as root, or give it to this user's group: `chgrp {gid} {file}`, `chmod 0660 {file}`, as root, or by udev for \
-                 good (docs/deploy.md)"
+                "run as root, or give it to this user's group: `chgrp {gid} {file}`, `chmod 0660 {file}`, as root"
             );
-            Some(Finding::bad(place, what, remedy))
+            Some(Finding::bad(place, what, remedy).fixed_by(fix::vfio_group(gid)))
         }
         Access::Absent => {
             let what = format!("{file} does not exist");

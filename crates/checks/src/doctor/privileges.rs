@@ -1,6 +1,6 @@
 //! Checks the privileges of this process. The capabilities of the program's file are raised before the probe.
 
-use super::{Access, Facts, Finding, Level, Needs};
+use super::{Access, Facts, Finding, Level, Needs, fix};
 
 /// Capability numbers from Linux' `capability.h`.
 const NET_ADMIN: u32 = 12;
@@ -84,7 +84,8 @@ fn taps(facts: &Facts, needs: Option<&Needs>) -> Vec<Finding> {
             place,
             format!("does not exist, and {who} need it"),
             "`modprobe tun`, or `--device /dev/net/tun` for a container",
-        ),
+        )
+        .fixed_by(fix::module("tun")),
     };
     vec![capability, tun]
 }
@@ -132,7 +133,8 @@ fn drivers(facts: &Facts, needs: Option<&Needs>) -> Vec<Finding> {
             return Finding::bad(driver, what, "use a program with shared DPDK, or another `device`");
         }
         let what = format!("DPDK's driver of ports {ports} is not installed");
-        Finding::bad(driver, what, format!("`apt-get install {package}`, or another `device`"))
+        let remedy = format!("`apt-get install {package}`, or another `device`");
+        Finding::bad(driver, what, remedy).fixed_by(fix::package(&package))
     };
     missing.map(finding).collect()
 }

@@ -5,6 +5,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use super::Reach;
 use super::facts::{Access, Cpus, Facts, Pages, PciNic, Process};
 use crate::router::kernel::KernelLimits;
 
@@ -26,6 +27,7 @@ pub fn probe(root: &Path) -> Facts {
         nics: nics(root),
         has_iommu: !root.list("sys/kernel/iommu_groups").is_empty(),
         noiommu: root.text("sys/module/vfio/parameters/enable_unsafe_noiommu_mode").is_some_and(|text| text == "Y"),
+        reach: Reach::read(|name| root.text(&format!("proc/net/{name}"))),
         neighbours: KernelLimits { ipv4: neighbours(root, "ipv4"), ipv6: neighbours(root, "ipv6") },
         tun: access(&root.at("dev/net/tun"), &process),
         vfio: vfio(root, &process),
@@ -173,11 +175,28 @@ fn nics(root: Root<'_>) -> Vec<PciNic> {
             // The kernel reports -1 for an unknown node, which does not parse.
             node: root.text(&at("numa_node")).and_then(|node| node.parse().ok()),
             group: root.link(&at("iommu_group")),
+            uppers: uppers(root, &root.list(&at("net"))),
             interfaces: root.list(&at("net")),
             address,
         })
     };
     root.list(place).into_iter().filter_map(of).collect()
+}
+
+/// Interfaces on top of others, and those on top of them.
+fn uppers(root: Root<'_>, interfaces: &[String]) -> Vec<String> {
+    let mut known = interfaces.to_vec();
+    let mut next = 0;
+    while let Some(name) = known.get(next) {
+        let entries = root.list(&format!("sys/class/net/{name}"));
+        for upper in entries.iter().filter_map(|entry| entry.strip_prefix("upper_")) {
+            if !known.iter().any(|name| name == upper) {
+                known.push(upper.to_owned());
+            }
+        }
+        next += 1;
+    }
+    known.split_off(interfaces.len())
 }
 
 fn process(root: Root<'_>) -> Process {
