@@ -131,6 +131,8 @@ impl<'a> Net<'a> {
         }
         let out = self.with_node(switch, |node, now, world| node.poll_in(lcore, now, world));
         if out > self.now {
+            // A pause may expire before this poll ends.
+            self.watch_gap(switch, out - self.now);
             self.check(switch);
             self.events.at(out, Event::PollOut { switch: switch as u32, lcore: lcore as u32 });
         } else {
@@ -149,8 +151,8 @@ impl<'a> Net<'a> {
         }
     }
 
-    /// Records that the next poll comes `gap` after the last one, if that exceeds half the life of a pause. No pause
-    /// can then be refreshed in time. The waivers state whether the switch guarantees anything with such gaps.
+    /// Records that the next poll comes `gap` or more after the last one, if that exceeds half the life of a pause. No
+    /// pause can then be refreshed in time. The waivers state whether the switch guarantees anything with such gaps.
     fn watch_gap(&mut self, switch: usize, gap: u64) {
         if gap > node::SHORTEST_HALF_LIFE_PS {
             let wires = self.nodes[switch].devices.iter().filter_map(|device| device.wires);
