@@ -21,6 +21,7 @@ mod metrics;
 #[path = "../tap/namespace.rs"]
 #[allow(dead_code, reason = "the tests over taps use more of it")]
 mod namespace;
+mod peer;
 #[path = "../switch/process.rs"]
 #[allow(dead_code, reason = "the tests of the switch use more of it")]
 mod process;

@@ -27,8 +27,9 @@ api: {writes: true}
 "#;
 
 /// A rig of two hosts whose switch takes orders at a socket.
-struct Lab {
-    rig: Rig,
+pub struct Lab {
+    /// The switch and its hosts.
+    pub rig: Rig,
     socket: String,
     _directory: tempfile::TempDir,
     _config: Config,
@@ -49,7 +50,9 @@ api: {writes: true}
 "#;
 
 impl Lab {
-    fn start(configuration: &str) -> Self {
+    /// Starts the switch with the taps hf0 and hf1.
+    #[track_caller]
+    pub fn start(configuration: &str) -> Self {
         let directory = tempfile::tempdir().expect("a directory");
         let socket = directory.path().join("s").display().to_string();
         let config = Config::new(configuration);
@@ -62,7 +65,7 @@ impl Lab {
 
     /// Runs `holdfast` with `words` against the switch.
     #[track_caller]
-    fn holdfast(&self, words: &[&str]) -> String {
+    pub fn holdfast(&self, words: &[&str]) -> String {
         let words = [&[HOLDFAST], words, &["--socket", &self.socket]].concat();
         self.rig.inside_run(&words)
     }

@@ -33,6 +33,7 @@ mod mirror;
 mod namespace;
 mod nic_check;
 mod pause_received;
+mod peer;
 mod pfc_sent;
 #[path = "../switch/process.rs"]
 #[allow(dead_code, reason = "the tests of the switch use more of it")]
