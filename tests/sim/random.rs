@@ -9,7 +9,7 @@ use holdfast::mmu::HeadroomPolicy;
 use holdfast::sim::outcome::{Ending, Outcome};
 use holdfast::sim::random::{self, judge};
 use holdfast::sim::scenario::{self, Options};
-use holdfast::sim::spec::{Fault, FaultKind, FrameSizes, Load, Scenario};
+use holdfast::sim::spec::{Fault, FaultKind, FrameSizes, Load, Scenario, SwitchNode};
 use holdfast::sim::workload::{AllReduceShape, Pattern};
 use holdfast::units::Nanos;
 
@@ -67,6 +67,17 @@ fn equal_seed_gives_equal_fabric_and_outcome() {
         let summary = random::try_seed(seed).unwrap_or_else(|failure| panic!("{failure}"));
         assert_eq!((summary.events, summary.checks), (outcomes[0].events, outcomes[0].checks), "seed {seed}");
     }
+}
+
+/// Reloads make cables longer, and some cables claim the longest that a configuration accepts.
+#[test]
+fn reload_of_the_longest_cable_is_drawn_as_the_configuration_accepts_it() {
+    let scenario = draw(80850);
+    let longest = |switch: &SwitchNode| {
+        let ports = switch.reloads.iter().flat_map(|reload| &reload.switch.ports);
+        ports.map(|port| port.reaction).max()
+    };
+    assert!(scenario.switches.iter().filter_map(longest).max() > Some(Nanos(1_000_000)), "100 km there and back");
 }
 
 /// Returns the properties of `scenario` that a degraded generator might no longer draw.

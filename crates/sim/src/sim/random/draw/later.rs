@@ -5,6 +5,7 @@ use super::super::draft::{
     Draft, FaultDraft, FaultKindDraft, FlowDraft, FrameDraft, LoadDraft, PortDraft, ReloadDraft, SizesDraft,
     TransportDraft,
 };
+use super::switch::LONGEST_CABLE;
 use super::{DrawRng, Mood, workloads};
 use crate::sim::rng::Rng;
 
@@ -74,7 +75,7 @@ fn reloads(rng: &mut DrawRng, draft: &mut Draft) {
             let sizes = SizesDraft {
                 lossy: rng.pick(&[10, 25, 50, 80]),
                 port_reserve: (rng.spread(1, 20_000), rng.spread(1, 20_000)),
-                cable: longest + rng.between(0, 2_000),
+                cable: (longest + rng.between(0, 2_000)).min(LONGEST_CABLE),
             };
             switch.reloads.push(ReloadDraft { at, sizes: (number % 2 == 0).then_some(sizes) });
             at += rng.spread(1, duration.max(2) / 3 + 2);

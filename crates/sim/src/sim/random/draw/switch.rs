@@ -10,7 +10,7 @@ const BURST: u64 = 32;
 /// Most bursts that a poll receives and sends at each port.
 const MOST_BURSTS: u64 = 16;
 /// Longest cable, in metres, that a configuration accepts.
-const LONGEST_CABLE: u64 = 100_000;
+pub const LONGEST_CABLE: u64 = 100_000;
 
 /// Returns a switch with default settings.
 #[must_use]
