@@ -27,6 +27,13 @@ export default dashboard('pfc-ecn', 'PFC and ECN', 'Pauses both ways, marks, sto
   lines('PFC frames sent', 'By port; one frame may name several priorities.', [query(`rate(holdfast_pfc_sent_frames_total{${P}}[$__rate_interval])`, '{{port}}')], { unit: 'pps' }),
   lines('PFC frames received', 'By port; classic PAUSE is counted and ignored.', [query(`rate(holdfast_pfc_received_frames_total{${P}}[$__rate_interval])`, '{{port}}'), query(`rate(holdfast_pause_received_frames_total{${P}}[$__rate_interval])`, '{{port}} classic PAUSE')], { unit: 'pps' }),
 
+  row('Peers at XOFF'),
+  states('Does the peer stop?', 'Disobeys: its frames came too late after three of the last 32 XOFFs.', [query(`holdfast_pfc_peer_disobeys{${PRIORITY}}`, '{{port}} priority {{priority}}')], words({ 0: ['not accused', 'transparent'], 1: ['disobeys', ACT] }), { w: 8 }),
+  lines('Answers to XOFF', 'XOFFs, refreshes included, at which the peer stopped in time, or too late.', [
+    query(`rate(holdfast_pfc_peer_stops_total{${PRIORITY}}[$__rate_interval])`, '{{port}} priority {{priority}} in time'), query(`rate(holdfast_pfc_peer_late_xoffs_total{${PRIORITY}}[$__rate_interval])`, '{{port}} priority {{priority}} too late'),
+  ], { unit: 'ops', w: 8 }),
+  lines('Time from XOFF to the last frame', 'Of 99 in 100 pauses. A time near that of the headroom is a peer at its limit.', [query(`histogram_quantile(0.99, sum by (instance, port, priority, le) (rate(holdfast_pfc_peer_response_seconds_bucket{${PRIORITY}}[$__rate_interval])))`, '{{port}} priority {{priority}}')], { unit: 's', w: 8 }),
+
   row('ECN'),
   lines('Marked, share of what was sent', 'By queue, over a minute. Above half for ten minutes there is an alert.', [query(`port_queue:holdfast_ecn_marked:ratio_rate1m{${QUEUE}} > 0 or max by (instance, port) (port_queue:holdfast_ecn_marked:ratio_rate1m{${QUEUE}}) == 0`, '{{port}} queue {{queue}}')], { unit: 'percentunit', max: 1, thresholds: steps('transparent', [0.5, ACT]) }),
   lines('Queue depth and ECN', 'Marking begins at min and is for all from max on.', [
