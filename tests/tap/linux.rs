@@ -33,7 +33,7 @@ const SOON: Duration = Duration::from_secs(1);
 pub struct Lab {
     pub rig: Rig,
     pub inside: Namespace,
-    config: String,
+    pub config: String,
     _directory: TempDir,
 }
 
@@ -60,7 +60,7 @@ impl Lab {
     }
 
     /// Gives the hosts behind routed ports their networks, and all hosts their gateways.
-    fn give_addresses(&self) {
+    pub fn give_addresses(&self) {
         for (number, host) in self.rig.hosts.iter().enumerate() {
             let run = |words: &str| drop(host.inside.try_run(&words.split(' ').collect::<Vec<_>>()));
             let (dev, network) = (&host.interface, [0, 0, 2, 3][number]);
