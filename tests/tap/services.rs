@@ -6,10 +6,11 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::Once;
 use std::time::Duration;
 
 use crate::linux::Lab;
-use crate::namespace::Namespace;
+use crate::namespace::{Namespace, is_orphan};
 use crate::process::{Process, wait_for};
 use crate::ready::{machine_has, machine_is_ready};
 
@@ -101,6 +102,7 @@ impl Frr {
     /// Starts FRR in `namespace`, in a pathspace of that name.
     #[track_caller]
     fn start(namespace: &Namespace, daemons: &str, config: &str) -> Self {
+        stop_orphans();
         let frr = Self { name: namespace.name().to_owned() };
         let directory = frr.directory();
         fs::create_dir_all(&directory).expect("/etc/frr can be written");
@@ -137,6 +139,16 @@ impl Drop for Frr {
         let _ = fs::remove_dir_all(self.directory());
         let _ = fs::remove_dir_all(format!("/run/frr/{}", self.name));
     }
+}
+
+/// Ends the daemons of tests that were killed: watchfrr would restart them for ever.
+pub fn stop_orphans() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let pathspaces = fs::read_dir("/etc/frr").into_iter().flatten().flatten();
+        let names = pathspaces.map(|entry| entry.file_name().to_string_lossy().into_owned());
+        names.filter(|name| is_orphan(name)).for_each(|name| drop(Frr { name }));
+    });
 }
 
 /// The neighbour of the switch: a router behind hf2 with a network that only OSPF tells of.

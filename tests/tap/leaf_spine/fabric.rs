@@ -5,7 +5,6 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Once;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -14,12 +13,13 @@ use tempfile::TempDir;
 
 use super::LONG;
 use crate::metrics::Exposition;
-use crate::namespace::{Namespace, is_orphan, unique_prefix};
+use crate::namespace::{Namespace, unique_prefix};
 use crate::process::{Process, mortal, wait_for};
 use crate::program::{HOLDFAST, PATIENCE};
 use crate::quiet;
 use crate::ready::{machine_has, machine_is_ready};
 use crate::rig::METRICS;
+use crate::services::stop_orphans;
 
 /// The script under test.
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/conf/leaf-spine.sh");
@@ -52,8 +52,7 @@ impl Fabric {
     /// Starts the fabric. The script returns when the hosts reach each other by both spines.
     #[track_caller]
     pub fn start() -> Self {
-        static SWEEP: Once = Once::new();
-        SWEEP.call_once(stop_orphans);
+        stop_orphans();
         let prefix = format!("{}-", unique_prefix());
         let state = tempfile::tempdir().expect("a directory");
         // FRR's daemons become the user frr.
@@ -64,7 +63,11 @@ impl Fabric {
     }
 
     fn command(&self, words: &[&str]) -> Command {
-        command(&self.prefix, self.state.path(), words)
+        let mut command = mortal(SCRIPT);
+        command.args(words).env("HOLDFAST_PREFIX", &self.prefix).env("HOLDFAST", HOLDFAST);
+        command.env("HOLDFAST_STATE", self.state.path().join("fabric"));
+        command.env("HOLDFAST_WAIT", LONG.as_secs().to_string());
+        command
     }
 
     /// Runs the script, which must succeed. Returns its output.
@@ -305,28 +308,6 @@ impl Drop for Fabric {
         }
         // A panic here, after another one, would end all tests.
         let _ = self.command(&["down"]).output();
-    }
-}
-
-/// The script with these words, for the fabric with this prefix and state.
-fn command(prefix: &str, state: &Path, words: &[&str]) -> Command {
-    let mut command = mortal(SCRIPT);
-    command.args(words).env("HOLDFAST_PREFIX", prefix).env("HOLDFAST", HOLDFAST);
-    command.env("HOLDFAST_STATE", state.join("fabric")).env("HOLDFAST_WAIT", LONG.as_secs().to_string());
-    command
-}
-
-/// Ends the daemons of tests that were killed: watchfrr would restart them for ever.
-fn stop_orphans() {
-    let pathspaces = fs::read_dir("/etc/frr").into_iter().flatten().flatten();
-    let names = pathspaces.map(|entry| entry.file_name().to_string_lossy().into_owned());
-    let prefixes: BTreeSet<String> = names
-        .filter(|name| is_orphan(name))
-        .filter_map(|name| SWITCHES.iter().find_map(|switch| name.strip_suffix(switch)).map(str::to_owned))
-        .collect();
-    for prefix in prefixes {
-        let state = tempfile::tempdir().expect("a directory");
-        let _ = Process::spawn(command(&prefix, state.path(), &["down"])).wait(LONG);
     }
 }
 
