@@ -50,21 +50,25 @@ fn peer_that_sends_through_three_refreshes_is_found() {
 #[test]
 fn peer_that_stops_after_xoff_obeys_until_its_link_goes_down() {
     let mut bed = Bed::blocked(&spec(2));
-    bed.fill(33);
-    bed.run(2_000);
-    // Frames that were under way.
-    for _ in 0..2 {
-        bed.io.inject(0, &frame(0, 1, LOSSLESS_DSCP, CELL));
-        bed.run(20_000);
+    for round in 1..=3 {
+        bed.pause(1, ClassSet::only(LOSSLESS), 0xffff);
+        bed.run(2_000);
+        bed.fill(33);
+        bed.run(2_000);
+        // Frames that were under way.
+        for _ in 0..2 {
+            bed.io.inject(0, &frame(0, 1, LOSSLESS_DSCP, CELL));
+            bed.run(20_000);
+        }
+        bed.run(3 * REACTION_NS);
+        bed.pause(1, ClassSet::only(LOSSLESS), 0);
+        bed.run(100_000);
+        assert_eq!(answers(&mut bed), [round, 0, 0, if round < 3 { 0 } else { 1 << LOSSLESS }, 0]);
     }
-    bed.run(3 * REACTION_NS);
-    bed.pause(1, ClassSet::only(LOSSLESS), 0);
-    bed.run(100_000);
-    assert_eq!(answers(&mut bed), [1, 0, 0, 1 << LOSSLESS, 0]);
     let times: Vec<u64> = bed.counters.ports[0].pfc_response[LOSSLESS].iter().map(|times| times.get()).collect();
-    assert_eq!(times, [0, 0, 0, 1, 0, 0, 0, 0, 0, 0], "the last frame came between 16 and 64 us after XOFF");
+    assert_eq!(times, [0, 0, 0, 3, 0, 0, 0, 0, 0, 0], "the last frame came between 16 and 64 us after XOFF");
     bed.switch.set_link(0, false);
-    assert_eq!(answers(&mut bed), [1, 0, 0, 0, 0], "the next peer may be another");
+    assert_eq!(answers(&mut bed), [3, 0, 0, 0, 0], "the next peer may be another");
     bed.assert_empty();
 }
 

@@ -21,8 +21,9 @@
 //!
 //! A pause is *late* if a late frame came before its next refresh or XON. It is *stopped* if frames came after XOFF,
 //! none was late, and a poll after the deadline found none. A pause is not judged if the device refused frames: XOFF
-//! may wait in its ring. A peer [`Observed::Disobeys`] if [`LATE_PAUSES`] of its last 32 judged pauses were late, so
-//! that a lost PFC frame accuses no peer. A link that goes down clears this evidence.
+//! may wait in its ring. A peer [`Observed::Disobeys`] if [`ENOUGH`] of its last 32 judged pauses were late, so
+//! that a lost PFC frame accuses no peer. Otherwise it [`Observed::Obeys`] from as many stops on. A link that goes down
+//! clears this evidence.
 
 use super::QUANTUM_BITS;
 use crate::mutant::{self, Mutant};
@@ -30,8 +31,8 @@ use crate::sets::{CLASSES, ClassSet};
 use crate::units::{BitRate, Nanos, Ticks};
 use crate::wire::mac_control::PfcFrame;
 
-/// Late pauses among the last 32 judged ones from which a peer counts as one that disobeys.
-pub const LATE_PAUSES: u32 = 3;
+/// Late pauses among the last 32 judged ones, and stops in time, from which a peer has its standing.
+pub const ENOUGH: u32 = 3;
 /// Time after XOFF for which frames are judged.
 const HORIZON: Nanos = Nanos(50_000_000);
 /// Bounds of the histogram of response times, in nanoseconds. A last bucket holds the longer ones.
@@ -43,16 +44,32 @@ pub const RESPONSE_BUCKETS: usize = RESPONSE_BOUNDS.len() + 1;
 /// The answer of a peer to XOFF, since the link came up.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub enum Observed {
-    /// No pause was judged.
+    /// Too few pauses were judged.
     #[default]
     Unseen,
-    /// It has stopped within its time.
+    /// It has stopped within its time, several times.
     Obeys,
     /// Its frames came too late, several times.
     Disobeys,
 }
 
 impl Observed {
+    /// The standing of a peer after `late` late pauses and `stops` stops in time.
+    #[must_use]
+    pub fn from_pauses(late: u32, stops: u32) -> Self {
+        match (late, stops) {
+            (ENOUGH.., _) => Self::Disobeys,
+            (_, ENOUGH..) => Self::Obeys,
+            _ => Self::Unseen,
+        }
+    }
+
+    /// The standing of this [`Observed::label`]; of any other word, `Unseen`.
+    #[must_use]
+    pub fn from_label(label: &str) -> Self {
+        [Self::Obeys, Self::Disobeys].into_iter().find(|observed| observed.label() == label).unwrap_or_default()
+    }
+
     /// The word for it in tables and JSON.
     #[must_use]
     pub fn label(self) -> &'static str {
@@ -97,23 +114,20 @@ pub struct Answers {
     pub ticks: u64,
     /// The last judged pauses, one bit each: late ones are set.
     history: u32,
-    has_stopped: bool,
+    /// Stops since the link came up.
+    timely: u32,
 }
 
 impl Answers {
     /// The standing of the peer.
     #[must_use]
     pub fn observed(&self) -> Observed {
-        match (self.history.count_ones(), self.has_stopped) {
-            (LATE_PAUSES.., _) => Observed::Disobeys,
-            (_, true) => Observed::Obeys,
-            _ => Observed::Unseen,
-        }
+        Observed::from_pauses(self.history.count_ones(), self.timely)
     }
 
     fn note(&mut self, is_late: bool) {
         self.history = self.history << 1 | u32::from(is_late);
-        self.has_stopped |= !is_late;
+        self.timely = self.timely.saturating_add(u32::from(!is_late));
         let count = if is_late { &mut self.late_pauses } else { &mut self.stops };
         *count += 1;
     }
@@ -239,8 +253,8 @@ impl Obedience {
     pub fn clear(&mut self) {
         (self.told, self.begun, self.refreshed) = Default::default();
         for answers in &mut self.answers {
-            self.is_changed |= answers.has_stopped || answers.history != 0;
-            (answers.history, answers.has_stopped) = (0, false);
+            self.is_changed |= answers.timely != 0 || answers.history != 0;
+            (answers.history, answers.timely) = (0, 0);
         }
     }
 

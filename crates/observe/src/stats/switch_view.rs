@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::device::{BufferPool, DeviceCounters};
-use super::flow_control::FlowControls;
+use super::flow_control::{DeviceFlowControl, FlowControls};
 use super::health::Health;
 use super::pending::PendingCell;
 use super::watermarks::Watermarks;
@@ -28,8 +28,9 @@ use crate::units::{Length, Nanos};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum PfcStanding {
-    /// PFC is on, the peer is in this process and obeys it, and the peer has received a PFC frame of this port. Or XOFF
-    /// stops a receive queue whose device keeps the frames, so that no peer has to obey.
+    /// PFC is on, and the peer is in this process, obeys, and has received a PFC frame of this port. Or the peer was
+    /// seen to stop at XOFF of each lossless priority. Or XOFF stops a receive queue whose device keeps the frames, so
+    /// that no peer has to obey.
     Proven,
     /// PFC is on, and the operator asserts that frames pass and the peer obeys (`pfc_proven`). No measurement has
     /// refuted it.
@@ -184,8 +185,8 @@ impl SwitchView {
     }
 
     /// The current PFC standing of port `port`. The port sends its PFC state when its link comes up; a witness that has
-    /// received that frame proves it. A device that pauses by itself, or a peer whose frames came too late after XOFF,
-    /// overrides the operator's assertion.
+    /// received that frame proves it, and so does a peer that was seen to stop. A device that pauses by itself, or a
+    /// peer whose frames came too late after XOFF, overrides the operator's assertion.
     #[must_use]
     pub fn standing(&self, port: usize) -> PfcStanding {
         let known = self.pfc.get(port).copied().unwrap_or(PfcStanding::Off);
@@ -195,9 +196,22 @@ impl SwitchView {
         match known {
             PfcStanding::Off => PfcStanding::Off,
             _ if self.flow_control.get(port).defeats_pfc() || !self.disobeyed(port).is_empty() => PfcStanding::Unproven,
-            _ if is_proven => PfcStanding::Proven,
+            _ if is_proven || self.is_seen_to_work(port) => PfcStanding::Proven,
             known => known,
         }
+    }
+
+    /// Whether the peer of port `port` was seen to stop at XOFF of each lossless priority. If the device may drop PFC
+    /// frames, it must also have passed some to the switch. A peer may also have stopped at PAUSE of the device.
+    fn is_seen_to_work(&self, port: usize) -> bool {
+        let Some(counters) = self.counters.ports.get(port) else { return false };
+        let (guarded, obeyed) = (self.guarded_groups(port), ClassSet::from_bits(counters.pfc_obeyed_mask.get() as u8));
+        let passes = match self.flow_control.get(port) {
+            DeviceFlowControl::None | DeviceFlowControl::Off => true,
+            DeviceFlowControl::Filters => counters.pfc_rx_frames.get() > 0,
+            DeviceFlowControl::Pauses | DeviceFlowControl::Unknown => false,
+        };
+        !guarded.is_empty() && (guarded - obeyed).is_empty() && passes
     }
 
     /// Whether the peer of port `port` is a virtual host, which is polled at the same instants as the port. It stands
@@ -297,7 +311,6 @@ fn class_or(map: &[u8; CLASSES], target: usize, kind: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::fixture::quiet;
-    use super::super::flow_control::DeviceFlowControl;
     use super::*;
 
     #[test]
@@ -318,6 +331,32 @@ mod tests {
         switch_view.witnesses[0] = None;
         assert_eq!(switch_view.standing(0), PfcStanding::Trusted, "the operator cannot make it proven");
         assert_eq!(switch_view.standing(7), PfcStanding::Off);
+    }
+
+    #[test]
+    fn peer_that_was_seen_to_stop_in_each_lossless_priority_proves_its_port() {
+        let mut switch_view = quiet();
+        (switch_view.pfc[0], switch_view.witnesses[0]) = (PfcStanding::Unproven, None);
+        let groups = switch_view.guarded_groups(0);
+        let masks = |obeyed: ClassSet, disobeyed: ClassSet| {
+            let counters = &switch_view.counters.ports[0];
+            counters.pfc_obeyed_mask.set(obeyed.bits().into());
+            counters.pfc_disobeyed_mask.set(disobeyed.bits().into());
+            switch_view.standing(0)
+        };
+        let one = ClassSet::only(groups.iter().next().expect("a lossless group"));
+        assert_eq!(masks(groups - one, ClassSet::EMPTY), PfcStanding::Unproven, "one priority was not seen");
+        assert_eq!(masks(groups, ClassSet::EMPTY), PfcStanding::Proven, "without the word of the operator");
+        assert_eq!(masks(groups - one, one), PfcStanding::Unproven);
+        assert_eq!(masks(groups, ClassSet::EMPTY), PfcStanding::Proven);
+        switch_view.flow_control.set(0, DeviceFlowControl::Filters);
+        assert_eq!(switch_view.standing(0), PfcStanding::Unproven, "received PFC frames may be dropped");
+        switch_view.counters.ports[0].pfc_rx_frames.add(1);
+        assert_eq!(switch_view.standing(0), PfcStanding::Proven);
+        for state in [DeviceFlowControl::Pauses, DeviceFlowControl::Unknown] {
+            switch_view.flow_control.set(0, state);
+            assert_eq!(switch_view.standing(0), PfcStanding::Unproven, "the device may have paused the peer");
+        }
     }
 
     #[test]

@@ -102,7 +102,7 @@ pub const KEYS: &[Key] = &[
         "pfc_proven",
         "`false`",
         "`true` `false`",
-        "you have [verified](nics.md) PFC: the port is `trusted`, thus lossless. Not for `ring`",
+        "you have [verified](nics.md) PFC: the port is `trusted`, thus lossless, until its peer is measured. Not for `ring`",
     ),
     Key::new(
         "trust_peer",
