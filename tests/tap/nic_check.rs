@@ -32,6 +32,12 @@ fn veth_pair_by_af_packet_passes_the_check() {
     for port in report["ports"].as_array().expect("ports") {
         assert_eq!(port["faults"], serde_json::json!([]), "{port}");
         assert_eq!(port["pfc_priorities_passed"].as_array().map(Vec::len), Some(8), "{port}");
+        // The rate leaves the priorities time beyond the 10 ms of a device of software.
+        assert_eq!(
+            (&port["observed"], port["given_ns"].as_u64() > Some(10_000_000)),
+            (&"obeys".into(), true),
+            "{port}"
+        );
         for response in port["responses"].as_array().expect("responses") {
             let bytes = |key: &str| response[key].as_u64().expect("a count");
             assert!(bytes("posted_wire_bytes") <= bytes("wire_bytes"), "{response}");

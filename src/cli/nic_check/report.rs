@@ -47,6 +47,9 @@ pub fn to_text(report: &NicReport) -> String {
     row("device obeys PAUSE itself", &|port| held(port.direction.holds[0]));
     row("device obeys PFC itself", &|port| held(port.direction.holds[1]));
     row("longest response", &|port| worst(port).0.to_string());
+    let given = report.ports[0].direction.reaction;
+    row(&format!("priorities that stop within {given}"), &|port| format!("{} of 8", port.direction.stops()));
+    row("as a peer of a switch", &|port| port.direction.observed().label().to_owned());
     row("most bytes after PFC", &|port| worst(port).1.to_string());
     row("of them posted", &|port| worst(port).2.to_string());
     row("device received, sent", &|port| format!("{}, {}", port.counters.ipackets, port.counters.opackets));
@@ -62,8 +65,8 @@ pub fn to_text(report: &NicReport) -> String {
     }
     let is_good = report.ports.iter().all(|port| port.faults().is_empty());
     text += if is_good {
-        "passed: `pfc_proven: true` is justified for these ports with a peer that obeys PFC; the running switch measures \
-         that (`holdfast show pfc`)\n"
+        "passed: `pfc_proven: true` is justified for these ports with a peer that obeys PFC; a running switch measures its \
+         peers as here (`holdfast show pfc`)\n"
     } else {
         "not passed: these ports are not lossless\n"
     };
@@ -90,7 +93,8 @@ pub fn to_json(report: &NicReport) -> Value {
             .map(|(priority, response)| {
                 json!({
                     "priority": priority, "time_ns": response.time.0, "wire_bytes": response.bytes.0,
-                    "posted_wire_bytes": response.posted.0, "fault": response.fault(),
+                    "posted_wire_bytes": response.posted.0, "stopped_in_time": response.is_timely,
+                    "late_frames": response.late_frames, "fault": response.fault(),
                 })
             })
             .collect();
@@ -102,6 +106,7 @@ pub fn to_json(report: &NicReport) -> Value {
             "obeys_pause_itself": port.direction.holds[0] != Held::No,
             "obeys_pfc_itself": port.direction.holds[1] != Held::No,
             "responses": responses,
+            "given_ns": port.direction.reaction.0, "observed": port.direction.observed().label(),
             "device_received_frames": port.counters.ipackets, "device_sent_frames": port.counters.opackets,
             "missed_frames": port.counters.imissed, "no_buffer_frames": port.counters.rx_nombuf,
             "receive_errors": port.counters.ierrors, "send_errors": port.counters.oerrors,

@@ -22,6 +22,8 @@ pub struct Cable<I, C> {
     pub rate: BitRate,
     /// Addresses of the ports.
     pub macs: [MacAddr; 2],
+    /// Time that each port has to stop when it gets XOFF: see [`super::reaction`].
+    pub reaction: Nanos,
 }
 
 impl<I: Ports, C: FnMut() -> Ticks> Cable<I, C> {
@@ -94,7 +96,11 @@ impl<I: Ports, C: FnMut() -> Ticks> Cable<I, C> {
 
     /// The PFC frame of `port` for `priorities`: XOFF for the longest time, or XON.
     pub fn pfc(&self, port: usize, priorities: ClassSet, is_xoff: bool) -> [u8; FRAME_LEN] {
-        let quanta = [Quanta(if is_xoff { u16::MAX } else { 0 }); CLASSES];
-        PfcFrame { enabled: priorities, quanta }.emit(self.macs[port])
+        pfc(priorities, is_xoff).emit(self.macs[port])
     }
+}
+
+/// The content of a PFC frame for `priorities`: XOFF for the longest time, or XON.
+pub fn pfc(priorities: ClassSet, is_xoff: bool) -> PfcFrame {
+    PfcFrame { enabled: priorities, quanta: [Quanta(if is_xoff { u16::MAX } else { 0 }); CLASSES] }
 }

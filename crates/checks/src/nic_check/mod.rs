@@ -6,13 +6,14 @@
 //!
 //! ```
 //! use holdfast_base::io::memory::MemPorts;
-//! use holdfast_checks::nic_check::Cable;
+//! use holdfast_checks::nic_check::{Cable, reaction};
 //! use holdfast_base::units::{BitRate, Nanos, Ticks};
 //! use holdfast_wire::wire::MacAddr;
 //!
 //! let macs = [MacAddr::local(0, 1), MacAddr::local(0, 2)];
 //! let rate = BitRate(10_000_000_000);
-//! let cable = Cable { io: MemPorts::new(2), clock: || Ticks(0), hz: 1_000_000_000, rate, macs };
+//! let (io, reaction) = (MemPorts::new(2), reaction(rate, 1500, true));
+//! let cable = Cable { io, clock: || Ticks(0), hz: 1_000_000_000, rate, macs, reaction };
 //! assert_eq!(cable.longest_pause(), Nanos(3_355_392));
 //! ```
 
@@ -27,15 +28,21 @@ pub use cable::Cable;
 pub use passing::Passed;
 pub use response::Response;
 
+use crate::headroom::{HeadroomInput, LEFT_BEHIND, SmallPackets, reaction_over};
 use crate::io::Ports;
+use crate::pfc::Observed;
 use crate::sets::{CLASSES, ClassSet};
-use crate::units::{Nanos, Quanta, Ticks};
+use crate::units::{BitRate, Bytes, Length, Nanos, Quanta, Ticks};
 use crate::wire::mac_control::{PauseFrame, PfcFrame};
 
 /// Data frames of each length in each direction.
 const FRAMES: u64 = 10_000;
 /// Attempts to see whether a device stops by itself: a late refresh of a short pause could let a frame pass.
 const ATTEMPTS: usize = 3;
+/// The longest cable between two ports of one server.
+const CABLE: Length = Length { mm: 100_000 };
+/// The default of `lcores.poll_gap`.
+const POLL_GAP: Nanos = Nanos(20_000);
 
 /// The results in one direction: port `from` sends data, and obeys the other port's PFC frames.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,6 +55,8 @@ pub struct Direction {
     pub holds: [Held; 2],
     /// Responses to PFC frames of the other port, by priority.
     pub responses: [Response; CLASSES],
+    /// Time that the port had to stop.
+    pub reaction: Nanos,
 }
 
 /// Whether a device stops sending by itself.
@@ -81,11 +90,43 @@ pub fn check<I: Ports, C: FnMut() -> Ticks>(cable: &mut Cable<I, C>, longest_fra
         });
         let len = longest_frame.min(response::LEN);
         let responses = std::array::from_fn(|priority| response::measure(cable, from, priority as u8, len));
-        Direction { data, pfc, holds, responses }
+        Direction { data, pfc, holds, responses, reaction: cable.reaction }
     })
 }
 
+/// Time that a port of `rate` and `mtu` has to stop when it gets XOFF: that of the headroom formula, as a switch with
+/// these ports gives it. `is_wire`: neither port is a device of software.
+#[must_use]
+pub fn reaction(rate: BitRate, mtu: u16, is_wire: bool) -> Nanos {
+    let input = HeadroomInput {
+        rate,
+        cable: CABLE,
+        mtu,
+        poll_gap: POLL_GAP,
+        posted: HeadroomInput::posted(rate, POLL_GAP, false),
+        cell: Bytes(1),
+        peer_response: None,
+        left: LEFT_BEHIND,
+        small_packets: SmallPackets::ALL,
+        stops_queues: 0,
+    };
+    reaction_over(&input, is_wire)
+}
+
 impl Direction {
+    /// Priorities in which the port stopped in its time.
+    #[must_use]
+    pub fn stops(&self) -> u32 {
+        self.responses.iter().filter(|response| response.is_timely).count() as u32
+    }
+
+    /// The standing that a running switch would give the port as its peer, from one XOFF of each priority.
+    #[must_use]
+    pub fn observed(&self) -> Observed {
+        let late = self.responses.iter().filter(|response| response.late_frames > 0).count();
+        Observed::from_pauses(late as u32, self.stops())
+    }
+
     /// The reasons why a port with these results cannot be lossless; empty if it can.
     #[must_use]
     pub fn faults(&self) -> Vec<String> {
@@ -111,6 +152,12 @@ impl Direction {
         }
         for (priority, response) in self.responses.iter().enumerate() {
             faults.extend(response.fault().map(|fault| format!("priority {priority}: {fault}")));
+        }
+        let is_explained = self.responses.iter().any(|response| response.fault().is_some());
+        if self.observed() == Observed::Disobeys && !is_explained {
+            let late: u64 = self.responses.iter().map(|response| response.late_frames).sum();
+            let given = self.reaction;
+            faults.push(format!("{late} frames came later than {given} after XOFF: its peers need `peer_response`"));
         }
         faults
     }

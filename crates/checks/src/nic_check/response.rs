@@ -1,11 +1,12 @@
 //! Response: the time and the bytes that pass between a PFC frame and the last frame of its class.
 
-use super::cable::Cable;
+use super::cable::{Cable, pfc};
 use super::frames::{Flow, read};
 use crate::headroom::PACING_SLACK;
 use crate::io::{Burst, Ports};
+use crate::pfc::{JudgedPoll, Obedience, Received};
 use crate::qos::Shaper;
-use crate::sets::ClassSet;
+use crate::sets::{BURST, ClassSet};
 use crate::units::{Bytes, Nanos, Ticks, WIRE_OVERHEAD};
 use crate::wire::mac_control::{self, MacControl};
 
@@ -34,6 +35,31 @@ pub struct Response {
     pub stops: bool,
     /// Whether the priority sent again after XON.
     pub resumes: bool,
+    /// Whether the priority stopped in its time, which ended while it was watched.
+    pub is_timely: bool,
+    /// Frames of it that came later, by the law of a running switch: see [`Obedience`].
+    pub late_frames: u64,
+}
+
+/// The receiver of the frames, which judges their sender as a running switch does.
+struct Judge {
+    obedience: Obedience,
+    priority: u8,
+    received: Received,
+    is_drained: bool,
+}
+
+impl Judge {
+    /// Judges the last poll when the next one begins.
+    fn begin_poll(&mut self, now: Ticks) {
+        let (received, poll) = (self.received, JudgedPoll { is_drained: self.is_drained, takes_frames: true });
+        self.obedience.judge(now, poll, |_| received);
+    }
+
+    /// Records that XOFF or XON left in the poll that began at `now`.
+    fn told(&mut self, is_xoff: bool, now: Ticks) {
+        self.obedience.sent(&pfc(ClassSet::only(self.priority.into()), is_xoff), now);
+    }
 }
 
 /// One sender with a flow of the paused priority and one of another, paced to the rate of the link.
@@ -101,18 +127,27 @@ pub fn measure<I: Ports, C: FnMut() -> Ticks>(
         turn: 0,
         seen: None,
     };
+    let mut judge = Judge {
+        obedience: Obedience::new(cable.rate, cable.reaction, cable.hz),
+        priority,
+        received: Received::default(),
+        is_drained: true,
+    };
     let mut response = Response::default();
     let wire = len as u64 + u64::from(WIRE_OVERHEAD);
     let of_frames = PERIOD_FRAMES * wire * 8 * 1_000_000_000 / cable.rate.0.max(1);
     let period = Nanos(PERIOD.0.max(of_frames));
-    run(cable, &mut sender, period, |frame, _, _| response.before += u64::from(frame == priority));
+    run(cable, &mut sender, &mut judge, period, |frame, _, _| response.before += u64::from(frame == priority));
 
     let pause = cable.pfc(to, ClassSet::only(priority.into()), true);
-    cable.send(to, &pause);
+    let told = cable.now();
+    if cable.send(to, &pause) {
+        judge.told(true, told);
+    }
     let start = cable.now();
     let time = Nanos((cable.longest_pause().0 / 2).min(period.0));
     let mut last = start;
-    run(cable, &mut sender, time, |frame, seen, now| {
+    run(cable, &mut sender, &mut judge, time, |frame, seen, now| {
         if frame == priority {
             last = now;
             response.bytes.0 += wire;
@@ -126,9 +161,14 @@ pub fn measure<I: Ports, C: FnMut() -> Ticks>(
     response.stops = response.time.0 < time.0 / 4 * 3;
 
     let resume = cable.pfc(to, ClassSet::only(priority.into()), false);
+    judge.told(false, cable.now());
+    response.late_frames = judge.obedience.answers()[usize::from(priority)].late.frames;
+    // A switch counts a stop only if frames came after XOFF, since it cannot know whether the peer has any.
+    response.is_timely = response.late_frames == 0 && time > cable.reaction;
     cable.send(to, &resume);
     // The pause itself ends later.
-    run(cable, &mut sender, Nanos(cable.longest_pause().0 / 4), |frame, _, _| response.resumes |= frame == priority);
+    let rest = Nanos(cable.longest_pause().0 / 4);
+    run(cable, &mut sender, &mut judge, rest, |frame, _, _| response.resumes |= frame == priority);
     cable.drain(Nanos(1_000_000));
     response
 }
@@ -138,23 +178,27 @@ pub fn measure<I: Ports, C: FnMut() -> Ticks>(
 fn run<I: Ports, C: FnMut() -> Ticks>(
     cable: &mut Cable<I, C>,
     sender: &mut Sender,
+    judge: &mut Judge,
     time: Nanos,
     mut see: impl FnMut(u8, bool, Ticks),
 ) {
     let end = cable.now().0 + cable.ticks(time);
     loop {
         let now = cable.now();
+        judge.begin_poll(now);
         if now.0 >= end {
             return;
         }
         sender.obey(cable, now);
         sender.send(cable, now);
         let has_seen = sender.seen.is_some();
-        cable.receive(1 - sender.port, |frame| {
+        let count = cable.receive(1 - sender.port, |frame| {
             if let Some(frame) = read(frame) {
+                judge.received.frames += u64::from(frame.priority == judge.priority);
                 see(frame.priority, has_seen, now);
             }
         });
+        judge.is_drained = count < BURST;
     }
 }
 

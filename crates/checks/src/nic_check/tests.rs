@@ -15,6 +15,8 @@ const RATE: BitRate = BitRate(1_000_000_000);
 const STEP: u64 = 500;
 /// Time of a frame on the cable.
 const DELAY: u64 = 20_000;
+/// Further time of PFC frames, ten times as long as a port at 1G has.
+const LATE: u64 = 1_000_000;
 
 /// A fault of the device at port 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,6 +28,8 @@ enum Fault {
     ObeysPause,
     /// It loses one frame of 100.
     Loses,
+    /// It passes PFC frames to software after [`LATE`].
+    IsLate,
 }
 
 /// Two ports in memory.
@@ -80,8 +84,9 @@ impl Ports for Wires<'_> {
     }
 
     fn tx(&mut self, port: usize, packets: &mut Burst<MemPacket>) {
-        let at = self.now.get() + DELAY;
         for packet in packets.drain(..) {
+            let is_late = self.fault == Fault::IsLate && port == 0 && frames::is_control(packet.bytes());
+            let at = self.now.get() + DELAY + if is_late { LATE } else { 0 };
             if !self.consumes(port, packet.bytes(), false) {
                 self.to[1 - port].push_back((at, packet.bytes().to_vec()));
             }
@@ -113,13 +118,14 @@ fn directions_at(rate: BitRate, fault: Fault) -> [Direction; 2] {
         Ticks(now.get())
     };
     let macs = [MacAddr::local(0, 1), MacAddr::local(0, 2)];
-    check(&mut Cable { io, clock, hz: HZ, rate, macs }, 1514)
+    check(&mut Cable { io, clock, hz: HZ, rate, macs, reaction: reaction(rate, 1500, true) }, 1514)
 }
 
 #[test]
 fn good_ports_have_no_fault_and_a_response_of_the_cable() {
     for direction in directions(Fault::None) {
         assert_eq!(direction.faults(), Vec::<String>::new());
+        assert_eq!((direction.stops(), direction.observed()), (8, Observed::Obeys));
         for response in direction.responses {
             // The PFC frame and the last data frame take the cable's time each. Two frames take 17 us.
             assert!(response.time > Nanos(DELAY) && response.time < Nanos(3 * DELAY), "{response:?}");
@@ -128,6 +134,16 @@ fn good_ports_have_no_fault_and_a_response_of_the_cable() {
             assert!(response.before > 100 && response.others > 100, "{response:?}");
         }
     }
+}
+
+#[test]
+fn port_that_stops_late_is_found_by_the_law_of_the_switch() {
+    let [first, second] = directions(Fault::IsLate);
+    assert_eq!((first.faults(), first.observed()), (Vec::new(), Observed::Obeys));
+    assert_eq!((second.stops(), second.observed()), (0, Observed::Disobeys));
+    let faults = second.faults();
+    assert_eq!(faults.len(), 1, "{faults:?}");
+    assert!(faults[0].contains(" frames came later than ") && faults[0].contains("`peer_response`"), "{faults:?}");
 }
 
 #[test]

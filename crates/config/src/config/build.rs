@@ -20,7 +20,7 @@ use super::sections::{
 use super::yaml::names::Unique;
 use super::yaml::read::{Fields, Item};
 use crate::forward::FdbSpec;
-use crate::headroom::reaction;
+use crate::headroom::reaction_over;
 use crate::hosts::HostSpec;
 use crate::mmu::{AbmSpec, HpccRules, PortProfile, QueueLimit};
 use crate::pfc::PfcMode;
@@ -66,9 +66,6 @@ pub(super) const KEYS: &[Key] = &[
     Key::new("hosts", "none", "", "virtual hosts on `ring` ports"),
     Key::new("routing", "none", "", "[router](#routing)"),
 ];
-
-/// Time for which a loaded machine may keep a peer in software from running.
-const SOFTWARE_DELAY: Nanos = Nanos(10_000_000);
 
 /// The sections of a file, each with its values checked.
 struct Sections<'a> {
@@ -279,12 +276,10 @@ fn backlog_marks(ports: &[Port<'_>], plan: &Plan, lcores: &Lcores<'_>, common: &
     parts.map(|(port, profile)| lcores.backlog_mark(port, is_lossless(profile), common)).collect()
 }
 
-/// Time that the peer of `port` has to stop at XOFF. A device that is no NIC has a kernel or a process at its other
-/// end, which may be late to run.
+/// Time that the peer of `port` has to stop at XOFF.
 fn reaction_of(port: &Port<'_>, common: &Common, simulated: bool) -> Nanos {
     let is_wire = simulated || matches!(port.device.kind, DeviceKind::Pci(_));
-    let delay = if is_wire { 0 } else { SOFTWARE_DELAY.0 };
-    Nanos(reaction(&port.headroom_input(common)).0.saturating_add(delay))
+    reaction_over(&port.headroom_input(common), is_wire)
 }
 
 /// The ports as the dataplane takes them.

@@ -122,7 +122,8 @@ pub fn nic_check(settings: &NicCheck) -> Result<NicReport, dpdk::Error> {
     let queues = vec![Some(first.queues()?), Some(second.queues()?)];
     let io = EthIo::new(queues, data.clone(), data.clone());
     let rate = known.unwrap_or(DEFAULT_RATE);
-    let mut cable = Cable { io, clock: dpdk::now, hz: dpdk::hz(&eal), rate, macs };
+    let reaction = nic_check::reaction(rate, settings.mtu, settings.devices.iter().all(|device| is_pci(&device)));
+    let mut cable = Cable { io, clock: dpdk::now, hz: dpdk::hz(&eal), rate, macs, reaction };
     let directions = nic_check::check(&mut cable, usize::from(settings.mtu) + 14);
     drop(cable);
     let mut directions = directions.into_iter();

@@ -43,7 +43,7 @@ use crate::units::{BitRate, Bytes, Cells, Length, Nanos, WIRE_OVERHEAD};
 pub use lapse::{Lapse, pause_may_lapse};
 use left::left_behind;
 pub use left::{LEFT_BEHIND, bursts_per_poll};
-pub use reaction::reaction;
+pub use reaction::{reaction, reaction_over};
 pub use small::{SmallPackets, WorstFrame};
 
 /// Ethernet header (14) and up to two VLAN tags (8): the bytes of a stored frame beyond the MTU.
