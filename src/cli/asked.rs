@@ -18,6 +18,11 @@ pub struct Asked {
 }
 
 impl Asked {
+    /// Whether the user names the socket.
+    pub fn is_named(&self) -> bool {
+        self.socket.is_some()
+    }
+
     /// Creates a client of the switch, without a request yet.
     pub fn client(&self) -> Result<Client, ClientError> {
         Client::new(&self.socket.clone().unwrap_or_default())

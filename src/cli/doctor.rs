@@ -3,12 +3,16 @@
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
+use holdfast::api::client::ClientError;
+use holdfast::api::model::{Pfc, PfcPriority};
 use holdfast::build;
 use holdfast::config;
-use holdfast::doctor::{Finding, Level, Needs, findings, probe, script};
+use holdfast::doctor::{Finding, Level, Needs, Peer, findings, probe, script};
+use holdfast::pfc::Observed;
 use holdfast::text::table::Table;
 use serde_json::{Value, json};
 
+use super::asked::Asked;
 use super::{Failure, print, print_json};
 
 #[derive(Debug, clap::Args)]
@@ -27,6 +31,14 @@ pub struct Args {
     /// Read /sys, /proc and /dev below this directory
     #[arg(long, value_name = "DIR", default_value = "/", hide = true)]
     root: PathBuf,
+    #[command(flatten)]
+    switch: Asked,
+}
+
+/// The answer of `/v1/pfc`.
+#[derive(Debug, serde::Deserialize)]
+struct Answer {
+    pfc: Vec<Pfc>,
 }
 
 pub fn doctor(args: &Args) -> Result<(), Failure> {
@@ -43,7 +55,12 @@ pub fn doctor(args: &Args) -> Result<(), Failure> {
         facts.drivers = linked.into_iter().map(str::to_owned).collect();
         facts.drivers_are_linked = true;
     }
-    let findings = findings(&facts, needs.as_ref());
+    let mut unasked = None;
+    match peers(args) {
+        Ok(peers) => facts.peers = peers,
+        Err(finding) => unasked = finding,
+    }
+    let findings: Vec<Finding> = findings(&facts, needs.as_ref()).into_iter().chain(unasked).collect();
     if args.dry_run {
         return print(&script(&findings));
     }
@@ -53,6 +70,35 @@ pub fn doctor(args: &Args) -> Result<(), Failure> {
         print(&to_text(&findings))?
     }
     if count(&findings, Level::Bad) == 0 { Ok(()) } else { Err(Failure::Reported(1)) }
+}
+
+/// Asks the running switch, if there is one, for its peers at XOFF.
+///
+/// # Errors
+/// The finding that it was not asked; `None`: no switch runs.
+fn peers(args: &Args) -> Result<Vec<Peer>, Option<Finding>> {
+    let is_here = args.root == Path::new("/") || args.switch.is_named();
+    let ask = || args.switch.client()?.get::<Answer>("pfc");
+    let answer = if is_here { ask() } else { return Ok(Vec::new()) };
+    let answer = answer.map_err(|error| match error {
+        ClientError::Off => None,
+        ClientError::Nobody(_) if !args.switch.is_named() => None,
+        error => Some(Finding {
+            level: if matches!(error, ClientError::Nobody(_)) { Level::Ok } else { Level::Warn },
+            place: "running switch".to_owned(),
+            what: "its peers at XOFF are not known".to_owned(),
+            remedy: Some(error.to_string()),
+        }),
+    })?;
+    let peer = |port: &str, row: &PfcPriority| Peer {
+        port: port.to_owned(),
+        priority: row.priority,
+        observed: Observed::from_label(&row.observed),
+        stops: row.stops,
+        late_xoffs: row.late_pauses,
+        late_frames: row.late_frames,
+    };
+    Ok(answer.pfc.iter().flat_map(|pfc| pfc.priorities.iter().map(|row| peer(&pfc.port, row))).collect())
 }
 
 #[cfg(feature = "dpdk")]

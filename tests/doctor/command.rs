@@ -8,7 +8,9 @@ use serde_json::Value;
 use crate::server::{NICS, NONE, Server};
 
 fn holdfast(args: &[&str]) -> (i32, String, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_holdfast")).arg("doctor").args(args).output().expect("it starts");
+    // Other tests may run a switch.
+    let mut command = Command::new(env!("CARGO_BIN_EXE_holdfast"));
+    let output = command.arg("doctor").args(args).env("HOLDFAST_SOCKET", "off").output().expect("it starts");
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
     (output.status.code().unwrap_or(-1), text(output.stdout), text(output.stderr))
 }
@@ -68,6 +70,20 @@ fn fix_prints_a_script_and_changes_nothing() {
     assert_eq!(server.look().iter().filter(|finding| finding.place.starts_with("hugepages, node")).count(), 0);
     let (code, text, stderr) = holdfast(&[&args[..], &["--fix"]].concat());
     assert!(code == 2 && text.is_empty() && stderr.contains("--dry-run"), "{stderr}");
+}
+
+#[test]
+fn doctor_names_the_socket_at_which_no_switch_answers() {
+    let server = Server::new();
+    let (root, socket) = (server.root().display().to_string(), server.path("none.sock").display().to_string());
+    let (code, text, _) = holdfast(&["--root", &root, "--socket", &socket]);
+    let lines: Vec<&str> = text.lines().collect();
+    let line = lines.iter().position(|line| line.starts_with("ok     running switch  ")).expect("a line");
+    assert!(lines[line + 1].contains(&format!("> no switch listens at {socket}: start one")), "{text}");
+    assert_eq!(code, 0, "{text}");
+    server.file("none.sock", "a file");
+    let (_, text, _) = holdfast(&["--root", &root, "--socket", &socket]);
+    assert!(text.contains("\nwarn   running switch  ") && text.contains("is not a socket"), "{text}");
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! NICs, their drivers, and their support of PFC.
 
 use holdfast::doctor::Level::{Bad, Ok as Fine, Warn};
-use holdfast::doctor::{Family, PciNic};
+use holdfast::doctor::{Family, PciNic, Peer};
+use holdfast::pfc::Observed;
 
 use crate::server::{NICS, Server, at};
 
@@ -54,6 +55,38 @@ fn vfio_without_iommu_is_bad() {
     server.nic(A, "0x15b3", "0x1017", Some("mlx5_core"), "1", "40");
     server.nic("0000:3b:00.1", "0x15b3", "0x1017", Some("mlx5_core"), "1", "41");
     assert!(server.examine(NICS, None).iter().all(|finding| finding.place != "iommu"));
+}
+
+#[test]
+fn measured_peer_overrules_the_word_of_the_operator() {
+    let server = Server::new();
+    let peer = |port: &str, observed| Peer {
+        port: port.to_owned(),
+        priority: 3,
+        observed,
+        stops: 1234,
+        late_xoffs: 7,
+        late_frames: 5678,
+    };
+    let peers = vec![peer("a", Observed::Disobeys), peer("b", Observed::Obeys), peer("c", Observed::Unseen)];
+    let findings = server.examine_with(NICS, peers);
+    let of = |level, place: &str| {
+        let chosen = findings.iter().filter(|finding| finding.level == level && finding.place == place);
+        chosen.map(|finding| finding.what.as_str()).collect::<Vec<_>>().join("\n")
+    };
+    let bad = findings.iter().find(|finding| finding.level == Bad && finding.place == "port a").expect("a finding");
+    assert_eq!(bad.what, "its peer does not stop at XOFF of priority 3: 5,678 frames came too late after 7 XOFFs");
+    assert!(
+        bad.remedy.as_ref().is_some_and(|text| text.starts_with("enable PFC for priority 3 at the peer")),
+        "{bad:?}"
+    );
+    assert!(!of(Fine, "port a").contains("PFC works"), "{findings:?}");
+    let obeys = of(Fine, "port b");
+    assert!(
+        obeys.contains("PFC works: a running switch has measured") && obeys.contains("stopped 1,234 times"),
+        "{obeys}"
+    );
+    assert!(findings.iter().all(|finding| finding.place != "port c"), "an unseen peer is no finding");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use holdfast::config;
-use holdfast::doctor::{Finding, Level, Needs, findings, probe};
+use holdfast::doctor::{Facts, Finding, Level, Needs, Peer, findings, probe};
 
 /// All capabilities, as root has them.
 pub const ALL: &str = "000001ffffffffff";
@@ -125,6 +125,12 @@ impl Server {
     pub fn examine(&self, configuration: &str, mib: Option<u32>) -> Vec<Finding> {
         let config = config::parse("x.yaml", configuration).unwrap_or_else(|errors| panic!("{errors}"));
         findings(&probe(self.root()), Some(&Needs::new(&config, mib)))
+    }
+
+    /// Returns the findings for a switch by `configuration` beside a running one with these peers.
+    pub fn examine_with(&self, configuration: &str, peers: Vec<Peer>) -> Vec<Finding> {
+        let config = config::parse("x.yaml", configuration).unwrap_or_else(|errors| panic!("{errors}"));
+        findings(&Facts { peers, ..probe(self.root()) }, Some(&Needs::new(&config, None)))
     }
 
     /// Returns the findings without a configuration.

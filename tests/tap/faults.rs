@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::capture::Capture;
 use crate::frames::{roce, send};
-use crate::process::wait_for;
+use crate::process::{Process, wait_for};
 use crate::program::{Config, HOLDFAST, PATIENCE};
 use crate::ready::machine_is_ready;
 use crate::rig::{Host, Rig};
@@ -68,6 +68,14 @@ impl Lab {
     pub fn holdfast(&self, words: &[&str]) -> String {
         let words = [&[HOLDFAST], words, &["--socket", &self.socket]].concat();
         self.rig.inside_run(&words)
+    }
+
+    /// Runs `holdfast` like [`Lab::holdfast`]. Returns its exit code and what it says.
+    #[track_caller]
+    pub fn try_holdfast(&self, words: &[&str]) -> (Option<i32>, String) {
+        let words = [words, &["--socket", &self.socket]].concat();
+        let ended = Process::spawn(self.rig.inside_command(HOLDFAST, &words)).wait(PATIENCE);
+        (ended.status.code(), ended.stdout)
     }
 
     #[track_caller]

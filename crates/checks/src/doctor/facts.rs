@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::Reach;
+use super::{Peer, Reach};
 use crate::router::kernel::KernelLimits;
 
 /// The facts of a machine that matter to a switch. Facts that cannot be read are absent.
@@ -38,6 +38,8 @@ pub struct Facts {
     pub drivers_are_linked: bool,
     /// The version of DPDK, if it is built in.
     pub dpdk: Option<String>,
+    /// Peers of a running switch.
+    pub peers: Vec<Peer>,
 }
 
 /// The CPUs of a machine.

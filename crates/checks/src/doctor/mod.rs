@@ -25,6 +25,7 @@ mod memory;
 mod needs;
 mod nic;
 mod nics;
+mod peers;
 mod privileges;
 mod probe;
 mod reach;
@@ -33,6 +34,7 @@ pub use facts::{Access, Cpus, Facts, Pages, PciNic, Process};
 pub use fix::script;
 pub use needs::{DeviceNeed, LcoreNeed, Needs};
 pub use nic::{Family, FlowControlKnown, PfcKnown};
+pub use peers::Peer;
 pub use probe::probe;
 pub use reach::{Reach, Route};
 
@@ -108,6 +110,7 @@ pub fn findings(facts: &Facts, needs: Option<&Needs>) -> Vec<Finding> {
     all.extend(privileges::findings(facts, needs));
     all.extend(nics::findings(facts, needs));
     all.extend(neighbours(facts, needs));
+    all.extend(peers::findings(facts));
     all
 }
 

@@ -2,7 +2,9 @@
 
 use super::{
     Access, DeviceNeed, Facts, Family, Finding, FlowControlKnown, KERNEL_LINE, Level, Needs, PciNic, PfcKnown, fix,
+    peers,
 };
+use crate::pfc::Observed;
 
 /// Kernel drivers that give a PCI device to a program.
 const USERSPACE: &[&str] = &["vfio-pci", "uio_pci_generic", "igb_uio"];
@@ -180,7 +182,7 @@ fn wanted(facts: &Facts, needs: &Needs, device: &DeviceNeed, nic: &PciNic) -> Ve
             }
         });
     }
-    all.push(pfc(device, family, &place));
+    all.extend(pfc(device, family, &place, peers::observed(facts, &device.port)));
     all.extend(flow_control(device, family, &place));
     all.extend(lldp(nic, family, &place));
     all
@@ -234,19 +236,23 @@ fn group(facts: &Facts, nic: &PciNic, place: &str) -> Option<Finding> {
     }
 }
 
-fn pfc(device: &DeviceNeed, family: Family, place: &str) -> Finding {
+/// Checks PFC of a port; `None`: a running switch has measured that its peer disobeys, which is a finding of its own.
+fn pfc(device: &DeviceNeed, family: Family, place: &str, observed: Observed) -> Option<Finding> {
     let prove = "prove it as in docs/nics.md and write `pfc_proven: true`, or write `pfc: off`";
-    match (device.lossless, family.pfc(), device.proven) {
+    Some(match (device.lossless, family.pfc(), device.proven) {
         (false, ..) => Finding::ok(place, "this port needs no PFC"),
         (true, PfcKnown::Discarded, _) => Finding::bad(
             place,
             "PFC does not work: the DPDK driver discards PFC frames that software sends, so no peer is ever paused",
             "use another NIC for this port, or write `pfc: off` and accept losses in its lossless classes",
         ),
-        (true, PfcKnown::Likely, true) => Finding::ok(
-            place,
-            "PFC works according to the operator (`pfc_proven`), unless `holdfast show pfc` refutes it",
-        ),
+        _ if observed == Observed::Disobeys => return None,
+        _ if observed == Observed::Obeys => {
+            Finding::ok(place, "PFC works: a running switch has measured that the peer stops at XOFF")
+        }
+        (true, PfcKnown::Likely, true) => {
+            Finding::ok(place, "PFC works according to the operator (`pfc_proven`), and no measurement is at hand")
+        }
         (true, PfcKnown::Likely, false) => Finding::warn(place, "PFC likely works, but is untested", prove),
         (true, PfcKnown::Unknown, true) => Finding::warn(
             place,
@@ -254,7 +260,7 @@ fn pfc(device: &DeviceNeed, family: Family, place: &str) -> Finding {
             prove,
         ),
         (true, PfcKnown::Unknown, false) => Finding::warn(place, "unknown whether PFC passes this driver", prove),
-    }
+    })
 }
 
 /// Reports the device's own flow control; `None` if the port needs no PFC or the device has no flow control.

@@ -35,6 +35,7 @@ pub fn probe(root: &Path) -> Facts {
         drivers: drivers(root),
         drivers_are_linked: false,
         dpdk: None,
+        peers: Vec::new(),
     }
 }
 
