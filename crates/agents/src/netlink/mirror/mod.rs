@@ -11,7 +11,7 @@
 //! | a link loses its last IPv4 address | as if it were disabled, for IPv4 routes without next-hop objects |
 //! | a next-hop object is removed | routes with it are flushed; groups lose it |
 //! | a group loses its last member | the group is removed |
-//! | a link is enabled | dead next hops of multipath routes live again |
+//! | a link is enabled, or gets its first IPv4 address | dead next hops of multipath routes live again |
 //!
 //! A next hop on a link that is not up is never published, whether or not the kernel keeps the route. A prefix whose
 //! routes have no usable next hop is published as gone, so shorter prefixes apply. Linux does the same with

@@ -66,19 +66,26 @@ impl Mirror {
         neighbours.into_iter().for_each(|address| self.remove_neighbour(index, address));
     }
 
+    /// Sets an address. The kernel enables IPv4 on a link with its first IPv4 address: it revives next hops there.
     pub(super) fn put_address(&mut self, address: Address, is_dumped: bool) {
         let put = if is_dumped { self.addresses.put_dumped(address, ()) } else { self.addresses.put(address, ()) };
         match put {
-            Put::Same => {}
-            Put::Refused => self.refuse(TableName::Addresses),
-            Put::New | Put::Changed(_) => {
-                self.published_addresses.mark(address);
-                let is_admin_up = self.links.get(&address.index).is_some_and(|state| state.link.is_admin_up);
-                if is_admin_up && Family::of(address.address) == Family::V4 {
-                    self.routes.revive_link(address.index, |family, hop| hop.is_dead &= family != Family::V4);
-                }
-            }
+            Put::Same => return,
+            Put::Refused => return self.refuse(TableName::Addresses),
+            Put::New | Put::Changed(_) => self.published_addresses.mark(address),
         }
+        let Some(state) = self.links.get(&address.index).filter(|state| state.link.is_admin_up) else { return };
+        if Family::of(address.address) == Family::V6 {
+            return;
+        }
+        let has_carrier = state.has_carrier;
+        self.routes.revive_link(address.index, |family, hop| {
+            let is_concerned = family == Family::V4;
+            hop.is_dead &= !is_concerned;
+            hop.is_linkdown &= !(is_concerned && has_carrier);
+        });
+        // The kernel tells the address first: a dump may have read next hops that were not revived yet.
+        self.wants_dump |= !is_dumped && self.addresses.range(ipv4_of(address.index)).nth(1).is_none();
     }
 
     /// Removes an address. IPv4 is disabled on a link without IPv4 addresses. The kernel also flushes the routes that

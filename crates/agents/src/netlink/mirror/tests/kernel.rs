@@ -144,9 +144,7 @@ impl Kernel {
         state.link.is_up = is_admin_up && state.has_carrier;
         let mut events = vec![self.link_event(index)];
         if is_admin_up {
-            let has_carrier = self.links[&index].has_carrier;
             self.revive(index, |_| true);
-            self.each_hop(index, |hop| hop.is_linkdown = !has_carrier);
         } else {
             self.disable(index, &mut events);
         }
@@ -177,11 +175,14 @@ impl Kernel {
         }
     }
 
+    /// `fib_sync_up` with `RTNH_F_DEAD`.
     fn revive(&mut self, index: u32, is_concerned: impl Fn(&IpNet) -> bool) {
+        let is_linkdown = !self.links[&index].has_carrier;
         for (_, list) in self.routes.iter_mut().filter(|(prefix, _)| is_concerned(prefix)) {
             for route in list {
                 if let RouteHops::Direct(hops) = &mut route.hops {
-                    hops.iter_mut().filter(|hop| hop.index == index).for_each(|hop| hop.is_dead = false);
+                    let here = hops.iter_mut().filter(|hop| hop.index == index);
+                    here.for_each(|hop| (hop.is_dead, hop.is_linkdown) = (false, is_linkdown));
                 }
             }
         }
@@ -211,7 +212,8 @@ impl Kernel {
                 if !hops.iter().any(|hop| hop.index == index) {
                     return true;
                 }
-                hops.iter_mut().filter(|hop| hop.index == index).for_each(|hop| hop.is_dead = true);
+                let here = hops.iter_mut().filter(|hop| hop.index == index);
+                here.for_each(|hop| (hop.is_dead, hop.is_linkdown) = (true, true));
                 let is_kept = hops.iter().any(|hop| !hop.is_dead);
                 if !is_kept && prefix.addr().is_ipv6() {
                     events.extend(split(route).map(KernelEvent::RouteGone));

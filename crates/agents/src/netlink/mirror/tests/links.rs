@@ -141,3 +141,31 @@ fn changes_are_taken_in_parts_and_merge_meanwhile() {
     assert_eq!(remaining.len(), 2, "{remaining:?}");
     assert_eq!(rig.mirror.changes(100), []);
 }
+
+/// Linux marks a next hop as dead and without carrier if its link loses its last IPv4 address.
+#[test]
+fn first_ipv4_address_revives_next_hops_that_a_dump_has_named_dead() {
+    let mut rig = Rig::new();
+    let unreachable = KernelNextHop { is_dead: true, is_linkdown: true, ..hop("10.0.1.2", 1) };
+    let entry = add(route("10.2.0.0/16", &[unreachable, hop("10.0.2.2", 2)]));
+    rig.dump(TableName::RoutesV4, [entry]);
+    assert_eq!(rig.hops("10.2.0.0/16").unwrap(), "10.0.2.2%2*1");
+    rig.feed([KernelEvent::Address(own(1, "10.0.1.1/24"))]);
+    assert_eq!(rig.hops("10.2.0.0/16").unwrap(), "10.0.1.2%1*1 10.0.2.2%2*1");
+}
+
+/// Linux tells the address before it revives next hops, without a message. A dump may have read them before that.
+#[test]
+fn first_ipv4_address_during_a_dump_asks_for_another() {
+    let mut rig = Rig::new();
+    let address = |text| KernelEvent::Address(own(1, text));
+    rig.mirror.begin_dump(TableName::RoutesV4);
+    rig.mirror.feed(address("10.0.1.1/24"));
+    let dead = KernelNextHop { is_dead: true, ..hop("10.0.1.2", 1) };
+    rig.mirror.feed_dumped(add(route("0.0.0.0/0", &[hop("10.0.2.2", 2), dead])));
+    rig.mirror.end_dump(TableName::RoutesV4);
+    assert!(rig.mirror.wants_dump());
+    rig.mirror.clear_wish();
+    rig.feed([address("10.0.1.3/24")]);
+    assert!(!rig.mirror.wants_dump(), "IPv4 was enabled before");
+}
