@@ -88,6 +88,7 @@ fn peers(args: &Args) -> Result<Vec<Peer>, Option<Finding>> {
             place: "running switch".to_owned(),
             what: "its peers at XOFF are not known".to_owned(),
             remedy: Some(error.to_string()),
+            fix: Vec::new(),
         }),
     })?;
     let peer = |port: &str, row: &PfcPriority| Peer {

@@ -191,3 +191,44 @@ fn removed_link_and_removed_address_flush_routes() {
     rig.agree();
     assert_eq!(rig.counters.dumps, 1);
 }
+
+/// A link that the administrator disables differs from one without a carrier, in any order of the two.
+#[test]
+fn link_that_is_disabled_differs_from_one_without_a_carrier() {
+    if !machine_is_ready() {
+        return;
+    }
+    let mut rig = Rig::new(1, without_dumps());
+    let state = |rig: &Rig| {
+        let link = rig.view.links.values().find(|link| link.name == "v1").expect("a link");
+        (link.is_admin_up, link.is_up)
+    };
+    for (words, expected) in [
+        ("link set p1 down", (true, false)),
+        ("link set v1 down", (false, false)),
+        ("link set p1 up", (false, false)),
+        ("link set v1 up", (true, true)),
+        ("link set v1 down", (false, false)),
+    ] {
+        rig.ip(words);
+        rig.agree();
+        assert_eq!(state(&rig), expected, "{words}");
+    }
+    assert_eq!(rig.counters.dumps, 1);
+}
+
+#[test]
+fn first_address_of_a_link_revives_its_next_hops() {
+    if !machine_is_ready() {
+        return;
+    }
+    let mut rig = Rig::new(2, without_dumps());
+    rig.ip("route add 10.1.0.0/16 nexthop via 10.0.1.2 nexthop via 10.0.2.2");
+    rig.agree();
+    rig.ip("address del 10.0.1.1/24 dev v1");
+    rig.expect_hops("10.1.0.0/16", Some("10.0.2.2%v2*1"));
+    rig.ip("address add 10.0.1.1/24 dev v1");
+    rig.expect_hops("10.1.0.0/16", Some("10.0.1.2%v1*1 10.0.2.2%v2*1"));
+    rig.agree();
+    assert_eq!(rig.counters.dumps, 1);
+}

@@ -124,6 +124,7 @@ fn linux_answers() {
     loopback_is_an_own_address(&lab);
     tcp_reaches_linux(&lab);
     reload_changes_addresses_of_taps(&mut lab);
+    interfaces_are_shut_and_opened_by_linux(&lab);
     let name = lab.inside.run(&["ip", "netns", "identify"]);
     assert!(crate::namespace::list().iter().any(|listed| name.trim() == listed), "{name}");
     let namespace = || fs::metadata(format!("/run/netns/{}", name.trim())).expect("a namespace").ino();
@@ -252,6 +253,41 @@ fn reload_changes_addresses_of_taps(lab: &mut Lab) {
     lab.rig.switch().signal("HUP");
     lab.follows("10.48.30.1", "0 received");
     assert!(!lab.ip("address show dev hf3").contains("10.48.30.1"), "the tap has lost it");
+}
+
+/// 10.99.0.0/16 has next hops behind hf2 and hf3. Hosts 0 and 1 are in the VLAN of vlan10.
+fn interfaces_are_shut_and_opened_by_linux(lab: &Lab) {
+    let hosts = &lab.rig.hosts;
+    for host in &hosts[2..] {
+        host.inside.run(&["ip", "address", "add", "10.99.0.1/32", "dev", "lo"]);
+    }
+    let usable = || {
+        let metrics = lab.rig.metrics();
+        let up = |interface| metrics.sum("holdfast_interface_up", &[("interface", interface)]);
+        let hop = |address| metrics.sum("holdfast_next_hop_usable", &[("address", address)]);
+        ([up("hf2"), up("vlan10")], [hop("10.48.2.2"), hop("10.48.3.2")])
+    };
+    lab.follows("10.99.0.1", "1 received");
+    wait_for("both next hops", PATIENCE, || (usable() == ([1.0; 2], [1.0; 2])).then_some(()));
+    lab.ip("link set hf2 down");
+    for gone in ["10.48.2.2", "10.48.2.1"] {
+        lab.follows(gone, "Net Unreachable");
+    }
+    lab.follows("10.99.0.1", "1 received");
+    for to in ["10.48.2.1", "10.48.3.2"] {
+        assert!(lab.ping(2, to).contains("0 received"), "the interface takes no packets");
+    }
+    wait_for("the next hop that is left", PATIENCE, || (usable() == ([0.0, 1.0], [0.0, 1.0])).then_some(()));
+    assert_eq!(lab.rig.metrics().sum("holdfast_port_link_up", &[("port", "hf2")]), 1.0, "the port stays up");
+    lab.ip("link set vlan10 down");
+    wait_for("no answer of the gateway", PATIENCE, || lab.ping(0, "10.48.0.254").contains("0 received").then_some(()));
+    hosts[0].reach("10.48.0.2", 3);
+    lab.ip("link set vlan10 up");
+    lab.ip("link set hf2 up");
+    for back in ["10.48.0.254", "fd48::fe", "10.48.2.1", "fd48:2::1", "10.48.2.2", "fd48:2::2", "10.99.0.1"] {
+        lab.follows(back, "1 received");
+    }
+    wait_for("both next hops again", PATIENCE, || (usable() == ([1.0; 2], [1.0; 2])).then_some(()));
 }
 
 /// Linux accepts a TCP connection at an address of the switch.

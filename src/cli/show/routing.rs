@@ -1,6 +1,6 @@
 //! Routing: interfaces, neighbours, routes.
 
-use holdfast::api::model::{Interfaces, Neighbours, Route, Routes};
+use holdfast::api::model::{Interface, Interfaces, Neighbours, Route, Routes};
 use holdfast::text::table::Table;
 
 use super::Looks;
@@ -14,12 +14,12 @@ pub fn interfaces(looks: &Looks<'_>) -> String {
     if !interfaces.routing {
         return BRIDGES.to_owned();
     }
-    let mut table = Table::new("interface | link | >vlan | >mtu | mac | ports | address");
+    let mut table = Table::new("interface | state | >vlan | >mtu | mac | ports | address");
     for entry in &interfaces.entries {
         let mut addresses = entry.addresses.iter().cloned();
         table.row([
             entry.interface.clone(),
-            if entry.up { "up" } else { "DOWN" }.to_owned(),
+            state(entry).to_owned(),
             entry.vlan.map_or_else(|| NONE.to_owned(), |vlan| vlan.to_string()),
             entry.mtu_bytes.to_string(),
             entry.mac.clone(),
@@ -31,6 +31,14 @@ pub fn interfaces(looks: &Looks<'_>) -> String {
         }
     }
     format!("{table}(vlan {NONE}: a routed port)\n")
+}
+
+fn state(entry: &Interface) -> &'static str {
+    match entry {
+        Interface { shut: true, .. } => "shut by Linux",
+        Interface { up: true, .. } => "up",
+        _ => "DOWN",
+    }
 }
 
 /// The first ports of a VLAN, and the number of the others.
@@ -99,7 +107,7 @@ fn add(table: &mut Table, route: &Route) {
 
 #[cfg(test)]
 mod tests {
-    use holdfast::api::model::{Interface, Neighbour, NextHop, State};
+    use holdfast::api::model::{Neighbour, NextHop, State};
     use serde_json::json;
 
     use super::super::Seen;
@@ -173,17 +181,24 @@ mod tests {
             vlan: Some(10),
             ports: (1..=6).map(|port| format!("p{port}")).collect(),
             up: true,
+            shut: false,
             mac: "02:00:00:00:00:01".to_owned(),
             mtu_bytes: 9000,
             addresses: vec!["10.0.0.1/24".to_owned(), "fe80::1/64".to_owned()],
         }];
         let text = shown(interfaces, json!({"interfaces": Interfaces { routing: true, entries }}));
         insta::assert_snapshot!(text, @r"
-        interface  link  vlan   mtu  mac                ports           address
-        vlan10     up      10  9000  02:00:00:00:00:01  p1,p2,p3,p4 +2  10.0.0.1/24
-                                                                        fe80::1/64
+        interface  state  vlan   mtu  mac                ports           address
+        vlan10     up       10  9000  02:00:00:00:00:01  p1,p2,p3,p4 +2  10.0.0.1/24
+                                                                         fe80::1/64
         (vlan -: a routed port)
         ");
+    }
+
+    #[test]
+    fn state_of_an_interface_names_linux_first() {
+        let of = |up, shut| state(&Interface { up, shut, ..Interface::default() });
+        assert_eq!([of(true, false), of(false, false), of(false, true)], ["up", "DOWN", "shut by Linux"]);
     }
 
     #[test]

@@ -217,6 +217,30 @@ fn frame_to_the_router_that_is_no_packet_is_dropped_as_not_routable() {
 }
 
 #[test]
+fn packet_to_the_router_by_a_shut_interface_is_dropped_and_the_others_of_its_burst_are_routed() {
+    let mut tables = Tables::default();
+    tables.table.shut = [VLANS[0], VLANS[2]].into();
+    let mut bed = RoutingBed::with(&routing_spec(), tables);
+    let at = |port, tag, is_v6| packet_at(port, tag, 1, is_v6).frame();
+    let cases = [
+        ("routed port", 0, at(0, None, false)),
+        ("routed port, IPv6", 0, at(0, None, true)),
+        ("VLAN", 2, at(2, None, false)),
+        ("VLAN, IPv6", 2, at(2, None, true)),
+        ("VLAN by a tag", 3, at(3, Some(10), false)),
+    ];
+    check(&mut bed, cases.map(|(name, port, frame)| (name, port, frame, DropReason::AdminDown, None)).into());
+    bed.io.inject(3, &at(3, Some(20), false));
+    bed.io.inject(3, &at(3, Some(10), false));
+    bed.receive(3, &at(3, Some(20), true));
+    assert_eq!(bed.sent().iter().map(|(port, _)| *port).collect::<Vec<_>>(), [1, 1]);
+    assert_eq!(bed.drops(3, DropReason::AdminDown), 2);
+    bed.receive(2, &frame(2, 5, 0, 100));
+    assert_eq!(bed.sent().len(), 1, "its VLAN still bridges");
+    bed.assert_empty();
+}
+
+#[test]
 fn packet_to_a_port_without_link_is_dropped() {
     let mut bed = RoutingBed::new();
     bed.switch.set_link(1, false);

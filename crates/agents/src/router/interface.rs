@@ -49,6 +49,8 @@ pub struct Interface {
     /// The way of its frames.
     pub to: InjectTo,
     pub is_up: bool,
+    /// Whether Linux has shut it.
+    pub is_shut: bool,
     /// Its link-local address, by its MAC address.
     pub link_local: Ipv6Addr,
     attached: Attached,
@@ -94,14 +96,26 @@ impl Interface {
             ports: spec.ports,
             to,
             is_up: true,
+            is_shut: false,
             link_local: frames::link_local(spec.mac),
             attached: Attached::default(),
         }
     }
 
-    /// The own addresses without the link-local one that follows from the MAC address.
+    /// The addresses and networks, in use or not.
+    pub fn attached(&self) -> &Attached {
+        &self.attached
+    }
+
+    /// The addresses and networks in use: none while the interface is shut.
+    fn used(&self) -> &Attached {
+        static NONE: Attached = Attached { addresses: Vec::new(), networks: Vec::new() };
+        if self.is_shut { &NONE } else { &self.attached }
+    }
+
+    /// The own addresses without the link-local one that follows from the MAC address; none of a shut interface.
     pub fn addresses(&self) -> &[IpNet] {
-        &self.attached.addresses
+        &self.used().addresses
     }
 
     /// Sets the own addresses and networks. Returns those before.
@@ -109,14 +123,15 @@ impl Interface {
         std::mem::replace(&mut self.attached, attached)
     }
 
-    /// All addresses of the router here, with the link-local one.
+    /// All addresses of the router here, with the link-local one; none of a shut interface.
     pub fn own(&self) -> impl Iterator<Item = IpAddr> + '_ {
-        self.addresses().iter().map(IpNet::addr).chain([self.link_local.into()])
+        let link_local = (!self.is_shut).then_some(self.link_local.into());
+        self.addresses().iter().map(IpNet::addr).chain(link_local)
     }
 
     /// Whether `address` is on a network of the interface.
     pub fn has_network_of(&self, address: IpAddr) -> bool {
-        self.attached.networks.iter().any(|network| network.contains(&address))
+        self.used().networks.iter().any(|network| network.contains(&address))
     }
 
     /// Whether a host here may have `address`: it is no group, no loopback, no network, no broadcast address (RFC 1812
@@ -164,7 +179,7 @@ impl Interface {
         if !self.is_up {
             return routes;
         }
-        let networks = &self.attached.networks;
+        let networks = &self.used().networks;
         routes.extend(networks.iter().map(|network| (*network, Source::Connected, Groups::glean(index))));
         // RFC 2644: "A router MAY [...] disable receipt of network-prefix-directed broadcasts". Local: no neighbour
         // that claims such an address comes first.
@@ -174,14 +189,14 @@ impl Interface {
 
     /// The network and broadcast addresses of its networks, except own addresses.
     pub fn broadcasts(&self) -> impl Iterator<Item = IpAddr> + '_ {
-        let all = self.addresses().iter().chain(&self.attached.networks);
+        let all = self.addresses().iter().chain(&self.used().networks);
         let v4 = all.filter_map(|network| if let IpNet::V4(network) = network { Some(*network) } else { None });
         v4.flat_map(single_host::broadcasts).map(IpAddr::from).filter(|end| self.own().all(|own| own != *end))
     }
 
     /// The subnet-router anycast addresses of its networks, except own addresses.
     pub fn anycasts(&self) -> impl Iterator<Item = Ipv6Addr> + '_ {
-        let networks = self.attached.networks.iter();
+        let networks = self.used().networks.iter();
         let v6 = networks.filter_map(|network| if let IpNet::V6(network) = network { Some(*network) } else { None });
         v6.filter_map(single_host::anycast).filter(|anycast| self.own().all(|own| own != *anycast))
     }

@@ -55,6 +55,7 @@ pub mod handle;
 mod hosts;
 mod interface;
 pub mod kernel;
+mod links;
 pub mod local;
 mod loopbacks;
 pub mod neighbours;
@@ -290,37 +291,6 @@ impl Router {
         made.into_iter().for_each(|bytes| self.send(index, bytes));
     }
 
-    /// Sets the ports that have a link. An interface is up while one of its ports is. The networks of one that is down,
-    /// and static routes by it alone, give way to other routes.
-    pub fn set_links(&mut self, up: PortSet, now: Nanos) {
-        let down = std::mem::replace(&mut self.up, up) - up;
-        if !down.is_empty() {
-            let mut effect = Effect::default();
-            self.neighbours.ports_down(down, now, &mut effect);
-            self.apply(effect, now);
-        }
-        for index in 0..self.interfaces.len() as u16 {
-            let interface = &mut self.interfaces[usize::from(index)];
-            let is_up = !(interface.ports & up).is_empty();
-            if interface.is_up == is_up {
-                continue;
-            }
-            let before = interface.routes(index);
-            interface.is_up = is_up;
-            if is_up {
-                let addresses = interface.addresses().to_vec();
-                self.announce(index, &addresses);
-            } else {
-                let mut effect = Effect::default();
-                self.neighbours.interface_down(index, now, &mut effect);
-                self.apply(effect, now);
-            }
-            self.replace_routes(index, &before);
-            self.follow_link(index, now);
-            self.tables.touch();
-        }
-    }
-
     /// Sets the route of `source` to `prefix`: by `next_hops`, or, without any, to drop its packets. Returns false if
     /// there are too many groups: the source has no route to `prefix` then until a group is free.
     pub fn set_route(&mut self, source: Source, prefix: IpNet, next_hops: &[NextHopSpec], now: Nanos) -> bool {
@@ -485,14 +455,16 @@ impl Router {
         self.send(index, bytes);
     }
 
-    /// Sends a frame by an interface.
+    /// Sends a frame by an interface; none leaves by one that is shut.
     fn send(&mut self, index: u16, bytes: Vec<u8>) {
         if self.output.len() >= MOST_OUTPUT {
             self.counts.output_drops += 1;
             return;
         }
         let interface = &self.interfaces[usize::from(index)];
-        self.output.push(Outgoing { bytes, to: interface.to, vlan: interface.vlan });
+        if !interface.is_shut {
+            self.output.push(Outgoing { bytes, to: interface.to, vlan: interface.vlan });
+        }
     }
 
     /// Takes the frames to inject.

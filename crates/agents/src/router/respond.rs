@@ -20,9 +20,9 @@ pub(super) struct Place {
 }
 
 impl Router {
-    /// Takes a punted frame. Returns whether it is for the Linux kernel too.
+    /// Takes a punted frame, unless its interface is shut. Returns whether it is for the Linux kernel too.
     pub fn receive(&mut self, frame: &PuntFrame, now: Nanos) -> bool {
-        let Some(index) = self.interface_of(frame.vlan) else { return false };
+        let Some(index) = self.interface_of(frame.vlan).filter(|index| !self.is_shut(*index)) else { return false };
         let packet = frame.bytes.get(usize::from(frame.l3_offset)..).unwrap_or_default();
         let port = self.bridge_ports[usize::from(frame.port) % MAX_PORTS];
         let place = Place { interface: index, port };

@@ -29,6 +29,7 @@ pub struct Tables {
     hash: FlowHash,
     own: Vec<IpAddr>,
     broadcasts: Vec<IpAddr>,
+    shut: Vec<u16>,
 }
 
 impl Tables {
@@ -45,6 +46,7 @@ impl Tables {
             hash: FlowHash::new(spec.hash_seed, spec.is_symmetric),
             own: Vec::new(),
             broadcasts: Vec::new(),
+            shut: Vec::new(),
         }
     }
 
@@ -68,6 +70,12 @@ impl Tables {
         self.own = own.collect();
         self.own.sort_unstable();
         self.own.dedup();
+        self.is_touched = true;
+    }
+
+    /// Sets the VLANs of the interfaces that are shut.
+    pub fn set_shut(&mut self, vlans: Vec<u16>) {
+        self.shut = vlans;
         self.is_touched = true;
     }
 
@@ -110,6 +118,7 @@ impl Tables {
         (table.hash, table.version) = (self.hash, self.version);
         table.set_own(self.own.iter().copied());
         table.set_broadcasts(self.broadcasts.iter().copied());
+        table.shut = self.shut.as_slice().into();
         (Arc::new(table), refused)
     }
 

@@ -6,29 +6,29 @@ use std::sync::Arc;
 use super::*;
 use crate::route::{Action, Fib, FoundGroup, PuntCause, PuntFrame, SoftFib};
 
-const HOST: MacAddr = MacAddr([2, 0, 0, 0, 9, 9]);
+pub(super) const HOST: MacAddr = MacAddr([2, 0, 0, 0, 9, 9]);
 
-fn seconds(seconds: u64) -> Nanos {
+pub(super) fn seconds(seconds: u64) -> Nanos {
     Nanos(seconds * 1_000_000_000)
 }
 
-fn router() -> Router {
+pub(super) fn router() -> Router {
     let fibs: [Arc<dyn FibWriter>; 2] = [Arc::new(SoftFib::default()), Arc::new(SoftFib::default())];
     let mut router = Router::new(&fixture::two_ports(), fibs, seconds(1));
     router.take_output();
     router
 }
 
-fn punt(port: u8, cause: PuntCause, bytes: Vec<u8>) -> PuntFrame {
+pub(super) fn punt(port: u8, cause: PuntCause, bytes: Vec<u8>) -> PuntFrame {
     PuntFrame { bytes, port, vlan: 4094 - u16::from(port), l3_offset: 14, cause, may_wait: true }
 }
 
-fn hop(interface: u16, address: &str) -> NextHopSpec {
+pub(super) fn hop(interface: u16, address: &str) -> NextHopSpec {
     NextHopSpec { address: address.parse().unwrap(), interface, weight: 1 }
 }
 
 /// The action and the MAC addresses by which `table` sends a packet to `address`.
-fn way(table: &RouteTable, address: &str) -> (Action, Vec<MacAddr>) {
+pub(super) fn way(table: &RouteTable, address: &str) -> (Action, Vec<MacAddr>) {
     let address: Ipv4Addr = address.parse().unwrap();
     let mut found = [FoundGroup::default()];
     table.fib.lookup_v4(&[address.to_bits()], &mut found);
@@ -45,14 +45,14 @@ fn way(table: &RouteTable, address: &str) -> (Action, Vec<MacAddr>) {
 }
 
 /// Makes and settles tables.
-fn updated(router: &mut Router) -> Arc<RouteTable> {
+pub(super) fn updated(router: &mut Router) -> Arc<RouteTable> {
     let table = router.update().expect("a change");
     router.settle();
     table
 }
 
 /// Lets the host at `address` behind `port` answer ARP.
-fn arp_reply(router: &mut Router, port: u8, address: &str, mac: MacAddr, now: Nanos) {
+pub(super) fn arp_reply(router: &mut Router, port: u8, address: &str, mac: MacAddr, now: Nanos) {
     let own = Ipv4Addr::new(10, 0, port, 1);
     let reply = frames::arp_reply((mac, address.parse().unwrap()), (MacAddr::local(0, port.into()), own));
     router.receive(&punt(port, PuntCause::Arp, reply), now);

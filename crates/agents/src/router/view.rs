@@ -47,8 +47,10 @@ pub struct InterfaceView {
     pub mac: MacAddr,
     /// Longest IP packet in bytes.
     pub mtu: u16,
-    /// Whether one of its ports has a link.
+    /// Whether one of its ports has a link, and it is not shut.
     pub is_up: bool,
+    /// Whether Linux has shut it.
+    pub is_shut: bool,
     /// Addresses with the lengths of their networks, the link-local one last.
     pub addresses: Vec<IpNet>,
 }
@@ -197,9 +199,10 @@ impl Router {
             mac: interface.mac,
             mtu: interface.mtu,
             is_up: interface.is_up,
+            is_shut: interface.is_shut,
             addresses: {
                 let link_local = IpNet::new_assert(interface.link_local.into(), 64);
-                interface.addresses().iter().copied().chain([link_local]).collect()
+                interface.attached().addresses.iter().copied().chain([link_local]).collect()
             },
         });
         views.collect()

@@ -45,8 +45,8 @@ fn prefixes(answer: &Value) -> Vec<&str> {
 fn interfaces_and_neighbours_are_answered_with_names() {
     let [(_, interfaces), (_, neighbours)] = answers(true, ["/v1/interfaces", "/v1/neighbours"]);
     let expected = serde_json::json!({
-        "interface": "p1", "kind": "port", "vlan": null, "ports": ["p1"], "up": true, "mac": "02:48:46:00:00:00",
-        "mtu_bytes": 1500, "addresses": ["10.0.0.1/24", "2001:db8::1/64", "fe80::48:46ff:fe00:0/64"],
+        "interface": "p1", "kind": "port", "vlan": null, "ports": ["p1"], "up": true, "shut": false,
+        "mac": "02:48:46:00:00:00", "mtu_bytes": 1500, "addresses": ["10.0.0.1/24", "2001:db8::1/64", "fe80::48:46ff:fe00:0/64"],
     });
     assert_eq!(interfaces["interfaces"]["entries"][0], expected);
     let expected = serde_json::json!([

@@ -69,7 +69,7 @@ drop_reasons! {
     FragmentationNeeded => "fragmentation_needed", "a packet that must not be fragmented is longer than the interface's MTU";
     FragmentationUnsupported => "fragmentation_unsupported", "a packet is longer than the interface's MTU: the switch fragments none";
     NotRoutable => "not_routable", "a frame to the router's address that is neither IP nor ARP";
-    AdminDown => "admin_down", "received by a port that is shut (`enabled: false`), or for it";
+    AdminDown => "admin_down", "received by a port or router interface that is shut, or for such a port";
 }
 
 impl DropReason {

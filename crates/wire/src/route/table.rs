@@ -183,6 +183,8 @@ pub struct RouteTable {
     own: Box<[IpAddr]>,
     /// Network and broadcast addresses of the router's networks, sorted: no packet may come from one.
     broadcasts: Box<[IpAddr]>,
+    /// VLANs of the interfaces that are shut: frames to the router there are dropped.
+    pub shut: Box<[u16]>,
     /// A filter over sources, for a fast first check.
     pub sources: Box<SourceFilter>,
     /// The hash of flows.
@@ -203,6 +205,7 @@ impl RouteTable {
             adjacencies: Box::default(),
             own: Box::default(),
             broadcasts: Box::default(),
+            shut: Box::default(),
             sources: Box::new(SourceFilter::new([])),
             hash: FlowHash::default(),
             version: 0,
@@ -245,6 +248,13 @@ impl RouteTable {
     #[must_use]
     pub fn is_own(&self, address: IpAddr) -> bool {
         self.own.binary_search(&address).is_ok()
+    }
+
+    /// Whether the interface of `vlan` is shut.
+    #[inline]
+    #[must_use]
+    pub fn is_shut(&self, vlan: u16) -> bool {
+        self.shut.contains(&vlan)
     }
 
     /// Whether `address` is the network or broadcast address of a network of the router.

@@ -31,6 +31,8 @@ pub struct Follower {
     changed: BTreeSet<u32>,
     /// Neighbours that never expire.
     permanent: BTreeMap<(u16, IpAddr), MacAddr>,
+    /// Addresses that taps have lost.
+    lost: BTreeSet<(u16, IpNet)>,
     /// Removed routes, with the time at which the router loses them.
     leaving: BTreeMap<IpNet, Nanos>,
     /// Tables that had no room for all entries.
@@ -48,6 +50,7 @@ impl Follower {
             networks: BTreeMap::new(),
             changed: BTreeSet::new(),
             permanent: BTreeMap::new(),
+            lost: BTreeSet::new(),
             leaving: BTreeMap::new(),
             full: BTreeSet::new(),
             undecoded: BTreeSet::new(),
@@ -69,6 +72,9 @@ impl Follower {
             Change::AddressGone(address) => {
                 self.addresses.remove(address);
                 self.changed.insert(address.index);
+                if let Some(interface) = self.interface(address.index) {
+                    self.lost.insert((interface, address.address));
+                }
             }
             Change::Neighbour(neighbour) => self.learn(neighbour, router, now),
             Change::NeighbourGone { index, address } => {
@@ -96,8 +102,35 @@ impl Follower {
                 ));
             }
             Change::Decoded { table } => _ = self.undecoded.remove(table),
-            Change::Link(_) | Change::LinkGone { .. } => {}
+            Change::Link(link) => self.set_shut(link.index, !link.is_admin_up, router, now),
+            Change::LinkGone { index } => self.set_shut(*index, true, router, now),
         }
+    }
+
+    /// Shuts or opens the interface of a tap. A tap without a carrier is not shut: the switch takes the carrier away
+    /// while no port of the interface has a link.
+    fn set_shut(&self, link: u32, is_shut: bool, router: &mut Router, now: Nanos) {
+        if let Some(interface) = self.interface(link) {
+            router.set_shut(interface, is_shut, now);
+        }
+    }
+
+    /// Takes the addresses that open taps have lost and still lack, though `is_wanted`: Linux removes IPv6 addresses
+    /// from a link that is shut. Those of taps that are still shut stay here.
+    pub fn take_lost(&mut self, router: &Router, is_wanted: impl Fn(u16, &IpNet) -> bool) -> BTreeSet<(u16, IpNet)> {
+        let lost = std::mem::take(&mut self.lost).into_iter();
+        let wanted =
+            lost.filter(|(interface, address)| is_wanted(*interface, address) && !self.has(*interface, *address));
+        let (stay, lost) = wanted.partition(|(interface, _)| router.is_shut(*interface));
+        self.lost = stay;
+        lost
+    }
+
+    /// Whether the tap of `interface` has an address.
+    fn has(&self, interface: u16, address: IpNet) -> bool {
+        self.taps
+            .get(usize::from(interface))
+            .is_some_and(|&index| self.addresses.contains(&Address { index, address, peer: None }))
     }
 
     /// Whether the router has every entry of the namespace's tables: each had room for all, and could be decoded.
@@ -434,6 +467,41 @@ mod tests {
         follower.expire(&mut router, LATER);
         follower.finish(&mut router, LATER);
         assert_eq!(router.route_to(address("10.5.0.9")), None, "without the route of the kernel");
+    }
+
+    #[test]
+    fn tap_without_a_carrier_is_open_and_one_that_linux_disables_is_shut() {
+        let (mut follower, mut router) = rig();
+        let mut set = |is_admin_up, is_up, router: &mut Router| {
+            let link = Link { index: 6, name: "p2".into(), is_admin_up, is_up, mac: None, mtu: 1500 };
+            follower.apply(&Change::Link(link), router, NOW);
+            router.is_shut(1)
+        };
+        assert!(!set(true, false, &mut router), "the switch takes the carrier away");
+        assert!(router.is_connected(address("10.0.1.9")));
+        assert!(set(false, false, &mut router));
+        assert!(!router.is_connected(address("10.0.1.9")) && router.route_to(address("10.0.1.1")).is_none());
+        assert!(!set(true, true, &mut router) && router.is_connected(address("10.0.1.9")));
+        follower.apply(&Change::LinkGone { index: 6 }, &mut router, NOW);
+        assert!(router.is_shut(1) && !router.is_shut(0), "only the removed tap");
+    }
+
+    #[test]
+    fn address_that_a_shut_tap_has_lost_is_wanted_again_when_it_is_open() {
+        let (mut follower, mut router) = rig();
+        let (kept, other) = (own(6, "2001:db8:1::1/64"), own(6, "2001:db8:9::1/64"));
+        let mut lost = |changes: &[Change], is_shut, router: &mut Router| {
+            router.set_shut(1, is_shut, NOW);
+            changes.iter().for_each(|change| follower.apply(change, router, NOW));
+            follower.take_lost(router, |_, address| *address == kept.address).into_iter().collect::<Vec<_>>()
+        };
+        let (all, gone) = ([kept, other].map(Change::Address), [kept, other].map(Change::AddressGone));
+        assert_eq!(lost(&all, false, &mut router), []);
+        assert_eq!(lost(&gone, true, &mut router), []);
+        assert_eq!(lost(&[], false, &mut router), [(1, kept.address)], "not those of others");
+        assert_eq!(lost(&[], false, &mut router), [], "once");
+        assert_eq!(lost(&gone, true, &mut router), []);
+        assert_eq!(lost(&all, false, &mut router), [], "Linux has it");
     }
 
     #[test]

@@ -234,7 +234,17 @@ impl Kernel {
         }
         self.follower.expire(router, now);
         self.follower.finish(router, now);
+        self.renew_addresses(router);
         taken
+    }
+
+    /// Gives open taps the addresses of the configuration that they have lost.
+    fn renew_addresses(&mut self, router: &Router) {
+        let links = &self.links;
+        let lost = self.follower.take_lost(router, |index, lost| links[usize::from(index)].addresses.contains(lost));
+        for (index, address) in lost {
+            self.writer.send(AddressChange { link: links[usize::from(index)].index, address, is_new: true });
+        }
     }
 
     /// Confirms the neighbours that never expire in Linux. Call it a few times a second.

@@ -182,7 +182,9 @@ impl<P: Packet> Pipeline<P> {
         };
         let counters = &telemetry.counters.lcores[*lcore];
         let from = RouteContext { port: burst.port, up: lags.up, forwarder, counters, now: *now };
-        let is_all = arrived.data.len() == burst.frames.len() && forwarded.ports == PortSet::only(ROUTER_PORT);
+        let is_shut = router.refuse_shut(&mut burst.notes.metas, arrived.data);
+        let is_whole = arrived.data.len() == burst.frames.len() && !is_shut;
+        let is_all = is_whole && forwarded.ports == PortSet::only(ROUTER_PORT);
         let (mut routed, others) = if is_all {
             router.route_usual_from_bridged(punter, from, burst)
         } else {

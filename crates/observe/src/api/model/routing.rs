@@ -31,8 +31,10 @@ pub struct Interface {
     pub vlan: Option<u16>,
     /// Ports that carry its frames.
     pub ports: Vec<String>,
-    /// Whether one of them has a link.
+    /// Whether one of them has a link, and it is not shut.
     pub up: bool,
+    /// Whether [Linux](linux.md) has shut it.
+    pub shut: bool,
     /// MAC address.
     pub mac: String,
     /// Longest IP packet.
@@ -55,6 +57,7 @@ impl Interfaces {
                 vlan: (!is_port).then_some(view.vlan),
                 ports: ports.map(|(_, port)| port.name.clone()).collect(),
                 up: view.is_up,
+                shut: view.is_shut,
                 mac: view.mac.to_string(),
                 mtu_bytes: view.mtu,
                 addresses: view.addresses.iter().map(ToString::to_string).collect(),

@@ -334,7 +334,10 @@ fn remedy(reason: DropReason) -> &'static str {
         DropReason::Oversize | DropReason::EgressMtu => "use the same `mtu` on every port of the path and on the hosts",
         DropReason::VlanNotAllowed => "give the port the VLAN (`ports[].vlan`), or remove the tag at the sender",
         DropReason::EgressDown => "find out why the link of the port is down (`show ports`)",
-        DropReason::AdminDown => "write `enabled: true` for the port that is shut (`show ports`), and reload",
+        DropReason::AdminDown => {
+            "for a port that is shut (`show ports`) write `enabled: true` and reload; for an interface (`show \
+             interfaces`) run `ip link set NAME up` in its namespace"
+        }
         DropReason::EgressStuck => {
             "check that the peer of the port is present and receives frames; raise `stuck_after` if it may stop for \
              that long"

@@ -195,7 +195,8 @@ fn shares(families: &mut Families, router: &Summary, switch_view: &SwitchView) {
 }
 
 fn interfaces(families: &mut Families, router: &Summary, spec: &RoutingSpec) {
-    let family = families.gauge("holdfast_interface_up", "1 while one of the interface's ports has a link.");
+    let family =
+        families.gauge("holdfast_interface_up", "1 while one of its ports has a link and Linux has not shut it.");
     for (index, interface) in spec.interfaces.iter().enumerate() {
         let is_up = router.interfaces_up.get(index).copied().unwrap_or(false);
         family.add(&[("interface", &interface.name)], u64::from(is_up));

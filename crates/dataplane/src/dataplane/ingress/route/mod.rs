@@ -31,6 +31,7 @@ use crate::dataplane::frame::notes::{BurstNotes, IngressBurst};
 use crate::dataplane::replacement::fitting;
 use crate::forward::fdb::{Station, StationPair};
 use crate::io::Packet;
+use crate::plan::drops::DropReason;
 use crate::plan::spec::SwitchSpec;
 use crate::route::{Attachment, FoundGroup, ROUTER_PORT, RouteTable, SoftFib};
 use crate::sets::{BURST, FrameSet, MAX_PORTS, PortSet};
@@ -150,10 +151,15 @@ impl Router {
         data: FrameSet,
     ) {
         let (station, mut others) = (self.station(from.port), FrameSet::EMPTY);
+        let ours = if self.table.is_shut(station.vlan()) {
+            Forwarding::Drop(DropReason::AdminDown)
+        } else {
+            Forwarding::Send(ROUTER_PORT as u8)
+        };
         for index in data.iter() {
             let meta = &mut metas[index % BURST];
             if meta.stations.dst() == station {
-                meta.set_forwarding(Forwarding::Send(ROUTER_PORT as u8));
+                meta.set_forwarding(ours);
             } else {
                 others.insert(index);
             }
@@ -173,11 +179,32 @@ impl Router {
     ) -> (RoutedBurst, FrameSet) {
         let station = self.station(from.port);
         // Untagged frames are in this VLAN: it is compared here, not for each.
-        if from.forwarder.vlans.ingress(from.port, None) != Some(station.vlan()) {
+        let is_other = from.forwarder.vlans.ingress(from.port, None) != Some(station.vlan());
+        if is_other || self.table.is_shut(station.vlan()) {
             return (RoutedBurst::NONE, FrameSet::first(burst.frames.len()));
         }
         let ours = StationPair::new(station.vlan(), station.mac().to_number(), 0);
         self.route_usual(punter, from, burst, |meta| meta.stations.dst_difference(ours))
+    }
+
+    /// Drops the frames of `data` to the router by interfaces that are shut. Returns whether there are any.
+    #[inline]
+    pub fn refuse_shut(&self, metas: &mut [Meta; BURST], data: FrameSet) -> bool {
+        !self.table.shut.is_empty() && self.drop_shut(metas, data)
+    }
+
+    #[cold]
+    fn drop_shut(&self, metas: &mut [Meta; BURST], data: FrameSet) -> bool {
+        let mut is_any = false;
+        for index in data.iter() {
+            let meta = &mut metas[index % BURST];
+            let is_ours = meta.forwarding() == Forwarding::Send(ROUTER_PORT as u8);
+            if is_ours && self.table.is_shut(meta.stations.dst().vlan()) {
+                meta.set_forwarding(Forwarding::Drop(DropReason::AdminDown));
+                is_any = true;
+            }
+        }
+        is_any
     }
 
     /// Routes the usual packets of a burst from a port that bridges; see [`Router::route_usual`].
