@@ -115,6 +115,49 @@ fn description_of_a_port_changes_without_a_restart() {
     switch.end();
 }
 
+/// Ports and origins of the stations with these addresses, in the forwarding database.
+fn stations(switch: &Switch, macs: &[&str]) -> Vec<Option<(String, String)>> {
+    let entries = switch.get("fdb")["fdb"]["entries"].as_array().expect("entries").clone();
+    let text = |entry: &Value, key: &str| entry[key].as_str().expect("a text").to_owned();
+    let of = |mac: &&str| entries.iter().find(|entry| entry["mac"] == **mac);
+    macs.iter().map(|mac| of(mac).map(|entry| (text(entry, "port"), text(entry, "origin")))).collect()
+}
+
+/// An lcore takes the three thousand entries in many polls.
+#[test]
+fn static_entries_change_under_full_load_without_loss() {
+    let switch = Switch::configured(&format!("{}\nfdb: {{capacity: 32768}}\n", incast()));
+    wait_for("a group that is XOFF now and then", PATIENCE, || {
+        let pfc = switch.get("pfc")["pfc"].clone();
+        let sent = pfc.as_array()?.iter().map(|port| sum(&port["priorities"], "sent_xoff_frames")).sum::<u64>();
+        (sent > 10).then_some(())
+    });
+    let entries = |first: &str, count: u32| -> String {
+        let mac = |number: u32| format!("02:00:00:01:{:02x}:{:02x}", number >> 8, number & 0xff);
+        let fill = (1..count).map(|number| format!("{{mac: \"{}\", port: p2}}", mac(number)));
+        let all = std::iter::once(format!("{{mac: \"02:00:00:01:00:00\", port: {first}}}")).chain(fill);
+        format!("{}\nfdb: {{capacity: 32768, static: [{}]}}\n", incast(), all.collect::<Vec<_>>().join(", "))
+    };
+    let fixed = |port: &str| Some((port.to_owned(), "static".to_owned()));
+    let ends = ["02:00:00:01:00:00", "02:00:00:01:0b:b7"];
+    for (text, expected) in [
+        (entries("p1", 1), [fixed("p1"), None]),
+        (entries("p2", 3_000), [fixed("p2"), fixed("p2")]),
+        (entries("p1", 1), [fixed("p1"), None]),
+        (format!("{}\nfdb: {{capacity: 32768}}\n", incast()), [None, None]),
+    ] {
+        switch.configure(&text);
+        wait_for("a reload", PATIENCE, || {
+            let (_, body) = switch.ask("POST /v1/reload");
+            let answer: Value = serde_json::from_str(&body).expect("JSON");
+            ["applied", "unchanged"].contains(&answer["reload"]["outcome"].as_str()?).then_some(())
+        });
+        wait_for("the static entries", PATIENCE, || (stations(&switch, &ends) == expected).then_some(()));
+    }
+    assert_eq!(lossless_drops(&switch), 0);
+    switch.end();
+}
+
 #[test]
 fn reload_of_restart_only_or_invalid_key_is_refused_and_applies_nothing() {
     let switch = Switch::configured(&incast());

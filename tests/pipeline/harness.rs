@@ -213,6 +213,21 @@ impl Fleet {
         self.parts.iter_mut().for_each(|part| part.apply(&mut live_config.clone()));
     }
 
+    /// Applies settings with as many messages as their static entries need. Returns the number of messages to an lcore.
+    pub fn apply_statics(&mut self, live_config: &LiveConfig) -> usize {
+        let messages = self.parts.iter_mut().map(|part| {
+            let (mut message, mut messages) = (live_config.clone(), 1);
+            part.apply(&mut message);
+            while !message.has_all_statics() {
+                message.again(false);
+                part.apply(&mut message);
+                messages += 1;
+            }
+            messages
+        });
+        messages.max().unwrap_or(0)
+    }
+
     /// Applies settings to `lcore` alone.
     pub fn apply_one(&mut self, lcore: usize, live_config: &LiveConfig) {
         self.parts[lcore].apply(&mut live_config.clone());

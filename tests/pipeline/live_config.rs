@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use holdfast::dataplane::{LiveConfig, Work};
+use holdfast::forward::StaticEntry;
 use holdfast::mmu::Threshold;
 use holdfast::pfc::{WatchdogAction, WatchdogSpec};
 use holdfast::plan::{Companion, DropReason, LcoreControl, SwitchSpec, mailbox};
@@ -283,5 +284,37 @@ fn new_rewrite_table_applies_from_the_next_frame() {
     assert_eq!(dscps(&mut bed), [5; 3]);
     apply(&mut bed, &marking, |spec| spec.ports[1].live.rewrite.dscp[LOSSLESS] = None);
     assert_eq!(dscps(&mut bed), [LOSSLESS_DSCP; 3]);
+    bed.assert_empty();
+}
+
+/// Station 1 is known behind port 1.
+#[test]
+fn static_entries_change_a_few_with_each_message_and_frames_follow_them() {
+    let spec = spec(3);
+    let mut bed = Bed::learned(&spec);
+    let mut wanted = spec.clone();
+    let stations = std::iter::once(1).chain(1000..1040);
+    wanted.fdb.entries = stations.map(|station| StaticEntry { vlan: 1, mac: mac(station), port: 2 }).collect();
+    let send = |bed: &mut Bed, to: usize| {
+        bed.io.inject(0, &frame(0, to, LOSSLESS_DSCP, 100));
+        bed.run(10_000);
+        (0..3).map(|port| bed.data(port).len()).collect::<Vec<_>>()
+    };
+    assert_eq!(send(&mut bed, 1), [0, 1, 0]);
+    let change = LiveConfig::between(&spec, &wanted, HZ).expect("static entries may change");
+    assert_eq!((change.statics().len(), bed.switch.apply_statics(&change)), (41, 2));
+    assert_eq!((send(&mut bed, 1), send(&mut bed, 1039)), (vec![0, 0, 1], vec![0, 0, 1]));
+    bed.io.inject(1, &frame(1, 0, 0, 100));
+    bed.run(10_000);
+    assert_eq!(bed.data(0).len(), 1);
+    assert_eq!(send(&mut bed, 1), [0, 0, 1], "it does not move to the port of its last frame");
+    assert!(LiveConfig::between(&wanted, &wanted, HZ).expect("nothing differs").statics().is_empty());
+    bed.switch.apply_statics(&LiveConfig::between(&wanted, &spec, HZ).expect("static entries may change"));
+    assert_eq!(send(&mut bed, 1), [0, 0, 0]);
+    assert_eq!(bed.drops(0, DropReason::LosslessUnknown), 1, "it is unknown now");
+    bed.io.inject(1, &frame(1, 0, 0, 100));
+    bed.run(10_000);
+    bed.data(0);
+    assert_eq!(send(&mut bed, 1), [0, 1, 0], "and learned like any other");
     bed.assert_empty();
 }

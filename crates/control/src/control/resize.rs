@@ -33,6 +33,11 @@ impl Resizing {
         self.pending.is_some_and(|pending| (pending & ports).is_empty())
     }
 
+    /// Whether some lcore has returned its message before it made all changes of static entries.
+    pub fn has_statics(&self) -> bool {
+        self.returned.iter().flatten().any(|message| !message.has_all_statics())
+    }
+
     /// Goes a step. Returns what is still to be given up; `None`: the buffer is divided as planned.
     pub fn step(&mut self, senders: &mut [Sender<LiveConfig>], pools: &BufferPools) -> Option<PendingBuffer> {
         let are_back = self.is_taken(senders);

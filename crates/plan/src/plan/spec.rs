@@ -280,6 +280,7 @@ impl SwitchSpec {
             let QueueSpec { discipline, wred, limit, reserve: _ } = *new;
             *queue = QueueSpec { discipline, wred, limit, ..*queue };
         }
+        spec.fdb.entries.clone_from(&wanted.fdb.entries);
         spec.mirror = MirrorSpec { outputs: self.mirror.outputs, ..wanted.mirror.clone() };
         if let (Some(routing), Some(new)) = (&mut spec.routing, &wanted.routing) {
             (routing.routes, routing.neighbours) = (new.routes.clone(), new.neighbours.clone());
@@ -374,13 +375,20 @@ impl SwitchSpec {
         interfaces.map(|interface| StaticEntry { vlan: interface.vlan, mac: interface.mac, port: ROUTER_PORT as u8 })
     }
 
+    /// The forwarding database with the static entries of the configuration and the router's stations.
+    #[must_use]
+    pub fn whole_fdb(&self) -> FdbSpec {
+        let entries = self.fdb.entries.iter().copied().chain(self.router_entries());
+        FdbSpec { entries: entries.collect(), ..self.fdb }
+    }
+
     /// Gives the forwarding database the first of `seeds` with which all static entries find a place. Without one it
     /// keeps the fixed hash.
     pub fn seed_fdb(&mut self, seeds: impl IntoIterator<Item = u64>) {
-        let entries: Vec<StaticEntry> = self.fdb.entries.iter().copied().chain(self.router_entries()).collect();
-        let spec = |seed: u64| FdbSpec { entries: entries.clone(), seed, ..self.fdb };
+        let whole = self.whole_fdb();
+        let spec = |seed: u64| FdbSpec { seed, ..whole.clone() };
         // Four fit in one bucket.
-        let fits = |seed: &u64| entries.len() <= Fdb::WAYS || Fdb::try_new(&spec(*seed), 1).is_ok();
+        let fits = |seed: &u64| whole.entries.len() <= Fdb::WAYS || Fdb::try_new(&spec(*seed), 1).is_ok();
         self.fdb.seed = seeds.into_iter().find(fits).unwrap_or_default();
     }
 

@@ -32,6 +32,8 @@ pub const SHORTEST_HALF_LIFE_PS: u64 = 20_000 * PS;
 pub struct Node {
     /// Specification of the switch.
     pub spec: SwitchSpec,
+    /// Static entries of its configuration. Those of hosts follow.
+    written_entries: usize,
     pub(super) poll: PollSpec,
     /// Time from a poll's first half to its second. `None`: half of a poll with several lcores, zero with one.
     pub sends_after_ps: Option<u64>,
@@ -145,6 +147,7 @@ impl Node {
             is_believed_up: true,
         };
         Self {
+            written_entries: switch.config.switch.fdb.entries.len(),
             poll: switch.poll,
             sends_after_ps: None,
             hurry: None,
@@ -197,6 +200,8 @@ impl Node {
     /// Gives the switch the settings of `wanted` that may change while it runs. Ports that are shut stay so.
     pub fn reload(&mut self, wanted: &SwitchSpec) {
         let mut spec = self.spec.with_live_of(wanted);
+        spec.fdb.entries.extend_from_slice(&self.spec.fdb.entries[self.written_entries..]);
+        self.written_entries = wanted.fdb.entries.len();
         for (port, running) in spec.ports.iter_mut().zip(&self.spec.ports) {
             port.live.is_enabled = running.live.is_enabled;
         }

@@ -23,7 +23,7 @@ mod shares;
 mod station;
 pub mod vlan;
 
-pub use fdb::{Fdb, FdbSpec, StaticEntry};
+pub use fdb::{Fdb, FdbSpec, StaticChange, StaticEntry};
 pub use flow_cache::FlowCache;
 pub use lag::{LagSpec, LagState, LagsSpec};
 pub use vlan::{VlanMode, VlanTable};

@@ -31,7 +31,7 @@ struct Share {
 }
 
 /// The shares of all ports.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Shares {
     /// A link for each place, then the head of each port's list, then the head of the void places.
     links: Box<[Link]>,

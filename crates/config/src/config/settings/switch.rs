@@ -129,7 +129,7 @@ pub(super) fn add(switch: &SwitchSpec, settings: &mut Settings) {
     for entry in &switch.fdb.entries {
         let port = switch.ports.get(usize::from(entry.port)).map_or("none", |port| port.name.as_str());
         let key = format!("fdb.static.{} in VLAN {}", entry.mac, entry.vlan);
-        settings.put(None, key, false, |_| format!("port {port}"));
+        settings.put(None, key, true, |_| format!("port {port}"));
     }
     let rows = queue_rows();
     for at in queues(switch) {

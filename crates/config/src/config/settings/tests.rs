@@ -79,9 +79,9 @@ api: {socket: off}
     let lines = lines(&base, &wanted);
     let expected = [
         "restart api.socket: /run/s -> off",
-        "restart fdb.static.02:00:00:00:00:01 in VLAN 1: port a -> none",
-        "restart fdb.static.02:00:00:00:00:02 in VLAN 1: port a -> port b",
-        "restart fdb.static.02:00:00:00:00:03 in VLAN 1: none -> port a",
+        "live fdb.static.02:00:00:00:00:01 in VLAN 1: port a -> none",
+        "live fdb.static.02:00:00:00:00:02 in VLAN 1: port a -> port b",
+        "live fdb.static.02:00:00:00:00:03 in VLAN 1: none -> port a",
         "restart hosts.ha.flows[0]: {to: hb, kind: roce, rate: 1G, frame: 1078, dscp: 26, ecn: true, pattern: steady} -> \
          {to: hc, kind: roce, rate: 2G, frame: 1078, dscp: 26, ecn: true, pattern: {on: 1ms, off: 4ms}}",
         "restart hosts.ha.flows[1]: {to: {mac: 02:00:00:00:00:09, ip: 10.0.0.9}, kind: udp, rate: 10G, frame: 1078, \
@@ -164,6 +164,7 @@ fn each_change_is_named_and_only_live_ones_can_be_made() {
         ("buffer: {size: 20MiB}", "buffer.size", false),
         ("buffer: {queue_policy: abm}", "buffer.queue_policy", false),
         ("fdb: {ageing: 20s}", "fdb.ageing", false),
+        ("fdb: {static: [{mac: 02:00:00:00:00:01, port: a}]}", "fdb.static.02:00:00:00:00:01 in VLAN 1", true),
         ("filter: {l4_length: true}", "filter.l4_length", true),
         ("lcores: {poll_gap: 30us}", "lcores.poll_gap", false),
         ("metrics: 127.0.0.1:9999", "metrics", false),

@@ -15,6 +15,7 @@ use crate::control::watch::DEVICE_PERIOD;
 use crate::control::{devices, plane, with_ports};
 use crate::faults::board::Refused;
 use crate::faults::{Fault, FaultBoard};
+use crate::forward::{Fdb, StaticChange};
 use crate::plan::SwitchSpec;
 use crate::plan::mailbox::Sender;
 use crate::sets::PortSet;
@@ -29,17 +30,13 @@ impl Reloader {
     /// Sends the settings to every lcore, and waits until all have applied them.
     pub(super) async fn apply(&mut self, change: Change, settings: Arc<Settings>, answer: &mut Reload) {
         let Change { live_config, wanted, leaving } = change;
-        // A division that has not ended gives way to this one. Its messages are under way for a poll at most.
-        let end = Instant::now() + STEP_TIME * 20;
-        while !self.is_idle() && Instant::now() < end {
-            self.wait().await;
-        }
+        let has_statics = !live_config.statics().is_empty();
         // Checked first, so that either all lcores receive the settings or none.
-        if !self.is_idle() {
+        if !self.is_ready().await {
             answer.outcome = ReloadOutcome::Busy;
             answer
                 .errors
-                .push("an lcore has not taken the settings of the last reload; check whether it hangs".to_owned());
+                .push("an lcore has not taken all of the last reload; try again, or check whether it hangs".to_owned());
             return;
         }
         let faults = wanted.faults.as_ref().filter(|faults| Some(*faults) != self.running.faults.as_ref());
@@ -87,12 +84,28 @@ impl Reloader {
         let profiles = |config: &Config| config.switch.ports.iter().map(|port| port.buffer).collect::<Vec<_>>();
         let is_divided =
             self.running.switch.buffer == wanted.switch.buffer && profiles(&self.running) == profiles(&wanted);
+        if let Ok(places) = self.places_after(live_config.statics()) {
+            self.places = places;
+        }
         self.running = wanted;
         answer.outcome = ReloadOutcome::Applied;
-        if self.resizing.is_some() || !is_divided || !leaving.is_empty() {
+        if self.resizing.is_some() || !is_divided || has_statics || !leaving.is_empty() {
             self.resizing = Some(resizing);
             self.divide(leaving, answer).await;
         }
+    }
+
+    /// Waits for a limited time until the lcores can take other settings. A division that has not ended gives way: its
+    /// messages are under way for a poll at most. Static entries change to the end.
+    async fn is_ready(&mut self) -> bool {
+        let end = Instant::now() + STEP_TIME * 20;
+        while !self.is_idle() && Instant::now() < end {
+            if self.resizing.as_ref().is_some_and(Resizing::has_statics) {
+                self.step();
+            }
+            self.wait().await;
+        }
+        self.is_idle()
     }
 
     /// Waits for a moment. Links are looked at meanwhile: an order may take seconds, and frames to a port without a
@@ -109,7 +122,7 @@ impl Reloader {
     /// on if this change is refused.
     pub(super) fn is_idle(&mut self) -> bool {
         match &mut self.resizing {
-            Some(resizing) => resizing.is_taken(&mut self.senders),
+            Some(resizing) => resizing.is_taken(&mut self.senders) && !resizing.has_statics(),
             None => self.senders.iter_mut().all(Sender::is_idle),
         }
     }
@@ -123,12 +136,34 @@ impl Reloader {
                 return;
             }
             if Instant::now() >= end {
-                let pending = "parts of the buffer still hold frames and grow or shrink when these have left: \
-                               `holdfast show buffers` says which";
+                let pending = if self.resizing.as_ref().is_some_and(Resizing::has_statics) {
+                    "static entries are still being written; the next reload may have to wait for them"
+                } else {
+                    "parts of the buffer still hold frames and grow or shrink when these have left: \
+                     `holdfast show buffers` says which"
+                };
                 answer.warnings.push(pending.to_owned());
                 return;
             }
             self.wait().await;
+        }
+    }
+
+    /// The places of the static entries after `changes`, which all forwarding databases will make alike.
+    ///
+    /// # Errors
+    /// An entry finds no place.
+    pub(super) fn places_after(&self, changes: &[StaticChange]) -> Result<Option<Fdb>, String> {
+        if changes.is_empty() {
+            return Ok(self.places.clone());
+        }
+        let mut places = self.places.clone().unwrap_or_else(|| Fdb::new(&self.running.switch.whole_fdb(), self.hz));
+        match changes.iter().find(|change| !places.set_static(**change)) {
+            None => Ok(Some(places)),
+            Some(change) => Err(format!(
+                "fdb.static: the places of {} are taken by other static entries; raise `fdb.capacity`: needs a restart",
+                change.station.mac()
+            )),
         }
     }
 

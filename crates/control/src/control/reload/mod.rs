@@ -23,6 +23,7 @@ use crate::config::settings;
 use crate::config::{Config, ConfigErrors};
 use crate::dataplane::LiveConfig;
 use crate::dpdk;
+use crate::forward::Fdb;
 use crate::mmu::BufferPools;
 use crate::plan::LcoreControl;
 use crate::plan::mailbox::Sender;
@@ -83,6 +84,8 @@ pub(super) struct Reloader {
     exchanges: Vec<Sender<DeviceExchange>>,
     /// Ports whose queues an lcore has not taken or given back.
     unsettled: PortSet,
+    /// The places of all static entries in the forwarding databases; `None`: those of the start.
+    places: Option<Fdb>,
     /// A configuration whose ports are out until the buffer is divided; `None`: all are in.
     entering: Option<Box<Config>>,
     /// The last look at the links while an order waits.
@@ -127,6 +130,7 @@ impl Reloader {
             ports: ports.clone(),
             exchanges: senders.exchanges,
             unsettled: PortSet::EMPTY,
+            places: None,
             entering: None,
             looked: Instant::now(),
         }

@@ -16,6 +16,7 @@ use crate::config::model::DeviceKind;
 use crate::config::{Config, settings};
 use crate::dataplane::LiveConfig;
 use crate::dpdk::{EthIo, PortQueues};
+use crate::forward::StaticChange;
 use crate::plan::mailbox::Sender;
 use crate::sets::PortSet;
 
@@ -71,6 +72,7 @@ impl Reloader {
         }
         if errors.is_empty() {
             errors.extend(self.ports.borrow().check_room(wanted).err());
+            errors.extend(self.places_after(&StaticChange::between(&running.fdb, &wanted.switch.fdb)).err());
         }
         errors
     }

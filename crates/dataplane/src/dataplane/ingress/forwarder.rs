@@ -78,9 +78,7 @@ pub(crate) fn vlans(spec: &SwitchSpec) -> VlanTable {
 
 /// The forwarding database of `spec`, with the router's stations.
 fn fdb(spec: &SwitchSpec, hz: u64) -> Fdb {
-    let mut fdb = spec.fdb.clone();
-    fdb.entries.extend(spec.router_entries());
-    Fdb::new(&fdb, hz).limited(spec.ports.iter().map(|port| port.fdb_limit))
+    Fdb::new(&spec.whole_fdb(), hz).limited(spec.ports.iter().map(|port| port.fdb_limit))
 }
 
 fn own_stations(spec: &SwitchSpec) -> Box<[Station]> {

@@ -33,6 +33,12 @@ impl Division {
         pools: &BufferPools,
         returned: &mut [Option<M>],
     ) -> Option<PendingBuffer> {
+        // Static entries, which need no buffer, come first.
+        let has_all = |message: &M| message.borrow().has_all_statics();
+        if returned.iter().all(Option::is_some) && !returned.iter().flatten().all(has_all) {
+            returned.iter_mut().flatten().for_each(|message| message.borrow_mut().again(self.grows));
+            return Some(PendingBuffer { pools: [Cells(0); 3], ports: PortSet::EMPTY });
+        }
         let pending = |all: PortSet, message: &M| all | message.borrow().pending();
         let ports = returned.iter().flatten().fold(PortSet::EMPTY, pending);
         let are_back = returned.iter().all(Option::is_some);

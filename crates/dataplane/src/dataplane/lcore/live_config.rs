@@ -8,13 +8,15 @@
 //! Lcores take the settings at different polls. A frame is bound to the settings of the lcore that received it: if that
 //! lcore had the former ones, the frame leaves by its former VLAN, with the tag of that.
 
+use std::sync::Arc;
+
 use crate::dataplane::ingress::forwarder;
 use crate::dataplane::ingress::port_classifier::PortClassifier;
 use crate::dataplane::ingress::rewrite::EgressView;
 use crate::dataplane::pipeline::Pipeline;
 use crate::dataplane::port::smaller_mtu;
 use crate::dataplane::replacement::Replacement;
-use crate::forward::VlanTable;
+use crate::forward::{StaticChange, VlanTable};
 use crate::io::{Packet, Ports};
 use crate::mmu::{BufferPools, Lease, Pools, PortProfile};
 use crate::plan::drops::DropReason;
@@ -24,6 +26,9 @@ use crate::qos::QueueDiscipline;
 use crate::sets::{CLASSES, ClassSet, PortSet};
 use crate::units::{Nanos, Ticks};
 
+/// Changes of static entries that one message makes. Each touches two cache lines.
+const STATICS_EACH: usize = 32;
+
 /// Settings of a switch that may change while it runs:
 ///
 /// - which ports are shut, and the VLANs of ports that bridge;
@@ -32,6 +37,7 @@ use crate::units::{Nanos, Ticks};
 /// - limits, ECN, shares and, at ports that are not joint, maximum rates of queues;
 /// - watchdogs, the time after which ports are stuck, and limits of flooded frames;
 /// - the sessions of mirrors, but not their outputs;
+/// - static entries of the forwarding database;
 /// - routes, neighbours and addresses of the router, which its control plane applies;
 /// - while a port is out: its address, MTU, rate, PFC mode and device ([`SwitchSpec::replaced_by`]). A port is out when
 ///   it is shut and holds no frames: [`LiveConfig::leaving`] waits for that;
@@ -40,7 +46,8 @@ use crate::units::{Nanos, Ticks};
 /// All other settings determine the switch's memory, its lossless classes, or the start parameters of devices.
 ///
 /// A part of the buffer that becomes smaller may hold frames still. So sizes change in two steps: first all parts that
-/// shrink give up their cells, which may take several messages ([`LiveConfig::again`]), then the others grow.
+/// shrink give up their cells, which may take several messages ([`LiveConfig::again`]), then the others grow. Static
+/// entries change a few with each message.
 #[derive(Debug, Clone)]
 pub struct LiveConfig {
     ports: Box<[PortLiveConfig]>,
@@ -52,6 +59,9 @@ pub struct LiveConfig {
     shut: PortSet,
     /// Ports that are to be without frames when the change is done.
     leaving: PortSet,
+    /// Changes of static entries, and the number of those that the lcore has made.
+    statics: Arc<[StaticChange]>,
+    statics_made: usize,
     step: Step,
     /// Own ports of the lcore that took it whose parts of the buffer are not as this step wants them, or that are to
     /// leave and hold frames.
@@ -104,6 +114,8 @@ impl LiveConfig {
             shut: wanted.shut_ports(),
             leaving: PortSet::EMPTY,
             vlans: (modes(running) != modes(wanted)).then(|| forwarder::vlans(wanted)),
+            statics: StaticChange::between(&running.fdb, &wanted.fdb).into(),
+            statics_made: 0,
             step: Step::First,
             pending: PortSet::EMPTY,
         })
@@ -119,6 +131,18 @@ impl LiveConfig {
     /// `may_grow` the others grow.
     pub fn again(&mut self, may_grow: bool) {
         (self.step, self.pending) = (if may_grow { Step::Grow } else { Step::Shrink }, PortSet::EMPTY);
+    }
+
+    /// The changes of static entries.
+    #[must_use]
+    pub fn statics(&self) -> &[StaticChange] {
+        &self.statics
+    }
+
+    /// Whether the lcore that took it has made all changes of static entries.
+    #[must_use]
+    pub fn has_all_statics(&self) -> bool {
+        self.statics_made == self.statics.len()
     }
 
     /// Own ports of the lcore that took it with frames in parts of the buffer that shrink.
@@ -189,6 +213,7 @@ impl<P: Packet> Pipeline<P> {
         if live_config.step == Step::First {
             self.apply_settings(live_config);
         }
+        self.apply_statics(live_config);
         let may_grow = live_config.step == Step::Grow;
         for port in self.own.iter() {
             let wanted = &live_config.ports[port].buffer;
@@ -231,6 +256,16 @@ impl<P: Packet> Pipeline<P> {
             abm.reset(&mut self.ports, &mut self.queue_rule);
         }
         self.follow_special();
+    }
+
+    /// Makes the next changes of static entries. The control thread has checked that each entry finds a place.
+    fn apply_statics(&mut self, live_config: &mut LiveConfig) {
+        let left = &live_config.statics[live_config.statics_made..];
+        for change in left.iter().take(STATICS_EACH) {
+            let is_made = self.forwarder.fdb.set_static(*change);
+            debug_assert!(is_made, "no place for the static entry of {:?}", change.station);
+        }
+        live_config.statics_made += left.len().min(STATICS_EACH);
     }
 
     fn apply_to_egress(&mut self, port: usize, live_config: &PortLiveConfig, disciplines: [QueueDiscipline; CLASSES]) {

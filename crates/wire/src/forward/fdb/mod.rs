@@ -1,9 +1,11 @@
 //! The forwarding database: it maps (VLAN, address) to a port. Entries are learned or static, in buckets of one cache
 //! line.
 
+mod fixed;
 mod hash;
 mod room;
 
+pub use fixed::StaticChange;
 pub use room::{Admission, Evicted};
 
 use self::hash::Hash;
@@ -149,7 +151,7 @@ pub struct Sighting {
 }
 
 /// The forwarding database of one lcore.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Fdb {
     buckets: Box<[Bucket]>,
     hash: Hash,
@@ -410,15 +412,19 @@ impl Fdb {
     fn insert(&mut self, station: Station, port: u8, origin: Origin) -> Learned {
         let Some(place) = self.free_place(station) else { return Learned::Full };
         self.clear(place);
-        self.entries += 1;
         let generation = self.generations[usize::from(port) % MAX_PORTS];
-        let bucket = &mut self.buckets[place / WAYS];
-        bucket.keys[place % WAYS] = station.0;
-        bucket.entries[place % WAYS] = Entry::new(self.now, generation, port, origin);
+        self.store(place, station, Entry::new(self.now, generation, port, origin));
         if origin != Origin::Fixed {
             self.shares.add(place, port.into(), self.now);
         }
         Learned::New
+    }
+
+    /// Writes an entry into a vacant place.
+    fn store(&mut self, place: usize, station: Station, entry: Entry) {
+        let bucket = &mut self.buckets[place / WAYS];
+        (bucket.keys[place % WAYS], bucket.entries[place % WAYS]) = (station.0, entry);
+        self.entries += 1;
     }
 
     /// The entry at `place`, which is [`WAYS`] times its bucket plus its way.
@@ -426,21 +432,28 @@ impl Fdb {
         self.buckets[place / WAYS].entries[place % WAYS]
     }
 
+    /// The places that may hold `station`.
+    fn places(&self, station: Station) -> impl Iterator<Item = usize> + use<> {
+        let buckets = [self.first(station), self.second(station)];
+        buckets.into_iter().flat_map(|bucket| (0..WAYS).map(move |way| bucket * WAYS + way))
+    }
+
     /// A place for `station` without a live entry.
     fn free_place(&self, station: Station) -> Option<usize> {
-        let buckets = [self.first(station), self.second(station)];
-        let mut places = buckets.into_iter().flat_map(|bucket| (0..WAYS).map(move |way| bucket * WAYS + way));
-        places.find(|&place| self.is_vacant(place) || !self.is_live(self.entry(place)))
+        self.places(station).find(|&place| self.is_vacant(place) || !self.is_live(self.entry(place)))
     }
 
     fn is_vacant(&self, place: usize) -> bool {
         self.buckets[place / WAYS].keys[place % WAYS] == 0
     }
 
-    /// Removes the learned station at `place`, if there is one.
+    /// Removes the station at `place`, if there is one.
     fn clear(&mut self, place: usize) {
         if !self.is_vacant(place) {
-            self.shares.remove(place, self.counted_at(self.entry(place)));
+            // Only learned stations have shares.
+            if self.entry(place).origin() != Origin::Fixed {
+                self.shares.remove(place, self.counted_at(self.entry(place)));
+            }
             self.buckets[place / WAYS].keys[place % WAYS] = 0;
             self.entries -= 1;
         }

@@ -144,9 +144,7 @@ impl Fdb {
     /// [`MOST_OF_TWO_BUCKETS`] here. `None` if no port would have more than `port` with its new station. Unless
     /// `takes_others`, a station of `port` itself.
     fn oldest_of_most(&self, station: Station, port: usize, takes_others: bool) -> Option<usize> {
-        let buckets = [self.first(station), self.second(station)];
-        let places = buckets.into_iter().flat_map(|bucket| (0..WAYS).map(move |way| bucket * WAYS + way));
-        let learned = || places.clone().filter(|&place| self.entry(place).origin() != Origin::Fixed);
+        let learned = || self.places(station).filter(|&place| self.entry(place).origin() != Origin::Fixed);
         let mut here = [0_u8; MAX_PORTS];
         here[port % MAX_PORTS] = 1;
         learned().for_each(|place| here[self.entry(place).port() % MAX_PORTS] += 1);
