@@ -48,7 +48,10 @@ fn learned_stations_are_cleared_by_port_and_vlan_and_static_ones_stay() {
         events.into_iter().find(|event| event["kind"] == "fdb_cleared" && event["port"] == "p3")
     });
     assert_eq!(event["severity"], "notice");
-    assert!(switch.process.stderr().contains("clear: learned stations of p3: 1, by "), "{}", switch.process.stderr());
+    // Another thread writes it there.
+    wait_for("line of the event", PATIENCE, || {
+        switch.process.stderr().contains("clear: learned stations of p3: 1, by ").then_some(())
+    });
     for (args, code, error) in [
         (&["clear", "fdb", "--port", "p9"][..], 2, "there is no port `p9`"),
         (&["clear", "watermarks", "--vlan", "1"], 2, "`clear watermarks` does not take --vlan"),
