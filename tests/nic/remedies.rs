@@ -10,6 +10,11 @@ const ADDRESS: &str = "0000:81:00.0";
 /// An ordinary user of the guest.
 const USER: &str = "operator";
 
+/// The guest has no package driverctl: this does by sysfs what `driverctl set-override ADDRESS DRIVER` does at once.
+const DRIVERCTL: &str = "set -e; device=/sys/bus/pci/devices/$2; [ $1 = set-override ]
+[ ! -e $device/driver ] || echo $2 > $device/driver/unbind
+echo $3 > $device/driver_override; echo $2 > /sys/bus/pci/drivers_probe; [ -e $device/driver ]";
+
 /// A machine with two NUMA nodes and an IOMMU, which the kernel uses if `words` on its command line say so.
 fn machine(words: &str) -> Machine {
     let more = "-object memory-backend-ram,id=m0,size=384M -object memory-backend-ram,id=m1,size=384M \
@@ -27,6 +32,7 @@ fn start(words: &str) -> Guest {
         "set -e\ncat > /etc/switch.yaml <<'END'\npreset: roce\nports:\n  - {{name: p0, device: \"{ADDRESS}\", speed: 1G}}\n\
          buffer: {{size: 4MiB, cell: 2KiB}}\nlcores: {{control: 0, dataplane: 1}}\nEND\n\
          echo '{USER}:x:1000:1000::/tmp:/bin/sh' >> /etc/passwd\necho '{USER}:x:1000:' >> /etc/group\n\
+         cat > /bin/driverctl <<'END'\n#!/bin/sh\n{DRIVERCTL}\nEND\nchmod +x /bin/driverctl\n\
          modprobe vfio_iommu_type1\nmodprobe e1000e"
     ));
     guest
