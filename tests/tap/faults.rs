@@ -36,7 +36,7 @@ pub struct Lab {
 }
 
 /// A fast sender, a slow receiver, and headroom for all frames of a burst.
-const FAST_TO_SLOW: &str = r#"
+pub const FAST_TO_SLOW: &str = r#"
 preset: roce
 ports:
   - {name: hf0, device: "net_tap0,iface=hf0", speed: 1G}
@@ -45,8 +45,6 @@ buffer: {size: 12MiB}
 classes:
   3: {limit: 100kB, headroom: 2MB}
 metrics: 127.0.0.1:9464
-faults: allowed
-api: {writes: true}
 "#;
 
 impl Lab {
@@ -278,7 +276,7 @@ fn pfc_to_a_real_host_is_late_or_missing_by_injected_faults() {
     if !machine_is_ready() {
         return;
     }
-    let mut lab = Lab::start(FAST_TO_SLOW);
+    let mut lab = Lab::start(&format!("{FAST_TO_SLOW}faults: allowed\napi: {{writes: true}}\n"));
     lab.order("{late: hf0, response: 300ms}");
     let (first, count) = first_pfc(&mut lab);
     assert!(first.is_some_and(|seconds| seconds >= 0.3), "{first:?}");

@@ -3,26 +3,13 @@
 
 use serde_json::Value;
 
-use crate::faults::Lab;
+use crate::faults::{FAST_TO_SLOW, Lab};
 use crate::frames::{roce, send};
 use crate::process::wait_for;
 use crate::program::PATIENCE;
 use crate::ready::machine_is_ready;
 
-/// A fast sender, a slow receiver, and headroom for all frames of a burst. XOFF lasts 33.6 ms at 1G.
-const FAST_TO_SLOW: &str = r#"
-preset: roce
-watchdog: off
-ports:
-  - {name: hf0, device: "net_tap0,iface=hf0", speed: 1G}
-  - {name: hf1, device: "net_tap1,iface=hf1", speed: 10M}
-buffer: {size: 12MiB}
-classes:
-  3: {limit: 100kB, headroom: 2MB}
-metrics: 127.0.0.1:9464
-"#;
-
-/// Frames of a burst. Sent in 80 ms, they go on for longer than any XOFF is judged.
+/// Frames of a burst. Sent in 80 ms, they go on for longer than any XOFF is judged, which lasts 33.6 ms at 1G.
 const BURST: u16 = 800;
 const PER_SECOND: u32 = 10_000;
 /// Frames that cause no XOFF.
@@ -53,7 +40,7 @@ fn host_that_ignores_pfc_is_found_and_host_that_congests_nothing_is_not_judged()
     if !machine_is_ready() {
         return;
     }
-    let mut lab = Lab::start(FAST_TO_SLOW);
+    let mut lab = Lab::start(&format!("{FAST_TO_SLOW}watchdog: off\n"));
     let disobeys = |lab: &Lab, port: &str| {
         lab.rig.metrics().sum("holdfast_pfc_peer_disobeys", &[("port", port), ("priority", "3")]) as u64
     };

@@ -220,7 +220,7 @@ fn beat(
 /// one look later, and until then it drops frames for it.
 fn hosts_must_wait(ports: &setup::Ports, config: &Config, up: PortSet) -> bool {
     let down = PortSet::first(ports.ports.len()) - config.switch.shut_ports() - up;
-    !down.is_empty() || ports.ports.iter().filter_map(|slot| slot.device.as_ref()).any(EthPort::has_far_end)
+    !down.is_empty() || ports.devices().any(EthPort::has_far_end)
 }
 
 /// The configurations of earlier starts in `directory`. If it cannot be used, they are kept until the switch ends.
@@ -543,7 +543,7 @@ fn finish(
 ) -> Result<(), RunError> {
     devices::refresh(&ports.ports, switch_view);
     let report = &Report::new(switch_view, elapsed);
-    if ports.ports.iter().filter_map(|slot| slot.device.as_ref()).any(EthPort::is_physical) {
+    if ports.devices().any(EthPort::is_physical) {
         // Stopping a port resets the transmit ring of its NIC, which may hold the last XON.
         std::thread::sleep(FAREWELL_TIME);
     }

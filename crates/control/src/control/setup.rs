@@ -235,6 +235,11 @@ impl Ports {
         ))
     }
 
+    /// The devices of all ports that have one.
+    pub fn devices(&self) -> impl Iterator<Item = &EthPort> {
+        self.ports.iter().filter_map(|slot| slot.device.as_ref())
+    }
+
     /// Ports whose devices were opened with other settings than those of `config`.
     pub fn other_than(&self, config: &Config) -> PortSet {
         let is_other = |port: &usize| self.ports[*port].opened != Opened::of(config, *port);

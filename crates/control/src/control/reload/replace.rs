@@ -64,10 +64,9 @@ impl Reloader {
                     .to_owned(),
             );
         }
-        let rests =
-            |config: &Config| (0..usize::from(running.lcores)).map(|lcore| config.idle_of(lcore).is_some()).collect();
-        let (now, then): (Vec<bool>, Vec<bool>) = (rests(self.target()), rests(wanted));
-        for (lcore, _) in now.iter().zip(&then).enumerate().filter(|(_, (now, then))| now != then) {
+        let rests = |config: &Config, lcore| config.idle_of(lcore).is_some();
+        let is_changed = |lcore: &usize| rests(self.target(), *lcore) != rests(wanted, *lcore);
+        for lcore in (0..usize::from(running.lcores)).filter(is_changed) {
             errors.push(format!("lcore {lcore} would rest without traffic, or would not any more: needs a restart"));
         }
         if errors.is_empty() {
