@@ -4,19 +4,32 @@ CARGO ?= cargo
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 RUN_ARGS ?=
 TIME ?= 60s
+RELEASE = $${CARGO_TARGET_DIR:-target}/release/holdfast
 
-.PHONY: run build test test-nic test-rdma test-sweep fuzz docker-test deb release release-test lint perf deps deps-test deps-perf deps-docker deps-guest simulator clean
+.PHONY: run build ready announce test test-debian13 test-nic test-rdma test-sweep fuzz docker-test deb release release-test lint perf deps deps-test deps-perf deps-docker deps-guest simulator clean
 
 ## Installs what is missing, builds, and runs the incast on in-process ports.
 run: build
-	$${CARGO_TARGET_DIR:-target}/release/holdfast run $(RUN_ARGS)
+	$(RELEASE) run $(RUN_ARGS)
 
-build: deps
+build: ready announce deps
 	$(CARGO) build --release --bin holdfast
+
+ready:
+	@command -v $(firstword $(CARGO)) >/dev/null || { echo "error: there is no $(firstword $(CARGO)); install Rust 1.90 or newer (https://rustup.rs), and run make again" >&2; exit 1; }
+
+# What a fresh machine gets, and how long that takes.
+announce: ready
+	@[ -e "$(RELEASE)" ] || echo "The first time takes two steps: some 320 packages of Debian with DPDK, as root (170 MB to fetch, 1 GB of disk, some two minutes; fewer if some are there), and a build (four to eight minutes on two cores)."
 
 ## Installs what the tests need and runs them all, with and without DPDK.
 test: deps deps-test
 	tests/run.sh
+
+## The tests on Debian 13 with its DPDK, in a root directory that debootstrap makes; as root: tests/README.md.
+test-debian13: ready
+	docker/install-packages debian
+	tests/debian/run.sh trixie
 
 ## The switch on NICs that QEMU emulates, with Debian's kernel, without KVM and without root: docs/nics.md.
 test-nic: deps deps-guest
@@ -43,7 +56,7 @@ docker-test: deps deps-docker
 
 ## A Debian package in target/.
 deb: build deps-test
-	packaging/build-deb $${CARGO_TARGET_DIR:-target}/release/holdfast $${CARGO_TARGET_DIR:-target}
+	packaging/build-deb $(RELEASE) $${CARGO_TARGET_DIR:-target}
 
 ## A release in dist/: the static program, its Debian package, bill of materials and sums: docs/releases.md. One build.
 release: deps deps-test
@@ -68,11 +81,11 @@ lint: deps
 perf: deps deps-perf
 	perf/run.sh
 
-deps:
+deps: ready
 	@docker/install-packages build run
 
 deps-test:
-	@docker/install-packages test
+	@docker/install-packages test watch
 
 deps-guest:
 	@docker/install-packages guest
@@ -82,7 +95,7 @@ deps-docker:
 	@docker info >/dev/null 2>&1 || docker/install-packages docker
 
 deps-perf:
-	@perf/peers/install
+	@docker/install-packages perf
 
 clean:
 	$(CARGO) clean

@@ -71,13 +71,13 @@ fn script_gives_vfio_groups_to_the_user_and_installs_drivers() {
     server.process(65_534, NONE, "8388608");
     server.mode("dev/vfio/40", 0o600);
     server.mode("dev/vfio/41", 0o600);
-    server.remove("usr/lib/x86_64-linux-gnu/dpdk/pmds-23.0/librte_net_ixgbe.so.23.0");
+    server.remove(&Server::driver("net_ixgbe"));
     let findings = server.examine(NICS, Some(200));
     let (directory, notes) = run(&findings);
     let rule = fs::read_to_string(directory.path().join("etc/udev/rules.d/61-holdfast-vfio.rules")).expect("a rule");
     assert_eq!(rule, "SUBSYSTEM==\"vfio\", GROUP=\"65534\", MODE=\"0660\"\n");
     assert!(notes.contains("udevadm control --reload\nudevadm trigger --subsystem-match=vfio\n"), "{notes}");
-    assert!(notes.contains("apt-get install -y librte-net-ixgbe23\n"), "{notes}");
+    assert!(notes.contains("apt-get install -y librte-net-ixgbe25\n"), "{notes}");
     // A finding without a command is a comment with its remedy.
     let text = script(&findings);
     assert!(text.contains("\n# bad, locked memory: ") && text.contains("\n# By hand: `ulimit -l"), "{text}");

@@ -44,7 +44,7 @@ impl Server {
         server.file("proc/meminfo", "MemTotal: 64000000 kB\nMemAvailable:   48000000 kB\n");
         server.file("proc/self/mounts", "proc /proc proc rw 0 0\nhugetlbfs /dev/hugepages hugetlbfs rw 0 0\n");
         for driver in ["net_ring", "net_tap", "net_af_packet", "net_ixgbe", "net_i40e", "net_ice", "net_mlx5"] {
-            server.file(&format!("usr/lib/x86_64-linux-gnu/dpdk/pmds-23.0/librte_{driver}.so.23.0"), "");
+            server.file(&Self::driver(driver), "");
         }
         server
     }
@@ -62,6 +62,11 @@ impl Server {
         self.file("sys/devices/system/node/node1/cpulist", "4-7\n");
         self.file("sys/devices/system/clocksource/clocksource0/current_clocksource", "tsc\n");
         self.file("proc/cpuinfo", "processor\t: 0\nflags\t\t: fpu constant_tsc nonstop_tsc waitpkg\n");
+    }
+
+    /// The file of a driver of DPDK 24.11, whose ABI has number 25.
+    pub fn driver(name: &str) -> String {
+        format!("usr/lib/x86_64-linux-gnu/dpdk/pmds-25.0/librte_{name}.so.25.0")
     }
 
     pub fn path(&self, path: &str) -> PathBuf {

@@ -15,8 +15,6 @@ use crate::process::{Process, mortal, wait_for};
 const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests");
 /// Directory of the guests' kernel and file system. Both are kept for the next test.
 const KEPT: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/guests");
-/// Directory of DPDK's drivers on Debian 12.
-const DRIVERS: &str = "/usr/lib/x86_64-linux-gnu/dpdk/pmds-23.0";
 const LIBRARIES: [&str; 6] = ["mempool_ring", "net_ring", "net_tap", "net_e1000", "net_vmxnet3", "net_virtio"];
 const MODULES: [&str; 14] = [
     "virtio_pci",
@@ -238,10 +236,22 @@ fn image() -> Image {
         pair("--program", format!("{holdfast}=/bin/holdfast"));
         pair("--program", format!("{tests}={TESTS}"));
         MODULES.iter().for_each(|module| pair("--module", (*module).to_owned()));
-        LIBRARIES.iter().for_each(|name| pair("--library", format!("{DRIVERS}/librte_{name}.so")));
+        let drivers = drivers();
+        LIBRARIES.iter().for_each(|name| pair("--library", format!("{drivers}/librte_{name}.so")));
         script("initramfs", &words.iter().map(String::as_str).collect::<Vec<_>>());
     }
     Image { kernel: kernel.join("vmlinux"), files }
+}
+
+/// Directory of DPDK's drivers, whose name ends with the number of the ABI.
+#[track_caller]
+fn drivers() -> String {
+    let output = Command::new("pkg-config").args(["--variable=libdir", "libdpdk"]).output().expect("pkg-config");
+    let dpdk = format!("{}/dpdk", String::from_utf8_lossy(&output.stdout).trim());
+    let names = std::fs::read_dir(&dpdk).unwrap_or_else(|error| panic!("{dpdk}: {error}")).flatten();
+    let names = names.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let newest = names.filter(|name| name.starts_with("pmds-")).max();
+    format!("{dpdk}/{}", newest.unwrap_or_else(|| panic!("{dpdk} has no drivers")))
 }
 
 #[track_caller]

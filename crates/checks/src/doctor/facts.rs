@@ -34,12 +34,23 @@ pub struct Facts {
     pub process: Process,
     /// Installed drivers of DPDK (`net_tap`); empty if their directory was not found.
     pub drivers: Vec<String>,
+    /// Number of the newest ABI of DPDK among these drivers (`25`), which Debian's packages have in their names.
+    pub abi: u16,
     /// Whether these drivers are part of the program, so that no package adds one.
     pub drivers_are_linked: bool,
     /// The version of DPDK, if it is built in.
     pub dpdk: Option<String>,
     /// Peers of a running switch.
     pub peers: Vec<Peer>,
+}
+
+impl Facts {
+    /// Debian's package of a driver of DPDK (`net_tap`). A hyphen stands between a digit and the number of the ABI.
+    #[must_use]
+    pub fn package(&self, driver: &str) -> String {
+        let hyphen = if driver.ends_with(|last: char| last.is_ascii_digit()) { "-" } else { "" };
+        format!("librte-{}{hyphen}{}", driver.replace('_', "-"), self.abi)
+    }
 }
 
 /// The CPUs of a machine.

@@ -138,18 +138,18 @@ impl Family {
         by_number.or_else(by_driver).unwrap_or(Self::Other)
     }
 
-    /// The DPDK driver and its Debian package.
+    /// The DPDK driver.
     #[must_use]
-    pub fn driver(self) -> Option<(&'static str, &'static str)> {
+    pub fn driver(self) -> Option<&'static str> {
         Some(match self {
-            Self::Ixgbe => ("net_ixgbe", "librte-net-ixgbe23"),
-            Self::I40e => ("net_i40e", "librte-net-i40e23"),
-            Self::Ice => ("net_ice", "librte-net-ice23"),
-            Self::E1000 => ("net_e1000", "librte-net-e1000-23"),
-            Self::Igc => ("net_igc", "librte-net-igc23"),
-            Self::Mlx5 => ("net_mlx5", "librte-net-mlx5-23"),
-            Self::Virtio => ("net_virtio", "librte-net-virtio23"),
-            Self::Vmxnet3 => ("net_vmxnet3", "librte-net-vmxnet3-23"),
+            Self::Ixgbe => "net_ixgbe",
+            Self::I40e => "net_i40e",
+            Self::Ice => "net_ice",
+            Self::E1000 => "net_e1000",
+            Self::Igc => "net_igc",
+            Self::Mlx5 => "net_mlx5",
+            Self::Virtio => "net_virtio",
+            Self::Vmxnet3 => "net_vmxnet3",
             Self::Other => return None,
         })
     }

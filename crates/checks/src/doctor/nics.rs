@@ -167,7 +167,7 @@ fn wanted(facts: &Facts, needs: &Needs, device: &DeviceNeed, nic: &PciNic) -> Ve
     let place = format!("port {}", device.port);
     let mut all = vec![binding(facts, needs, nic, &place)];
     all.extend(group(facts, nic, &place));
-    if let Some((driver, package)) = family.driver()
+    if let Some(driver) = family.driver()
         && !facts.drivers.is_empty()
         && !facts.drivers.iter().any(|have| have == driver)
     {
@@ -178,7 +178,8 @@ fn wanted(facts: &Facts, needs: &Needs, device: &DeviceNeed, nic: &PciNic) -> Ve
             }
             false => {
                 let what = format!("DPDK's driver {driver} is not installed");
-                Finding::bad(&place, what, format!("`apt-get install {package}`")).fixed_by(fix::package(package))
+                let package = facts.package(driver);
+                Finding::bad(&place, what, format!("`apt-get install {package}`")).fixed_by(fix::package(&package))
             }
         });
     }

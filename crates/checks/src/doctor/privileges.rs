@@ -126,13 +126,13 @@ fn drivers(facts: &Facts, needs: Option<&Needs>) -> Vec<Finding> {
     wanted.dedup();
     let missing = wanted.into_iter().filter(|driver| !facts.drivers.iter().any(|have| have == driver));
     let finding = |driver: &str| {
-        let package = format!("librte-{}23", driver.replace('_', "-"));
         let ports = ports_of(needs, &[driver]).join(", ");
         if facts.drivers_are_linked {
             let what = format!("this program was linked without DPDK's driver of ports {ports}");
             return Finding::bad(driver, what, "use a program with shared DPDK, or another `device`");
         }
         let what = format!("DPDK's driver of ports {ports} is not installed");
+        let package = facts.package(driver);
         let remedy = format!("`apt-get install {package}`, or another `device`");
         Finding::bad(driver, what, remedy).fixed_by(fix::package(&package))
     };

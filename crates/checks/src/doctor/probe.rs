@@ -19,6 +19,7 @@ const DAC_OVERRIDE: u32 = 1;
 pub fn probe(root: &Path) -> Facts {
     let root = Root(root);
     let process = process(root);
+    let (drivers, abi) = drivers(root);
     Facts {
         cpus: cpus(root),
         pages: pages(root),
@@ -32,7 +33,8 @@ pub fn probe(root: &Path) -> Facts {
         tun: access(&root.at("dev/net/tun"), &process),
         vfio: vfio(root, &process),
         process,
-        drivers: drivers(root),
+        drivers,
+        abi,
         drivers_are_linked: false,
         dpdk: None,
         peers: Vec::new(),
@@ -237,9 +239,9 @@ fn access(path: &Path, process: &Process) -> Access {
     if bits & 6 == 6 { Access::Open } else { Access::Denied }
 }
 
-/// Reads the names of installed drivers: `librte_net_tap.so.23` is `net_tap`. The directory is Debian's or that of a
-/// build from source.
-fn drivers(root: Root<'_>) -> Vec<String> {
+/// Reads the names of installed drivers and the newest number of their ABI: `pmds-25.0/librte_net_tap.so` is `net_tap`,
+/// 25. The directory is Debian's or that of a build from source.
+fn drivers(root: Root<'_>) -> (Vec<String>, u16) {
     let mut places = Vec::new();
     for base in ["usr/lib", "usr/local/lib"] {
         for name in root.list(base) {
@@ -247,12 +249,15 @@ fn drivers(root: Root<'_>) -> Vec<String> {
             places.extend(root.list(&dpdk).into_iter().map(|pmds| format!("{dpdk}/{pmds}")));
         }
     }
-    let files = places.iter().filter(|place| place.contains("/pmds-")).flat_map(|place| root.list(place));
+    places.retain(|place| place.contains("/pmds-"));
+    let abi = |place: &String| place.rsplit_once("/pmds-")?.1.split('.').next()?.parse().ok();
+    let newest = places.iter().filter_map(abi).max().unwrap_or_default();
+    let files = places.iter().flat_map(|place| root.list(place));
     let name = |file: String| Some(file.strip_prefix("librte_")?.split_once(".so")?.0.to_owned());
     let mut drivers: Vec<String> = files.filter_map(name).collect();
     drivers.sort();
     drivers.dedup();
-    drivers
+    (drivers, newest)
 }
 
 #[cfg(test)]
