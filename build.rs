@@ -39,6 +39,7 @@ fn main() {
         // The build script of dpdk-sys reports these.
         ("DPDK", variable("DEP_DPDK_VERSION").unwrap_or_else(|| "none".to_owned())),
         ("DRIVERS", variable("DEP_DPDK_DRIVERS").unwrap_or_default()),
+        ("WITHOUT", variable("DEP_DPDK_WITHOUT").unwrap_or_default()),
     ] {
         println!("cargo:rustc-env=HOLDFAST_{name}={value}");
     }

@@ -4,6 +4,8 @@ use std::env;
 use std::path::PathBuf;
 use std::process::{Command, exit};
 
+mod archives;
+
 /// The oldest DPDK whose interfaces this crate uses.
 const OLDEST: &str = "22.11";
 
@@ -37,72 +39,11 @@ const FUNCTIONS: &[&str] = &[
     "rte_version",
 ];
 
-/// DPDK's libraries in a static build: those in use, and those that the drivers below need.
-const STATIC_LIBRARIES: &[&str] = &[
-    "cryptodev",
-    "dmadev",
-    "eal",
-    "ethdev",
-    "fib",
-    "gso",
-    "hash",
-    "kvargs",
-    "lpm",
-    "mbuf",
-    "mempool",
-    "meter",
-    "net",
-    "pci",
-    "rcu",
-    "rib",
-    "ring",
-    "security",
-    "telemetry",
-    "timer",
-    "vhost",
-];
-
-/// Drivers, buses and mempool handlers in a static build. docs/releases.md lists them for users.
-const STATIC_DRIVERS: &[&str] = &[
-    "bus_auxiliary",
-    "bus_pci",
-    "bus_vdev",
-    "bus_vmbus",
-    "common_iavf",
-    "common_mlx5",
-    "mempool_ring",
-    "net_af_packet",
-    "net_af_xdp",
-    "net_bnxt",
-    "net_e1000",
-    "net_ena",
-    "net_gve",
-    "net_i40e",
-    "net_iavf",
-    "net_ice",
-    "net_igc",
-    "net_ixgbe",
-    "net_memif",
-    "net_mlx4",
-    "net_mlx5",
-    "net_netvsc",
-    "net_null",
-    "net_ring",
-    "net_tap",
-    "net_vhost",
-    "net_virtio",
-    "net_vmxnet3",
-];
-
-/// Other libraries that those of DPDK need in a static build; each stands before those that it needs itself.
-const STATIC_SYSTEM: &[&str] =
-    &["mlx5", "mlx4", "ibverbs", "nl-route-3", "nl-3", "xdp", "bpf", "elf", "z", "bsd", "md", "numa"];
-
 /// Structs with both a packing and an alignment, which Rust cannot express. Holdfast reads no field of them.
 const OPAQUE: &[&str] = &["rte_arp_hdr", "rte_arp_ipv4", "rte_gtp_psc_generic_hdr", "rte_l2tpv2_combined_msg_hdr"];
 
 fn main() {
-    for file in ["wrapper.h", "shim.h", "shim.c", "interrupts.h", "interrupts.c"] {
+    for file in ["build.rs", "archives.rs", "wrapper.h", "shim.h", "shim.c", "interrupts.h", "interrupts.c"] {
         println!("cargo:rerun-if-changed={file}");
     }
     let is_static = env::var_os("CARGO_FEATURE_STATIC").is_some();
@@ -112,8 +53,7 @@ fn main() {
         Ok(library) => {
             println!("cargo:version={}", library.version);
             if is_static {
-                println!("cargo:drivers={}", STATIC_DRIVERS.join(","));
-                link_statically(&library.link_paths);
+                archives::link(&library.link_paths, &words_of_pkg_config(&["--static", "--libs", "libdpdk"]));
             } else {
                 // In-process links call functions of this driver, so it is linked here. pkg-config lists no drivers.
                 println!("cargo:rustc-link-lib=dylib=rte_net_ring");
@@ -123,7 +63,7 @@ fn main() {
             fail(&first_line(&error.to_string()), &format!("DPDK {OLDEST} or newer was not found by pkg-config"));
         }
     }
-    let flags = compiler_flags();
+    let flags = words_of_pkg_config(&["--cflags", "libdpdk"]);
     let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
 
     let mut shim = cc::Build::new();
@@ -172,38 +112,15 @@ fn main() {
     }
 }
 
-/// Prints the link lines of a build that needs no shared library of DPDK.
-fn link_statically(paths: &[PathBuf]) {
-    for path in paths.iter().map(PathBuf::as_path).chain(std::iter::once(multiarch().as_path())) {
-        println!("cargo:rustc-link-search=native={}", path.display());
-    }
-    // Drivers, buses and mempool handlers register by constructors, which nothing else refers to.
-    for library in STATIC_LIBRARIES.iter().chain(STATIC_DRIVERS) {
-        println!("cargo:rustc-link-lib=static:-bundle,+whole-archive=rte_{library}");
-    }
-    for library in STATIC_SYSTEM {
-        println!("cargo:rustc-link-lib=static:-bundle={library}");
-    }
-}
-
-/// Returns the directory of the compiler's static C library, in which Debian has those of other packages too.
-fn multiarch() -> PathBuf {
-    let compiler = cc::Build::new().get_compiler();
-    let output = compiler.to_command().arg("-print-file-name=libc.a").output();
-    let path = output.ok().map(|output| PathBuf::from(String::from_utf8_lossy(&output.stdout).trim()));
-    let directory = path.and_then(|path| path.canonicalize().ok()).and_then(|path| path.parent().map(PathBuf::from));
-    directory.unwrap_or_else(|| fail("no libc.a", "the static C library was not found"))
-}
-
-/// Returns every flag of `pkg-config --cflags`. The pkg-config crate omits `-include rte_config.h` and `-march`,
-/// without which the headers do not compile.
-fn compiler_flags() -> Vec<String> {
+/// Returns the words that pkg-config prints. The crate of that name omits `-include rte_config.h` and `-march`, without
+/// which the headers do not compile, and the names of archives.
+fn words_of_pkg_config(arguments: &[&str]) -> Vec<String> {
     let program = env::var_os("PKG_CONFIG").unwrap_or_else(|| "pkg-config".into());
-    match Command::new(program).args(["--cflags", "libdpdk"]).output() {
+    match Command::new(program).args(arguments).output() {
         Ok(output) if output.status.success() => {
             String::from_utf8_lossy(&output.stdout).split_whitespace().map(str::to_owned).collect()
         }
-        Ok(output) => fail(&first_line(&String::from_utf8_lossy(&output.stderr)), "pkg-config gave no compiler flags"),
+        Ok(output) => fail(&first_line(&String::from_utf8_lossy(&output.stderr)), "pkg-config knows no such flags"),
         Err(error) => fail(&error.to_string(), "pkg-config could not be run"),
     }
 }

@@ -82,6 +82,10 @@ pub fn table() -> String {
     if !drivers.is_empty() {
         lines.push(format!("drivers: {}", drivers.join(" ")));
     }
+    let without = env!("HOLDFAST_WITHOUT");
+    if !without.is_empty() {
+        lines.push(format!("without: {without}, which the archives of the system of the build do not link"));
+    }
     lines.join("\n")
 }
 
