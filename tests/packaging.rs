@@ -79,6 +79,24 @@ fn unpacked() -> Option<(tempfile::TempDir, PathBuf, PathBuf)> {
     Some((directory, package, root))
 }
 
+/// The version names the system whose DPDK the program is linked with. On another the package is not unpacked.
+#[cfg(feature = "dpdk")]
+#[track_caller]
+fn assert_is_for_this_system_only(package: &Path, version: &str) {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    output(Command::new("dpkg-deb").arg("-e").arg(package).arg(directory.path()));
+    let preinst = directory.path().join("preinst");
+    output(Command::new(&preinst).arg("install"));
+    let (number, system) = version.split_once('+').unwrap_or_else(|| panic!("{version} names no system"));
+    assert_eq!(number, env!("CARGO_PKG_VERSION"));
+    let other = directory.path().join("os-release");
+    fs::write(&other, "ID=debian\nVERSION_ID=\"99\"\n").unwrap();
+    let refused = Command::new(&preinst).arg("install").env("OS_RELEASE", &other).output().expect("a script");
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    let expected = format!("needs the DPDK of {system}, and this system is deb99; take holdfast_*+deb99_*.deb");
+    assert!(!refused.status.success() && said.contains(&expected), "{said}");
+}
+
 /// A field of the package names the drivers of the DPDK that is there.
 #[cfg(feature = "dpdk")]
 #[track_caller]
@@ -95,7 +113,7 @@ fn assert_lists(field: &str, kind: &str) {
 fn debian_package_has_its_dependencies_and_files() {
     let Some((_directory, package, root)) = unpacked() else { return };
     let field = |name: &str| text(Command::new("dpkg-deb").arg("-f").arg(&package).arg(name)).trim().to_owned();
-    assert_eq!(field("Version"), env!("CARGO_PKG_VERSION"));
+    assert_is_for_this_system_only(&package, &field("Version"));
     let depends = field("Depends");
     // Libraries that are linked, drivers that are loaded at run time, and the program that creates the user.
     for package in ["librte-eal", "libc6", "adduser"] {
@@ -155,7 +173,7 @@ fn debian_package_has_its_dependencies_and_files() {
         let said = String::from_utf8_lossy(&ended.stderr).into_owned();
         assert!(ended.status.code() == Some(2) && said.starts_with("usage: "), "{ended:?}");
     }
-    for script in ["postinst", "prerm", "postrm"] {
+    for script in ["preinst", "postinst", "prerm", "postrm"] {
         let script = repository("packaging").join(script);
         output(Command::new("sh").arg("-n").arg(script));
     }
