@@ -3,8 +3,10 @@
 //!
 //! Callers must follow DPDK's own documentation for every function here. `holdfast::dpdk` is the safe layer.
 
-#[cfg(not(target_arch = "x86_64"))]
-compile_error!("Holdfast's DPDK layer reads the x86 time stamp counter; build with --no-default-features elsewhere");
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+compile_error!(
+    "Holdfast's DPDK layer reads the counter of x86-64 or arm64; build with --no-default-features elsewhere"
+);
 
 pub use libc;
 
