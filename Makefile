@@ -1,7 +1,6 @@
 # What a person types. Packages that must be there are listed in docker/packages.txt and nowhere else.
 
 CARGO ?= cargo
-SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 RUN_ARGS ?=
 TIME ?= 60s
 RELEASE = $${CARGO_TARGET_DIR:-target}/release/holdfast

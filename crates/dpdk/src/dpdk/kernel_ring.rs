@@ -1,8 +1,9 @@
 //! Counts the frames that the kernel drops in front of an af_packet port.
 //!
 //! The kernel puts received frames into a ring until the port is polled, and drops frames that find the ring full. It
-//! counts them only for the socket: no counter of the interface includes them, and DPDK 22.11's driver does not read
-//! them. The socket belongs to this process, so it can be found and read here.
+//! counts them only for the socket: no counter of the interface includes them, and DPDK's driver reads them
+//! since 25.11 only. The socket belongs to this process, so it can be found and read here. A reading resets the
+//! count, so each drop is in one of the two.
 
 use std::ffi::CString;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};

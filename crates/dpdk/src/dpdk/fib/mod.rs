@@ -22,6 +22,7 @@
 //! Creating a table writes both first tables, 128 MiB, even in ordinary pages. The tbl8s stay untouched until used.
 //!
 //! rte_fib of 22.11 has no RCU: it can reuse a tbl8 while an lcore reads it. A switch has two tables for that reason.
+//! ffi/VERSIONS.md has what later versions changed.
 
 mod prefix;
 mod size;
