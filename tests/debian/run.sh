@@ -20,7 +20,11 @@ tests() { inside cargo nextest run --workspace --no-fail-fast "$@"; }
 
 mkdir -p "$kept"
 kinds=(build run)
-case " ${stages[*]} " in *" units "* | *" switches "*) kinds+=(test) ;; esac
+case " ${stages[*]} " in
+    *" units "* | *" switches "*)
+        kinds+=(test)
+        command -v cargo-nextest >/dev/null || { echo "error: tests need cargo-nextest" >&2; exit 1; } ;;
+esac
 tests/debian/root "$suite" "$kept/root" "${kinds[@]}"
 took root
 for stage in "${stages[@]}"; do
