@@ -60,8 +60,10 @@ fn thread(switch: &Process, name: &str) -> u32 {
         return switch.pid();
     }
     let threads = std::fs::read_dir(format!("/proc/{}/task", switch.pid())).expect("threads");
+    // Since 24.11 DPDK's own name for its interrupt thread is another than that of the metric.
+    let is_named = |comm: &str| comm == name || (name, comm) == ("eal-intr-thread", "dpdk-intr");
     let named =
-        |path: &std::path::PathBuf| std::fs::read_to_string(path.join("comm")).is_ok_and(|is| is.trim() == name);
+        |path: &std::path::PathBuf| std::fs::read_to_string(path.join("comm")).is_ok_and(|comm| is_named(comm.trim()));
     let found = threads.map(|entry| entry.expect("a thread").path()).find(named);
     let number = found.and_then(|path| path.file_name()?.to_str()?.parse().ok());
     number.unwrap_or_else(|| panic!("no thread {name}"))

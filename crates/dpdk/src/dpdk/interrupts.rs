@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::{Eal, Error};
 use crate::pulse::{PERIOD, Pulse};
 
-/// Name of the thread, which DPDK gives it.
+/// Name of the thread, which DPDK 22.11 gives it. The metric keeps it with later versions, whose name is `dpdk-intr`.
 const NAME: &str = "eal-intr-thread";
 
 static PULSE: Mutex<Option<Pulse>> = Mutex::new(None);
