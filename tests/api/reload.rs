@@ -87,6 +87,47 @@ fn longer_cable_under_full_load_gets_its_headroom_without_loss() {
     switch.end();
 }
 
+/// Class 0 of the incast drops frames while it is lossy, and none while it is lossless.
+#[test]
+fn class_becomes_lossless_and_lossy_again_under_full_load() {
+    let first = incast().replacen("rate: 1G, frame: 1000", "rate: 8G, frame: 1000", 1);
+    assert_ne!(first, incast(), "more than the share of its class");
+    let switch = Switch::configured(&first);
+    let dropped = |switch: &Switch| sum(&switch.get("ports")["ports"], "dropped_frames");
+    wait_for("drops of the lossy class", PATIENCE, || (dropped(&switch) > 0).then_some(()));
+    let set = |text: &str, is_lossless: bool| {
+        switch.configure(text);
+        let done = reload(&switch, 200);
+        assert_eq!(done["outcome"], "applied", "{done}");
+        wait_for("the class", PATIENCE, || {
+            let classes = switch.get("classes")["classes"].as_array().expect("classes").clone();
+            let class = classes.into_iter().find(|class| class["class"] == 0).expect("class 0");
+            (class["lossless"] == is_lossless).then_some(())
+        });
+    };
+    set(&format!("{first}\nclasses: {{0: {{lossless: true}}}}\n"), true);
+    let before = dropped(&switch);
+    let sent = |switch: &Switch| {
+        let pfc = switch.get("pfc")["pfc"].clone();
+        let of = |port: &Value| {
+            port["priorities"].as_array().expect("rows").iter().find(|row| row["priority"] == 0).cloned()
+        };
+        pfc.as_array()
+            .expect("ports")
+            .iter()
+            .filter_map(of)
+            .filter_map(|row| row["sent_xoff_frames"].as_u64())
+            .sum::<u64>()
+    };
+    wait_for("a pause of the class", PATIENCE, || (sent(&switch) > 10).then_some(()));
+    assert_eq!((dropped(&switch), lossless_drops(&switch)), (before, 0));
+    set(&first, false);
+    wait_for("drops of the lossy class", PATIENCE, || (dropped(&switch) > before).then_some(()));
+    assert_eq!(lossless_drops(&switch), 0);
+    let ended = switch.end();
+    assert!(ended.stdout.contains("lossless: KEPT"), "{}", ended.stdout);
+}
+
 #[test]
 fn division_that_does_not_fit_is_refused_whole() {
     let switch = Switch::configured(&incast());

@@ -15,6 +15,7 @@ mod layout;
 mod lcores;
 mod link;
 mod live_config;
+mod lossless_classes;
 mod max_load;
 mod mirror;
 mod peer;

@@ -34,6 +34,8 @@ pub enum Mutant {
     PostedIsForgotten,
     /// A part of the buffer grows before others have given up the cells for it.
     GrowsTooEarly,
+    /// A class becomes lossless before it has its headroom.
+    PromisesTooEarly,
     /// A peer has no time to stop at XOFF: it must have stopped when the frame is with the driver.
     ReactionForgotten,
     /// Frames that waited in the receive ring count as if they had arrived just before they were read.

@@ -5,7 +5,7 @@
 use crate::dataplane::ingress::backlog::{Backlog, Rings};
 use crate::headroom::{bursts_per_poll, most_slack};
 use crate::pfc::{PortPfc, PortPfcSpec, PriorityMap};
-use crate::plan::spec::SwitchSpec;
+use crate::plan::spec::{PortSpec, SwitchSpec};
 use crate::qos::Shaper;
 use crate::route::Attachment;
 use crate::sets::PortSet;
@@ -45,7 +45,7 @@ impl Replacement {
             mtu: Bytes(spec.mtu.into()),
             pfc: PortPfc::new(&pfc, hz),
             backlog: Backlog::new(
-                spec.backlog_mark.filter(|_| spec.pfc.sends_frames() && !lossless.is_empty()),
+                backlog_mark(spec).filter(|_| !lossless.is_empty()),
                 Rings { count: spec.rx_queues.into(), frames: spec.ring_frames },
             ),
             shaper: Shaper::new(spec.rate, hz, most_slack(switch.poll_gap)),
@@ -53,6 +53,11 @@ impl Replacement {
             fitting: fitting(switch, number),
         }
     }
+}
+
+/// The mark of the port's backlog, if XOFF can stop its peer.
+pub(crate) fn backlog_mark(spec: &PortSpec) -> Option<u32> {
+    spec.backlog_mark.filter(|_| spec.pfc.sends_frames())
 }
 
 /// Routed ports whose MTU is at least that of port `ingress`.

@@ -45,7 +45,7 @@ pub struct PortPfc {
     /// Pauses received during the last poll. Their time counts from the next poll on: the instant of a poll is older
     /// than the frames that arrive while it runs, and a pause must not end early.
     arrived: PfcFrame,
-    /// Whether the peer stops at XOFF; `None`: the port sends none.
+    /// Whether the peer stops at XOFF; `None`: the port sends no PFC frames.
     obedience: Option<Box<Obedience>>,
 }
 
@@ -56,7 +56,6 @@ impl PortPfc {
         let PortPfcSpec { mode, map, rate, .. } = *spec;
         let obeyed = mode.obeyed(spec.lossless_queues, &map);
         let generated = mode.generated(spec.lossless_groups);
-        let has_xoff = mode.sends_frames() && !generated.is_empty();
         let mut pfc = Self {
             mode,
             generated,
@@ -67,7 +66,7 @@ impl PortPfc {
             timers: PauseTimers::with_map(rate, hz, map),
             watchdog: None,
             arrived: PfcFrame::default(),
-            obedience: has_xoff.then(|| Box::new(Obedience::new(rate, spec.reaction, hz))),
+            obedience: mode.sends_frames().then(|| Box::new(Obedience::new(rate, spec.reaction, hz))),
         };
         pfc.set_watchdog(spec.watchdog, hz);
         pfc
@@ -107,6 +106,27 @@ impl PortPfc {
                 ended
             }
         }
+    }
+
+    /// Sends PFC frames for the lossless `groups` from now on. Pauses of others end: XON is due.
+    pub fn set_lossless_groups(&mut self, groups: ClassSet) {
+        self.generated = self.mode.generated(groups);
+        self.generator.set_all(self.generator.xoff() & self.generated);
+    }
+
+    /// Obeys pauses of the `queues` of lossless classes from now on. Pauses of others are forgotten. Returns the queues
+    /// whose storms have ended, because the watchdog does not observe them any more.
+    pub fn set_lossless_queues(&mut self, queues: ClassSet) -> ClassSet {
+        self.obeyed = self.mode.obeyed(queues, &self.map);
+        self.obeyed_queues = self.map.queues(self.obeyed);
+        let obeyed = self.obeyed_queues;
+        self.watchdog.as_mut().map_or(ClassSet::EMPTY, |watchdog| watchdog.watch(obeyed))
+    }
+
+    /// Queues that obey pauses.
+    #[must_use]
+    pub fn obeyed_queues(&self) -> ClassSet {
+        self.obeyed_queues
     }
 
     /// Priorities for which PFC frames are sent.
@@ -178,7 +198,7 @@ impl PortPfc {
     /// The answers of the peer to XOFF of each priority; `None`: the port sends none.
     #[must_use]
     pub fn answers(&self) -> Option<&[Answers; CLASSES]> {
-        self.obedience.as_ref().map(|obedience| obedience.answers())
+        self.obedience.as_ref().filter(|_| !self.generated.is_empty()).map(|obedience| obedience.answers())
     }
 
     /// The answers of the peer to XOFF of each priority, if they have changed since the last call.
@@ -375,6 +395,31 @@ mod tests {
                 pfc.check(now, ClassSet::only(4), &[0; CLASSES]);
             }
         }
+    }
+
+    #[test]
+    fn class_that_becomes_lossy_ends_its_pauses_in_both_directions() {
+        let mut pfc = port();
+        pfc.set_xoff(ClassSet::only(3));
+        pfc.sent(&pfc.due(Ticks(0)).expect("XOFF"), Ticks(0));
+        storm(&mut pfc, 0, 30 * MS);
+        assert_eq!((pfc.storm(), pfc.stopped_queues(Ticks(30 * MS))), (ClassSet::only(4), ClassSet::EMPTY));
+        assert_eq!(pfc.set_lossless_queues(ClassSet::EMPTY), ClassSet::only(4), "its storm has ended");
+        pfc.set_lossless_groups(ClassSet::EMPTY);
+        let xon = pfc.due(Ticks(31 * MS)).expect("XON");
+        assert_eq!((xon.enabled, xon.quanta[3]), (ClassSet::only(3), Quanta(0)));
+        pfc.sent(&xon, Ticks(31 * MS));
+        assert_eq!(pfc.set_xoff(ClassSet::only(3)), ClassSet::EMPTY);
+        assert_eq!((pfc.due(Ticks(32 * MS)), pfc.stopped_queues(Ticks(32 * MS))), (None, ClassSet::EMPTY));
+        // Lossless again, and the peer's pause is the one that it remembers.
+        assert_eq!(pfc.set_lossless_queues(ClassSet::only(4)), ClassSet::EMPTY);
+        pfc.set_lossless_groups(ClassSet::only(3));
+        assert_eq!(pfc.set_xoff(ClassSet::only(3)), ClassSet::only(3));
+        assert_eq!(pfc.stopped_queues(Ticks(32 * MS)), ClassSet::only(4));
+        storm(&mut pfc, 32 * MS, 51 * MS);
+        assert_eq!(pfc.storm(), ClassSet::EMPTY, "evidence of a storm begins anew");
+        storm(&mut pfc, 51 * MS, 55 * MS);
+        assert_eq!(pfc.storm(), ClassSet::only(4));
     }
 
     #[test]

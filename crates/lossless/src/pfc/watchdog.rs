@@ -104,6 +104,17 @@ impl Watchdog {
         self.due = Ticks(self.due.0.min(self.looked.0.saturating_add(self.interval)));
     }
 
+    /// Observes `queues` from now on. Those that were observed keep their evidence. Returns the queues whose storms
+    /// have ended, because they are not observed any more.
+    pub fn watch(&mut self, queues: ClassSet) -> ClassSet {
+        let ended = self.storm - queues;
+        self.storm -= ended;
+        // Others begin without evidence.
+        self.suspects &= self.watched;
+        self.watched = queues;
+        ended
+    }
+
     /// Whether [`Watchdog::tick`] is due.
     #[inline]
     #[must_use]

@@ -107,11 +107,11 @@ impl<'a> Step<'a> {
     }
 
     pub fn lossless_drops(&self, port: &PortSnapshot) -> u64 {
-        port.dropped(|row| row < CLASSES && self.switch_view.is_lossless(row))
+        port.lost_in(self.switch_view.ever_lossless())
     }
 
     pub fn lossy_drops(&self, port: &PortSnapshot) -> u64 {
-        port.dropped(|row| row >= CLASSES || !self.switch_view.is_lossless(row))
+        port.dropped(|_| true) - self.lossless_drops(port)
     }
 
     /// Number of priority groups at XOFF, and of lossless groups.

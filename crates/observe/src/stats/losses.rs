@@ -10,7 +10,6 @@ use super::notice::{Notice, NoticeKind};
 use super::snapshot::Snapshot;
 use super::switch_view::SwitchView;
 use crate::plan::DropReason;
-use crate::sets::CLASSES;
 use crate::text::format::{frames, grouped};
 
 /// Start of each line, after its time.
@@ -46,10 +45,10 @@ impl Losses {
     pub fn next(&mut self, switch_view: &SwitchView, now: &Snapshot) -> Vec<Notice> {
         let mut notices = Vec::new();
         for (port, counters) in now.ports.iter().enumerate() {
-            for class in (0..CLASSES).filter(|&class| switch_view.is_lossless(class)) {
+            for class in switch_view.ever_lossless().iter() {
                 for (reason, label, meaning) in DropReason::TABLE {
                     let reason = *reason as usize;
-                    let total = counters.drops[class][reason];
+                    let total = counters.lost(class)[reason];
                     let Some(new) = self.new_frames((port, class, reason), total, now.at) else { continue };
                     let name = switch_view.port_name(port);
                     let remaining = if new == total {

@@ -26,6 +26,7 @@ pub mod current;
 pub mod device;
 pub mod events;
 pub mod flow_control;
+pub mod former;
 pub mod health;
 pub mod http;
 pub mod links;

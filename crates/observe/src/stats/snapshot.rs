@@ -144,6 +144,8 @@ snapshot! {
         /// The answers of the peer to XOFF.
         peer: PeerSnapshot,
         device: DeviceStats,
+        /// Losses by class, if classes have become lossless or lossy: see [`PortSnapshot::lost`].
+        losses: Option<Box<[PerReason<u64>; CLASSES]>>,
     }
 }
 
@@ -178,6 +180,21 @@ impl PortSnapshot {
     #[must_use]
     pub fn held_cells(&self) -> u64 {
         self.group_used_cells.iter().chain(&self.group_headroom_cells).sum()
+    }
+
+    /// Drops in `class`, which is or was lossless, while it was so.
+    ///
+    /// # Panics
+    /// If there is no such class.
+    #[must_use]
+    pub fn lost(&self, class: usize) -> &PerReason<u64> {
+        self.losses.as_ref().map_or(&self.drops[class], |losses| &losses[class])
+    }
+
+    /// Drops in `classes`, which are or were lossless, while they were so.
+    #[must_use]
+    pub fn lost_in(&self, classes: ClassSet) -> u64 {
+        classes.iter().flat_map(|class| self.lost(class)).sum()
     }
 
     /// Drops in the rows for which `is_counted` is true.
@@ -299,10 +316,14 @@ impl Snapshot {
         let device = |port: usize| switch_view.devices.get(port).map(super::DeviceCounters::read).unwrap_or_default();
         let lcores: Vec<_> = lcores.iter().map(|lcore| LcoreSnapshot::take(lcore)).collect();
         let router = switch_view.router.as_ref();
-        let of_port = |port: usize| PortSnapshot {
-            neighbours_evicted: router.map_or(0, |router| router.evicted(port)),
-            linux_withheld: router.map_or(0, |router| router.withheld(port)),
-            ..PortSnapshot::of(&switch_view.counters, port, device(port))
+        let of_port = |port: usize| {
+            let snapshot = PortSnapshot::of(&switch_view.counters, port, device(port));
+            PortSnapshot {
+                neighbours_evicted: router.map_or(0, |router| router.evicted(port)),
+                linux_withheld: router.map_or(0, |router| router.withheld(port)),
+                losses: switch_view.former.losses(port, &snapshot.drops),
+                ..snapshot
+            }
         };
         Self {
             at,

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::device::{BufferPool, DeviceCounters};
 use super::flow_control::{DeviceFlowControl, FlowControls};
+use super::former::FormerDrops;
 use super::health::Health;
 use super::pending::PendingCell;
 use super::watermarks::Watermarks;
@@ -68,9 +69,11 @@ pub struct SwitchView {
     pub build: BuildFacts,
     /// The settings of the switch.
     pub spec: SwitchSpec,
-    /// The traffic classes that are configured as lossless. A loss in one of them breaks the promise even if
-    /// its port cannot keep it.
+    /// The traffic classes that are lossless. A loss in one of them breaks the promise even if its port cannot keep it.
+    /// A class that a reload makes lossless is one when all ports have its headroom.
     pub lossless: ClassSet,
+    /// Drops of classes that a reload has made lossless or lossy.
+    pub former: FormerDrops,
     /// PFC standing of each port as known before it runs; [`SwitchView::standing`] returns the current one.
     pub pfc: Vec<PfcStanding>,
     /// For each port, the virtual host behind it that obeys PFC; the counters of that host prove the port's PFC.
@@ -118,9 +121,6 @@ impl SwitchView {
     /// set. A class is lossless if its group is lossless on any port.
     #[must_use]
     pub fn new(spec: SwitchSpec, counters: Arc<Counters>) -> Self {
-        let groups = spec.lossless_groups();
-        let lossless =
-            (0..CLASSES).filter(|&class| groups.contains(usize::from(spec.classes.tc_to_group[class] & 7))).collect();
         let pfc = |mode| match mode {
             PfcMode::Off => PfcStanding::Off,
             PfcMode::Queue => PfcStanding::Proven,
@@ -128,7 +128,8 @@ impl SwitchView {
         };
         Self {
             build: BuildFacts::default(),
-            lossless,
+            lossless: spec.lossless_classes(),
+            former: FormerDrops::default(),
             pfc: spec.ports.iter().map(|port| pfc(port.pfc)).collect(),
             witnesses: vec![None; spec.ports.len()],
             flow_control: Arc::new(FlowControls::new(spec.ports.len())),
@@ -154,11 +155,26 @@ impl SwitchView {
     }
 
     /// Returns this switch by `spec` and its `settings`, which differ only in what may change at run time. Cables have
-    /// length zero until they are set.
+    /// length zero until they are set. No class becomes lossless yet.
     #[must_use]
     pub fn tuned(&self, spec: SwitchSpec, settings: Arc<Settings>) -> Self {
         let small_packets = self.links.first().map_or(SmallPackets::ALL, |link| link.small_packets);
-        Self { links: links(&spec, small_packets), spec, settings, ..self.clone() }
+        let lossless = self.lossless & spec.lossless_classes();
+        Self { links: links(&spec, small_packets), spec, settings, ..self.with_lossless(lossless) }
+    }
+
+    /// Returns this switch with the lossless classes `lossless` from now on. What a class has dropped while it was
+    /// lossless stays a loss, and what it has dropped while it was not is none.
+    #[must_use]
+    pub fn with_lossless(&self, lossless: ClassSet) -> Self {
+        let former = self.former.after(self, lossless);
+        Self { lossless, former, ..self.clone() }
+    }
+
+    /// The traffic classes that are lossless, or were so at some time.
+    #[must_use]
+    pub fn ever_lossless(&self) -> ClassSet {
+        self.lossless | self.former.lossless
     }
 
     /// Returns this switch with the cables and peers of its ports: length, and the time until the peer obeys an XOFF;

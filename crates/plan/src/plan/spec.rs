@@ -38,8 +38,7 @@ pub struct PortSpec {
     pub pfc: PfcMode,
     /// Time that the peer has to stop when it gets XOFF: `headroom::reaction`.
     pub reaction: Nanos,
-    /// Buffer settings of the port and its priority groups. All but the lossless flags and the policy may change while
-    /// the switch runs.
+    /// Buffer settings of the port and its priority groups. All but the policy may change while the switch runs.
     pub buffer: PortProfile,
     /// Number of frames left in the receive ring after a poll at which the lossless groups turn XOFF, because the core
     /// cannot keep up. `None`: never.
@@ -150,7 +149,6 @@ impl PortSpec {
             rate: wanted.rate,
             mtu: wanted.mtu,
             pfc: wanted.pfc,
-            backlog_mark: wanted.backlog_mark,
             ring_frames: wanted.ring_frames,
             is_absent: wanted.is_absent,
             ..self.clone()
@@ -250,6 +248,7 @@ impl SwitchSpec {
     #[must_use]
     pub fn with_live_of(&self, wanted: &Self) -> Self {
         let mut spec = self.clone();
+        let keeps_classes = self.obstacle_of_classes().or(wanted.obstacle_of_classes()).is_some();
         for (index, (port, new)) in spec.ports.iter_mut().zip(&wanted.ports).enumerate() {
             if self.obstacle(index).or(wanted.obstacle(index)).is_none() {
                 *port = port.with_replaced(new);
@@ -262,11 +261,12 @@ impl SwitchSpec {
                 port.vlan = new.vlan.clone();
             }
             (port.reaction, port.checks_l4, port.fdb_limit) = (new.reaction, new.checks_l4, new.fdb_limit);
+            port.backlog_mark = new.backlog_mark;
             let keeps_sizes = self.has_fixed_sizes();
             for (group, new) in port.buffer.groups.iter_mut().zip(&new.buffer.groups) {
                 let GroupProfile { lossless, reserve, headroom, .. } = *group;
                 *group = if keeps_sizes { GroupProfile { reserve, headroom, ..*new } } else { *new };
-                group.lossless = lossless;
+                group.lossless = if keeps_classes { lossless } else { new.lossless };
             }
             if !keeps_sizes {
                 (port.buffer.reserve, port.buffer.insurance) = (new.buffer.reserve, new.buffer.insurance);
@@ -309,6 +309,19 @@ impl SwitchSpec {
             () if self.mirror.outputs.contains(port) => Some("the port sends copies of mirrors"),
             () if spec.has_managed_queues() => Some("the port has several receive queues, or `pfc: queue`"),
             () if self.may_be_joint(port) => Some("every lcore sends by the port"),
+            () if self.has_measures() => Some("the switch has a queue policy, telemetry or congestion points"),
+            () if self.has_fixed_sizes() => Some("the buffer decides by the rules of another simulator"),
+            () => None,
+        }
+    }
+
+    /// The reason for which no class can become lossless or lossy while the switch runs; `None`: each can.
+    #[must_use]
+    pub fn obstacle_of_classes(&self) -> Option<&'static str> {
+        match () {
+            () if self.ports.iter().any(PortSpec::has_managed_queues) => {
+                Some("a port has several receive queues, or `pfc: queue`")
+            }
             () if self.has_measures() => Some("the switch has a queue policy, telemetry or congestion points"),
             () if self.has_fixed_sizes() => Some("the buffer decides by the rules of another simulator"),
             () => None,
@@ -390,6 +403,13 @@ impl SwitchSpec {
         // Four fit in one bucket.
         let fits = |seed: &u64| whole.entries.len() <= Fdb::WAYS || Fdb::try_new(&spec(*seed), 1).is_ok();
         self.fdb.seed = seeds.into_iter().find(fits).unwrap_or_default();
+    }
+
+    /// Traffic classes whose group is lossless on any port.
+    #[must_use]
+    pub fn lossless_classes(&self) -> ClassSet {
+        let groups = self.lossless_groups();
+        (0..CLASSES).filter(|&class| groups.contains(usize::from(self.classes.tc_to_group[class] & 7))).collect()
     }
 
     /// Priority groups that are lossless on any port.

@@ -39,6 +39,15 @@ pub struct Difference {
     pub is_out: bool,
 }
 
+impl Difference {
+    /// Whether a class becomes lossless or lossy by it.
+    #[must_use]
+    pub fn is_kind_of_class(&self) -> bool {
+        // The reserves of a port have a key of this end too.
+        self.key.ends_with(".lossless") && self.key != "reserve.lossless"
+    }
+}
+
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "none".to_owned());

@@ -74,7 +74,7 @@ fn port_rows<'a>() -> Vec<Row<PortAt<'a>>> {
         live("pfc_proven", |at, _| Some(at.device().pfc_proven.to_string())),
         restart("lcore", |at, _| Some(at.spec().lcore.to_string())),
         live("lldp", |at, _| Some(on_or_off(at.device().lldp))),
-        out("backlog_mark", PortAt::may_leave, |at, _| Some(or_off(at.spec().backlog_mark))),
+        live("backlog_mark", |at, _| Some(or_off(at.spec().backlog_mark))),
         live("trust", |at: &PortAt<'_>, _| Some(at.spec().live.trust.label().to_owned()))
             .where_live(PortAt::has_live_classes),
         live("class", |at: &PortAt<'_>, _| Some(at.spec().live.port_class.to_string()))
@@ -130,7 +130,8 @@ impl Place for GroupAt<'_> {
 
 fn group_rows<'a>() -> Vec<Row<GroupAt<'a>>> {
     vec![
-        restart("lossless", |at: &GroupAt<'_>, _| Some(at.profile().lossless.to_string())),
+        live("lossless", |at: &GroupAt<'_>, _| Some(at.profile().lossless.to_string()))
+            .where_live(|at| at.switch.obstacle_of_classes().is_none()),
         live("reserve", |at: &GroupAt<'_>, precision| Some(at.part(at.profile().reserve).text(precision))).gauge(
             "holdfast_group_reserve_bytes",
             "Reserve of the group.",

@@ -161,6 +161,8 @@ fn each_change_is_named_and_only_live_ones_can_be_made() {
         ("lldp: {interval: 5s}", "lldp.interval", true),
         ("classes: {3: {headroom: 400KiB}}", "classes.3.headroom", true),
         ("classes: {3: {reserve: 20KiB}}", "classes.3.reserve", true),
+        ("classes: {2: {lossless: true}}", "classes.2.lossless", true),
+        ("classes: {3: {lossless: false}}", "classes.3.lossless", true),
         ("buffer: {size: 20MiB}", "buffer.size", false),
         ("buffer: {queue_policy: abm}", "buffer.queue_policy", false),
         ("fdb: {ageing: 20s}", "fdb.ageing", false),

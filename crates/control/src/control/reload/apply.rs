@@ -55,6 +55,9 @@ impl Reloader {
             mirror.configure(&plane::system_name(&wanted), &wanted.mirror, &wanted.switch.mirror);
         }
         self.announce_shut(&wanted).await;
+        // A class that becomes lossy promises nothing from now on.
+        let kept = wanted.switch.lossless_classes();
+        self.current.change(|view| view.with_lossless(view.lossless & kept));
         for sender in &mut self.senders {
             let is_given = sender.send(Box::new(live_config.clone())).is_ok();
             debug_assert!(is_given, "the lcore has taken all earlier settings");
@@ -192,6 +195,9 @@ impl Reloader {
         self.current.get().pending.set(pending);
         if pending.is_none() {
             self.resizing = None;
+            // Classes that have become lossless have their headroom at all ports.
+            let lossless = self.running.switch.lossless_classes();
+            self.current.change(|view| view.with_lossless(lossless));
         }
         pending.is_none()
     }

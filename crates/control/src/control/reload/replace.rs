@@ -54,6 +54,8 @@ impl Reloader {
             let obstacle = |port: usize| running.obstacle(port).or(wanted.switch.obstacle(port));
             let reason =
                 named.next().map(|port| obstacle(port).unwrap_or("the virtual host of a `ring` stays as it is"));
+            let of_classes = || running.obstacle_of_classes().or(wanted.switch.obstacle_of_classes());
+            let reason = reason.or_else(|| of_classes().filter(|_| difference.is_kind_of_class()));
             let reason = reason.map_or(String::new(), |reason| format!(", because {reason}"));
             format!("{difference}: needs a restart{reason}")
         });

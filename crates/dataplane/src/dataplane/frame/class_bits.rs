@@ -41,6 +41,11 @@ impl ClassBits {
         Self(self.0 & !CLASSIFICATION | other.0 & CLASSIFICATION)
     }
 
+    /// Replaces the mask of its lossy queue.
+    pub const fn with_lossy_queue(self, lossy: ClassSet) -> Self {
+        Self(self.0 & !0xff00 | (lossy.bits() as u32) << 8)
+    }
+
     /// Adds network layer and DSCP and ECN to a word without IP.
     #[inline]
     pub const fn with_ip(self, l3: L3, traffic_class: u8) -> Self {

@@ -84,6 +84,15 @@ impl Backlog {
         }
     }
 
+    /// Counts as on from `mark` frames from `now` on. Without a mark it ends.
+    pub fn set_mark(&mut self, mark: Option<u32>, now: Ticks) {
+        if mark.is_none() {
+            self.held_ticks = self.held_ticks(now);
+            (self.is_on, self.full_polls) = (false, 0);
+        }
+        self.mark = mark;
+    }
+
     /// Goes on with the time of `before` until `now`.
     pub fn go_on_from(&mut self, before: &Self, now: Ticks) {
         self.held_ticks = before.held_ticks(now);
@@ -113,7 +122,7 @@ impl Backlog {
 
     /// Whether the peer goes on to send lossless frames although it has XOFF.
     pub fn is_deaf(&self) -> bool {
-        self.deaf_polls == DEAF_POLLS && self.received - self.received_before > self.rings.all()
+        self.deaf_polls == DEAF_POLLS && self.received.saturating_sub(self.received_before) > self.rings.all()
     }
 
     /// Whether the `rings` receive rings that count are about to overflow. They may then lose PFC frames of the peer.

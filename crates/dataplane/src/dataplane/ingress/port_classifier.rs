@@ -109,6 +109,20 @@ impl PortClassifier {
         Self { trust, untrusted, by_mark, by_class, lossy, by_traffic_class, roce, has_roce, mixes_groups }
     }
 
+    /// Takes `groups` for the lossless ones.
+    pub fn set_lossless(&mut self, groups: ClassSet) {
+        let is_by_pcp = |table: usize| self.trust == Trust::Pcp && table > 0 && PlainKind::ALL[table - 1].is_tagged();
+        // Entries by the PCP get their class later.
+        let tables = self.by_traffic_class.iter_mut().enumerate().filter(|(table, _)| !is_by_pcp(*table));
+        let by_traffic_class = tables.flat_map(|(_, table)| table);
+        for entry in self.by_mark.iter_mut().chain(&mut self.by_class).chain(by_traffic_class) {
+            let lossy = ClassSet::only_if(!groups.contains(entry.desc.group().into()), entry.desc.queue());
+            entry.class_bits = entry.class_bits.with_lossy_queue(lossy);
+        }
+        let is_lossy = |class: &usize| !groups.contains(self.by_class[*class].desc.group().into());
+        self.lossy = (0..CLASSES).filter(is_lossy).collect();
+    }
+
     fn classification(spec: &PortSpec, classes: &ClassMap, class: u8) -> Classification {
         let (group, queue) = (classes.tc_to_group[usize::from(class)] & 7, classes.tc_to_queue[usize::from(class)] & 7);
         let is_lossy = !spec.lossless_groups().contains(group.into());

@@ -15,7 +15,7 @@ use crate::dataplane::ingress::port_classifier::PortClassifier;
 use crate::dataplane::ingress::rewrite::EgressView;
 use crate::dataplane::pipeline::Pipeline;
 use crate::dataplane::port::smaller_mtu;
-use crate::dataplane::replacement::Replacement;
+use crate::dataplane::replacement::{Replacement, backlog_mark};
 use crate::forward::{StaticChange, VlanTable};
 use crate::io::{Packet, Ports};
 use crate::mmu::{BufferPools, Lease, Pools, PortProfile};
@@ -33,6 +33,7 @@ const STATICS_EACH: usize = 32;
 ///
 /// - which ports are shut, and the VLANs of ports that bridge;
 /// - the class of received frames, and the marks of sent ones;
+/// - which classes are lossless, and when a receive backlog pauses them;
 /// - thresholds and XON levels of groups, and the sizes of all parts of the buffer;
 /// - limits, ECN, shares and, at ports that are not joint, maximum rates of queues;
 /// - watchdogs, the time after which ports are stuck, and limits of flooded frames;
@@ -43,10 +44,11 @@ const STATICS_EACH: usize = 32;
 ///   it is shut and holds no frames: [`LiveConfig::leaving`] waits for that;
 /// - the check of transport headers, and the most stations of a port.
 ///
-/// All other settings determine the switch's memory, its lossless classes, or the start parameters of devices.
+/// All other settings determine the switch's memory, or the start parameters of devices.
 ///
 /// A part of the buffer that becomes smaller may hold frames still. So sizes change in two steps: first all parts that
-/// shrink give up their cells, which may take several messages ([`LiveConfig::again`]), then the others grow. Static
+/// shrink give up their cells, which may take several messages ([`LiveConfig::again`]), then the others grow. A group
+/// becomes lossless when it has all its parts, and lossy as soon as the lossy pool has room for its cells. Static
 /// entries change a few with each message.
 #[derive(Debug, Clone)]
 pub struct LiveConfig {
@@ -87,6 +89,9 @@ struct PortLiveConfig {
     buffer: PortProfile,
     /// Time that the peer has to stop at XOFF.
     reaction: Nanos,
+    /// Queues of lossless classes, which obey pauses.
+    lossless_queues: ClassSet,
+    backlog_mark: Option<u32>,
     smaller_mtu: PortSet,
     checks_l4: bool,
     /// Most stations that are learned at the port.
@@ -174,6 +179,8 @@ impl PortLiveConfig {
             egress_view: EgressView::new(spec),
             buffer: spec.buffer,
             reaction: spec.reaction,
+            lossless_queues: switch.lossless_queues(spec),
+            backlog_mark: backlog_mark(spec),
             smaller_mtu: smaller_mtu(switch, number),
             checks_l4: spec.checks_l4,
             fdb_limit: spec.fdb_limit,
@@ -219,11 +226,27 @@ impl<P: Packet> Pipeline<P> {
             let wanted = &live_config.ports[port].buffer;
             let (ledger, promised) = (&mut self.ports[port].ledger, self.buffer.reserves.unused());
             let is_done = ledger.resize(wanted, may_grow, promised, &mut self.buffer.pools);
+            if ledger.lossless() != self.ports[port].lossless {
+                self.follow_lossless(port, live_config.ports[port].backlog_mark);
+            }
             let is_left = !live_config.leaving.contains(port) || self.is_vacant(port);
             live_config.pending.set(port, !is_done || !is_left);
         }
         // A pool that shrinks finds the cells that this lcore keeps for later.
         self.buffer.pools.shared.iter_mut().for_each(Lease::flush);
+    }
+
+    /// Follows the lossless groups of own `port`, some of which have become lossless or lossy: frames get their kind
+    /// from now on, and the peer is told all states.
+    fn follow_lossless(&mut self, port: usize, backlog_mark: Option<u32>) {
+        let (state, now) = (&mut self.ports[port], self.now);
+        state.lossless = state.ledger.lossless();
+        state.classifier.set_lossless(state.lossless);
+        state.pfc.set_lossless_groups(state.lossless);
+        state.pfc.announce();
+        state.backlog.set_mark(backlog_mark.filter(|_| !state.lossless.is_empty()), now);
+        self.pauses.backlogged.set(port, state.backlog.is_on());
+        self.update_pfc(port);
     }
 
     fn apply_settings(&mut self, live_config: &mut LiveConfig) {
@@ -279,14 +302,19 @@ impl<P: Packet> Pipeline<P> {
         }
     }
 
-    fn apply_to_own(&mut self, port: usize, live_config: &PortLiveConfig) {
+    fn apply_to_own(&mut self, port: usize, live_config: &mut PortLiveConfig) {
         let (state, counters) = (&mut self.ports[port], &self.telemetry.counters.ports[port]);
         let before = state.pfc.dropping();
         self.forwarder.flood_control.set(port, &live_config.live.flood_limits);
-        state.classifier = live_config.classifier.clone();
+        std::mem::swap(&mut state.classifier, &mut live_config.classifier);
+        state.classifier.set_lossless(state.lossless);
         state.ledger.set_groups(&live_config.buffer.groups);
+        state.pfc.set_lossless_groups(state.lossless);
         state.pfc.set_reaction(live_config.reaction, live_config.hz);
-        for queue in state.pfc.set_watchdog(live_config.live.watchdog, live_config.hz).iter() {
+        state.backlog.set_mark(live_config.backlog_mark.filter(|_| !state.lossless.is_empty()), self.now);
+        self.pauses.backlogged.set(port, state.backlog.is_on());
+        let unobserved = state.pfc.set_lossless_queues(live_config.lossless_queues);
+        for queue in (unobserved | state.pfc.set_watchdog(live_config.live.watchdog, live_config.hz)).iter() {
             counters.watchdog_restores[queue].add(1);
         }
         counters.watchdog_mask.set(u64::from(state.pfc.storm().bits()));
@@ -295,6 +323,7 @@ impl<P: Packet> Pipeline<P> {
         let now = state.pfc.dropping();
         state.schedule_discard(now - before, DropReason::Watchdog);
         state.cancel_discard(before - now, DropReason::Watchdog);
+        self.update_pfc(port);
         self.tell_pauses(port);
         self.pauses.watch_at = Ticks(0);
     }

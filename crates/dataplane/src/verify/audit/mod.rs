@@ -83,6 +83,8 @@ struct Audited {
     name: String,
     owner: usize,
     profile: PortProfile,
+    /// The settings that the last change wants. Groups that become lossless or lossy take theirs when they do.
+    wanted: PortProfile,
     /// Rules of HPCC's simulator, whose exceptions from invariants are waived.
     hpcc: HpccRules,
     /// With Reverie, the most cells of the pool that may stay free for lossy queues below their reserve; else zero.
@@ -151,6 +153,7 @@ impl Auditor {
                 name: port.name.clone(),
                 owner: usize::from(port.lcore),
                 profile: port.buffer,
+                wanted: port.buffer,
                 hpcc: spec.hpcc,
                 kept,
                 seen: Seen::default(),
@@ -199,7 +202,7 @@ impl Auditor {
     /// [`Auditor::resized`] must follow.
     pub fn tuned(&mut self, lcore: usize, spec: &SwitchSpec) {
         for (audited, port) in self.ports.iter_mut().zip(&spec.ports).filter(|(audited, _)| audited.owner == lcore) {
-            audited.profile = port.buffer;
+            audited.wanted = port.buffer;
         }
         self.lcores[lcore].limits = spec.queues.map(|queue| queue.limit);
     }
@@ -215,20 +218,39 @@ impl Auditor {
         for (index, audited) in self.ports.iter_mut().enumerate() {
             let state = &fleet[audited.owner].ports[index];
             let ledger = &state.ledger;
-            for (group, now) in audited.profile.groups.iter_mut().zip(&ledger.profile().groups) {
-                (group.reserve, group.headroom) = (now.reserve, now.headroom);
+            let was = audited.profile;
+            for (group, now) in ledger.profile().groups.iter().enumerate() {
+                let (profile, wanted) = (&mut audited.profile.groups[group], audited.wanted.groups[group]);
+                *profile = if now.lossless == wanted.lossless { wanted } else { *profile };
+                (profile.reserve, profile.headroom) = (now.reserve, now.headroom);
+                if profile.lossless != was.groups[group].lossless {
+                    let has_all =
+                        profile.headroom >= wanted.headroom && ledger.profile().insurance >= audited.wanted.insurance;
+                    ensure(has_all || !profile.lossless, "promised_with_headroom", || {
+                        let name = &audited.name;
+                        format!(
+                            "{name} group {group}: lossless with {} of {} cells",
+                            profile.headroom.0, wanted.headroom.0
+                        )
+                    })?;
+                    // Counts of its classes change their kind.
+                    self.lcores[audited.owner].passed = starved::PassedWhileHeld::default();
+                }
             }
             (audited.profile.reserve, audited.profile.insurance) =
                 (ledger.profile().reserve, ledger.profile().insurance);
-            // Cells of a reserve may have become shared ones, and nothing else.
+            // Cells of a reserve may have become shared ones. A group of another kind has moved all but its reserve.
             for (group, seen) in audited.seen.groups.iter_mut().enumerate() {
                 let now = ledger.group(group);
                 // The lcore may have collected releases since the last check.
                 let gone = state.released[group] - audited.seen.released[group];
                 let mut before = *seen;
                 moves::collect(&mut before, gone);
-                let is_same =
-                    (before.used(), before.headroom) == (now.used(), now.headroom) && before.shared <= now.shared;
+                let is_same = if audited.profile.groups[group].lossless == was.groups[group].lossless {
+                    (before.used(), before.headroom) == (now.used(), now.headroom) && before.shared <= now.shared
+                } else {
+                    before.held() == now.held() && now.reserve <= before.reserve && now.headroom == Cells(0)
+                };
                 ensure(is_same, "cells_conserved", || {
                     let name = &audited.name;
                     format!("{name} group {group}: {before:?} before its parts were resized, and {now:?} after")

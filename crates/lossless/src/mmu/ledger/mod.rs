@@ -6,6 +6,7 @@
 mod burst;
 mod emulation;
 mod hpcc;
+mod kind;
 mod port_threshold;
 mod resize;
 mod reverie;
@@ -176,17 +177,33 @@ impl PortLedger {
         &self.profile
     }
 
-    /// Replaces the thresholds and XON levels by those of `groups`. Lossless flags stay, and sizes, which
-    /// [`resize`](Self::resize) changes. No state changes at once: the new levels apply to the next frame and to the
-    /// next evaluation of each paused group.
+    /// Lossless groups.
+    #[must_use]
+    pub fn lossless(&self) -> ClassSet {
+        self.lossless
+    }
+
+    /// Replaces the thresholds and XON levels by those of `groups`. Sizes and lossless flags stay, which
+    /// [`resize`](Self::resize) changes; a group whose flag is to change gets all at that time. No state changes at
+    /// once: the new levels apply to the next frame and to the next evaluation of each paused group.
     pub fn set_groups(&mut self, groups: &[GroupProfile; CLASSES]) {
         for (index, new) in groups.iter().enumerate() {
-            for profile in [&mut self.groups[index].profile, &mut self.profile.groups[index]] {
-                let GroupProfile { threshold, xon_offset, xon_floor, .. } = *new;
-                *profile = GroupProfile { threshold, xon_offset, xon_floor, ..*profile };
+            if new.lossless == self.is_lossless(index) {
+                self.set_levels(index, new);
             }
         }
         self.port_threshold = PortThreshold::new(&self.profile);
+    }
+
+    fn set_levels(&mut self, group: usize, new: &GroupProfile) {
+        for profile in [&mut self.groups[group].profile, &mut self.profile.groups[group]] {
+            let GroupProfile { threshold, xon_offset, xon_floor, .. } = *new;
+            *profile = GroupProfile { threshold, xon_offset, xon_floor, ..*profile };
+        }
+    }
+
+    fn is_lossless(&self, group: usize) -> bool {
+        self.groups[group].profile.lossless
     }
 
     /// The cells that `group` holds.

@@ -16,13 +16,17 @@ use crate::units::Cells;
 
 impl PortLedger {
     /// Takes the sizes of `wanted` that can be taken now: those that shrink, and with `may_grow` those that grow.
-    /// Returns whether no part is larger than wanted, and with `may_grow` whether all are as wanted. Thresholds, XON
-    /// levels and lossless flags stay. `promised` cells of the lossy pool stay free for queues below their reserve.
+    /// Returns whether no part is larger than wanted, and with `may_grow` whether all are as wanted. Groups become
+    /// lossless or lossy when they can; others keep their thresholds and XON levels. `promised` cells of the lossy pool
+    /// stay free for queues below their reserve.
     pub fn resize(&mut self, wanted: &PortProfile, may_grow: bool, promised: Cells, pools: &mut Pools) -> bool {
         let may_grow = may_grow || mutant::is(Mutant::GrowsTooEarly);
         let mut is_done = true;
         for group in 0..CLASSES {
             let target = &wanted.groups[group];
+            // It may have to wait until the lossy pool has grown.
+            let has_kind = target.lossless || self.follow_kind(group, target, promised, pools);
+            is_done &= has_kind || !may_grow;
             let reserve = self.reserve_towards(group, target.reserve, may_grow, promised, pools);
             let eta = self.eta_towards(group, target.headroom, may_grow);
             for profile in [&mut self.groups[group].profile, &mut self.profile.groups[group]] {
@@ -36,6 +40,12 @@ impl PortLedger {
             is_done &= self.profile.reserve[kind] <= target;
         }
         self.profile.insurance = self.insurance_towards(wanted.insurance, may_grow);
+        for (group, target) in wanted.groups.iter().enumerate().filter(|(_, target)| target.lossless) {
+            let has_all = may_grow && self.has_headroom_of(group, target, wanted.insurance);
+            let has_kind =
+                (has_all || mutant::is(Mutant::PromisesTooEarly)) && self.follow_kind(group, target, promised, pools);
+            is_done &= has_kind || !may_grow;
+        }
         is_done && self.profile.insurance <= wanted.insurance
     }
 
@@ -106,7 +116,7 @@ impl PortLedger {
 }
 
 /// Takes `cells` from a pool that keeps `keep` free.
-fn take_beside(pool: &mut Lease, cells: Cells, keep: Cells) -> bool {
+pub(super) fn take_beside(pool: &mut Lease, cells: Cells, keep: Cells) -> bool {
     pool.free() >= cells.saturating_add(keep) && pool.take(cells)
 }
 

@@ -174,7 +174,6 @@ impl Port {
         let (switch_view, spec) = (look.switch_view, &look.switch_view.spec.ports[index]);
         let (counters, standing) = (&look.snapshot.ports[index], look.switch_view.standing(index));
         let (vlan_untagged, vlan_tagged) = (spec.vlan.untagged(), spec.vlan.tagged().to_vec());
-        let lossless = |row| row < CLASSES && switch_view.is_lossless(row);
         let (counted, device) = (&counters.device, switch_view.settings.get(Some(&spec.name), "device"));
         let [roce_ack_frames, roce_cnp_frames] = counters.roce_frames;
         let [storm_broadcast_pps, storm_multicast_pps, storm_unknown_pps] =
@@ -215,7 +214,7 @@ impl Port {
             sent_bytes: counters.tx_bytes.iter().sum(),
             sent_wire_bytes: wire_bytes(&counters.tx_frames, &counters.tx_bytes),
             dropped_frames: counters.dropped(|row| row <= UNCLASSIFIED),
-            lossless_dropped_frames: counters.dropped(lossless),
+            lossless_dropped_frames: counters.lost_in(switch_view.ever_lossless()),
             missed_frames: counted.rx_missed,
             missed_seen: switch_view.blind.get(index).is_none_or(Option::is_none),
             no_buffer_frames: counted.rx_no_buffer,

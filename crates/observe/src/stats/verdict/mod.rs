@@ -194,7 +194,7 @@ impl Verdict {
     /// Judges `snapshot`, which is taken after the hosts have stopped and the switch has drained.
     #[must_use]
     pub fn new(switch_view: &SwitchView, snapshot: &Snapshot) -> Self {
-        if switch_view.lossless.is_empty() {
+        if switch_view.ever_lossless().is_empty() {
             return Self {
                 outcome: VerdictOutcome::NothingLossless,
                 causes: Vec::new(),
@@ -253,10 +253,10 @@ impl Verdict {
 /// A port without link and a stuck port are one fault that is detected in two ways, so both break the promise.
 fn drops(switch_view: &SwitchView, snapshot: &Snapshot) -> (Vec<BrokenBy>, Vec<Undelivered>) {
     let (mut causes, mut undelivered) = (Vec::new(), Vec::new());
-    for class in (0..CLASSES).filter(|&class| switch_view.is_lossless(class)) {
+    for class in switch_view.ever_lossless().iter() {
         for (reason, label, _) in DropReason::TABLE {
             for (port, counters) in snapshot.ports.iter().enumerate() {
-                let frames = counters.drops[class][*reason as usize];
+                let frames = counters.lost(class)[*reason as usize];
                 if frames == 0 {
                     continue;
                 }
@@ -276,11 +276,13 @@ fn drops(switch_view: &SwitchView, snapshot: &Snapshot) -> (Vec<BrokenBy>, Vec<U
     (causes, undelivered)
 }
 
-/// Frames of lossless classes that virtual hosts find missing or damaged.
+/// Frames of lossless classes that virtual hosts find missing or damaged. A class that a reload has made lossless or
+/// lossy is judged by what the switch dropped: hosts do not know when they lost a frame.
 fn ends(switch_view: &SwitchView) -> Vec<BrokenBy> {
     let Some(hosts) = &switch_view.hosts else { return Vec::new() };
     let mut causes = Vec::new();
-    let is_lossless = |flow: &&FlowTally| switch_view.is_lossless(usize::from(flow.info.class));
+    let judged = switch_view.lossless - switch_view.former.changed;
+    let is_lossless = |flow: &&FlowTally| judged.contains(usize::from(flow.info.class));
     for flow in hosts.flows.iter().filter(is_lossless) {
         let class = usize::from(flow.info.class);
         let name = |host: usize| hosts.hosts[host].name.clone();

@@ -101,6 +101,7 @@ impl JointPorts {
             // Frames of a storm leave by discard only. An lcore that has not heard of it must not send them.
             self.told.tell_dropping(lcore, number, pfc.dropping());
             self.told.tell_stopped(number, pfc.stopped_for_others() | pfc.dropping());
+            self.told.note_obeyed(number, pfc.obeyed_queues());
         }
     }
 }

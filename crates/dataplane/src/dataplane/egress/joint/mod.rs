@@ -17,11 +17,11 @@ use self::side::JointSide;
 use self::told::{Depth, Heard, Told};
 use crate::headroom::PACING_SLACK;
 use crate::pfc::PriorityMap;
-use crate::plan::spec::{PortSpec, SwitchSpec};
+use crate::plan::spec::SwitchSpec;
 use crate::qos::Shaper;
 use crate::qos::joint_pacer::JointPacer;
 use crate::qos::joint_wire::JointWire;
-use crate::sets::{CLASSES, ClassSet, PortSet};
+use crate::sets::{CLASSES, PortSet};
 
 /// Bytes of a frame around the largest IP packet: Ethernet header and two tags.
 const HEADERS: u16 = 22;
@@ -33,8 +33,6 @@ pub(crate) struct JointPorts {
     /// Frames that other lcores had sent by own ports at the last look before a rest.
     pub guests_sent: u64,
     told: Arc<Told>,
-    /// Queues that obey pauses, by port.
-    obeyed: Arc<[ClassSet]>,
     /// Ports for which other lcores held frames at the last look.
     standing: Heard,
     /// Ports for which this lcore has told the others that it holds frames.
@@ -49,7 +47,7 @@ impl JointPorts {
     /// frame any more, so its frames are not told.
     pub fn leave(&self, lcore: usize, own: PortSet) {
         for port in (self.ports & own).iter() {
-            self.told.tell_stopped(port, self.obeyed[port]);
+            self.told.stop_obeyed(port);
         }
         for (port, queue) in self.ports.iter().flat_map(|port| (0..CLASSES).map(move |queue| (port, queue))) {
             self.told.tell_depth(lcore, port, queue, Depth::default());
@@ -75,13 +73,14 @@ impl JointPorts {
             ports.contains(number).then(|| Box::new(side()))
         };
         let map = PriorityMap::new(spec.classes.pfc_to_queue);
-        let obeyed = |port: &PortSpec| map.queues(port.pfc.obeyed(spec.lossless_queues(port), &map));
-        let obeyed: Arc<[ClassSet]> = spec.ports.iter().map(obeyed).collect();
+        for port in ports.iter() {
+            let of_port = &spec.ports[port];
+            told.note_obeyed(port, map.queues(of_port.pfc.obeyed(spec.lossless_queues(of_port), &map)));
+        }
         let view = || Self {
             ports,
             guests_sent: 0,
             told: told.clone(),
-            obeyed: obeyed.clone(),
             standing: Heard::default(),
             told_standing: PortSet::EMPTY,
             dropping: Heard::default(),

@@ -34,6 +34,8 @@ struct Pauses {
     stopped: AtomicU64,
     /// Queues whose frames the watchdog drops, as the bits of a [`ClassSet`].
     dropping: AtomicU64,
+    /// Queues that obey pauses, as the bits of a [`ClassSet`].
+    obeyed: AtomicU64,
 }
 
 /// The depths of one port's queues at an lcore.
@@ -67,7 +69,7 @@ impl Told {
     /// Creates the state of `ports` ports and `lcores` lcores: nothing waits and nothing is paused.
     pub fn new(ports: usize, lcores: usize) -> Self {
         let zero = || AtomicU64::new(0);
-        let pauses = || Pauses { stopped: zero(), dropping: zero() };
+        let pauses = || Pauses { stopped: zero(), dropping: zero(), obeyed: zero() };
         let depths = || CachePadded::new(std::array::from_fn(|_| zero()));
         let of_port =
             |_| OfPort { pauses: CachePadded::new(pauses()), depths: (0..lcores).map(|_| depths()).collect() };
@@ -84,6 +86,16 @@ impl Told {
     #[inline]
     pub fn stopped(&self, port: usize) -> ClassSet {
         ClassSet::from_bits(self.ports[port].pauses.stopped.load(Ordering::Acquire) as u8)
+    }
+
+    /// Notes the `queues` of `port` that obey pauses.
+    pub fn note_obeyed(&self, port: usize, queues: ClassSet) {
+        self.ports[port].pauses.obeyed.store(queues.bits().into(), Ordering::Relaxed);
+    }
+
+    /// Tells that the queues of `port` that obey pauses are stopped: its owner hears none any more.
+    pub fn stop_obeyed(&self, port: usize) {
+        self.tell_stopped(port, ClassSet::from_bits(self.ports[port].pauses.obeyed.load(Ordering::Relaxed) as u8));
     }
 
     /// Tells that the watchdog drops the frames of `queues` of `port`, which lcore `owner` owns.

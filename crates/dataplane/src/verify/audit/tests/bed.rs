@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::dataplane::{Division, LiveConfig, Pipeline};
 use crate::io::memory::{MemPacket, MemPorts};
-use crate::mmu::{QueueLimit, Threshold};
+use crate::mmu::{BufferPlan, GroupProfile, QueueLimit, Threshold};
 use crate::pfc::{PfcMode, WatchdogAction, WatchdogSpec};
 use crate::plan::SwitchSpec;
 use crate::plan::counters::Counters;
@@ -42,6 +42,8 @@ pub enum Event {
     Tune(usize, Tuned),
     /// A port is taken out and put in again: with a rate in Gb/s, with PFC or without.
     Replace(usize, u64, bool),
+    /// These of the classes 3 and 4 are lossless from now on, the others lossy.
+    Kinds(ClassSet),
 }
 
 /// Settings that may change while a switch runs.
@@ -83,7 +85,8 @@ fn divide(spec: &mut SwitchSpec, first: &SwitchSpec, port: usize, halves: u32) {
     let part = |cells: Cells| Cells(cells.0 * halves / 2);
     let (now, first_port) = (&mut spec.ports[port].buffer, &first.ports[port].buffer);
     for (group, first) in now.groups.iter_mut().zip(&first_port.groups) {
-        (group.reserve, group.headroom) = (part(first.reserve), part(first.headroom));
+        group.reserve = part(first.reserve);
+        group.headroom = if group.lossless { part(first.headroom) } else { Cells(0) };
     }
     (now.reserve, now.insurance) = (first_port.reserve.map(part), part(first_port.insurance));
     let own: u64 = spec.ports.iter().map(|port| port.buffer.own_cells()).sum();
@@ -102,6 +105,23 @@ fn divide(spec: &mut SwitchSpec, first: &SwitchSpec, port: usize, halves: u32) {
             spec.ports[port].buffer = before.ports[port].buffer;
         }
     }
+}
+
+/// Makes `classes` of the lossless ones of `first` lossless, and the others of them lossy. Returns whether that fits.
+fn set_lossless(spec: &mut SwitchSpec, first: &SwitchSpec, classes: ClassSet) -> bool {
+    for class in first.lossless_groups().iter() {
+        let is_lossless = classes.contains(class);
+        for (port, first) in spec.ports.iter_mut().zip(&first.ports) {
+            let (group, first) = (&mut port.buffer.groups[class], &first.buffer.groups[class]);
+            let headroom = if is_lossless { first.headroom } else { Cells(0) };
+            *group = GroupProfile { lossless: is_lossless, headroom, ..*first };
+        }
+        spec.queues[class].limit = first.queues[1].limit.filter(|_| !is_lossless);
+    }
+    divide(spec, first, 0, 2);
+    let own: u64 = spec.ports.iter().map(|port| port.buffer.own_cells()).sum();
+    let BufferPlan { total, headroom, lossless_shared, lossy_shared, .. } = spec.buffer;
+    own + u64::from(headroom.0 + lossless_shared.0 + lossy_shared.0) <= u64::from(total.0)
 }
 
 pub struct Bed {
@@ -123,6 +143,8 @@ pub struct Bed {
     out: Option<Out>,
     /// Ports that have been.
     pub replaced: u64,
+    /// Groups with frames that have become lossy and lossless.
+    pub turned: [u64; 2],
 }
 
 /// A port on its way out and in again, with the settings that it gets.
@@ -148,8 +170,8 @@ impl Bed {
         let given = vec![None; fleet.len()];
         let (io, auditor, spec) = (MemPorts::new(spec.ports.len()), Auditor::new(spec), spec.clone());
         let (first, scratch) = (spec.clone(), Scratch::default());
-        let (division, out, replaced) = (None, None, 0);
-        Self { fleet, io, scratch, received, auditor, now: HZ, spec, given, first, division, out, replaced }
+        let (division, out, replaced, turned) = (None, None, 0, [0; 2]);
+        Self { fleet, io, scratch, received, auditor, now: HZ, spec, given, first, division, out, replaced, turned }
     }
 
     pub fn half(&mut self, lcore: usize) -> Check {
@@ -158,7 +180,16 @@ impl Bed {
         if self.received[lcore].is_none()
             && let Some((mut live_config, spec)) = self.given[lcore].take()
         {
+            let kinds = |part: &Pipeline<MemPacket>| {
+                let of = |port: usize| (part.ports[port].ledger.lossless(), part.ports[port].holding);
+                std::array::from_fn::<_, PORTS, _>(of)
+            };
+            let before = kinds(part);
             part.apply(&mut live_config);
+            for ((before, _), (now, holding)) in before.into_iter().zip(kinds(part)) {
+                self.turned[0] += ((before - now) & holding).len() as u64;
+                self.turned[1] += ((now - before) & holding).len() as u64;
+            }
             self.auditor.tuned(lcore, &spec);
             if let Some((_, returned)) = &mut self.division {
                 returned[lcore] = Some(live_config);
@@ -236,7 +267,13 @@ impl Bed {
             Event::Room(port, room) => self.io.set_room(port, room),
             Event::Wait(ns) => self.now += ns,
             // One order at a time.
-            Event::Tune(..) | Event::Replace(..) if self.out.is_some() => {}
+            Event::Tune(..) | Event::Replace(..) | Event::Kinds(_) if self.out.is_some() => {}
+            Event::Kinds(classes) => {
+                let mut wanted = self.spec.clone();
+                if set_lossless(&mut wanted, &self.first, classes) {
+                    self.change(wanted, PortSet::EMPTY);
+                }
+            }
             Event::Tune(port, tuned) => {
                 let mut wanted = self.spec.clone();
                 tuned.apply(&mut wanted, port);

@@ -138,6 +138,7 @@ fn event() -> impl Strategy<Value = Event> {
         1 => (port(), tuned()).prop_map(|(port, tuned)| Event::Tune(port, tuned)),
         4 => Just(Event::Divide),
         1 => (port(), prop::sample::select(vec![1_u64, 10, 25]), any::<bool>()).prop_map(|(port, rate, has_pfc)| Event::Replace(port, rate, has_pfc)),
+        1 => prop::sample::select(vec![0_u8, 0b1000, 0b1_0000, 0b1_1000]).prop_map(|classes| Event::Kinds(ClassSet::from_bits(classes))),
     ]
 }
 
@@ -174,6 +175,8 @@ fn run(spec: &SwitchSpec, events: &[Event], reached: &mut Reached) -> Check {
         *reached.entry(label).or_default() += rows.map(|row| row[*reason as usize].get()).sum::<u64>();
     }
     *reached.entry("replaced").or_default() += bed.replaced;
+    *reached.entry("became lossy").or_default() += bed.turned[0];
+    *reached.entry("became lossless").or_default() += bed.turned[1];
     *reached.entry("handed off").or_default() +=
         counters.lcores.iter().map(|lcore| lcore.handed_off_frames.get()).sum::<u64>();
     Ok(())
@@ -199,7 +202,9 @@ fn note(bed: &Bed, reached: &mut Reached) {
 }
 
 /// Situations that runs must reach; otherwise they prove little.
-const PLACES: [&str; 17] = [
+const PLACES: [&str; 19] = [
+    "became lossy",
+    "became lossless",
     "replaced",
     "dividing",
     "held by guests",
@@ -287,6 +292,12 @@ fn mutant_depth_stays_breaks_joint_state_told() {
 fn mutant_grows_too_early_breaks_division_fits() {
     let found = hunt(Mutant::GrowsTooEarly);
     assert!(found.contains_key("division_fits"), "{found:?}");
+}
+
+#[test]
+fn mutant_promises_too_early_breaks_promised_with_headroom() {
+    let found = hunt(Mutant::PromisesTooEarly);
+    assert!(found.contains_key("promised_with_headroom"), "{found:?}");
 }
 
 #[test]

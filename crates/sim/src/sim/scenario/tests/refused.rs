@@ -24,6 +24,12 @@ const CASES: &[(&str, &str, &str)] = &[
     ),
     (
         "{name: a, ",
+        "{name: a, reloads: [{at: 1us, set: {classes: {3: {lossless: false}}}}], ",
+        "x.yaml:3:40: switches[0].reloads[0].set: p1, p2, p3, p4, up: classes.3.lossless: true -> false: a simulated \
+         switch does not take it while it runs; remove it",
+    ),
+    (
+        "{name: a, ",
         "{name: a, reloads: [{at: 1us, set: {ports: [{name: down, cable: 5m}]}}], ",
         "x.yaml:3:56: switches[0].reloads[0].set.ports[0].name: the scenario has no `down` here to override; write `p1`, \
          `p2`, `p3`, `p4` or `up`",
