@@ -99,6 +99,48 @@ fn port_that_cannot_change_or_whose_device_fails_stays_as_it_was() {
     switch.end();
 }
 
+/// A routed port and the members of a group get other devices.
+#[test]
+fn routed_port_and_members_of_a_group_change_under_full_load_without_loss() {
+    let text = |numbers: [u8; 3], speed: &str| {
+        let port = |name: &str, number: u8, speed: &str| {
+            format!("  - {{name: {name}, device: \"net_null{number},no-rx=1\", speed: {speed}}}\n")
+        };
+        let [spare, one, two] = numbers;
+        let ports = port("spare", spare, speed) + &port("one", one, "25G") + &port("two", two, "25G");
+        let incast = include_str!("../../conf/incast.yaml").replacen("ports:\n", &format!("ports:\n{ports}"), 1);
+        let others = "lags: [{name: bond, ports: [one, two], lacp: off}]\nrouting:\n  interfaces: [{port: spare, \
+                      addresses: [10.7.0.1/24]}]\n";
+        format!("api: {{writes: true}}\nbuffer: {{size: 16MiB}}\n{incast}{others}")
+    };
+    let switch = Switch::configured(&text([0, 1, 2], "25G"));
+    let state = |name: &str| {
+        let ports = switch.get("ports")["ports"].as_array().expect("ports").clone();
+        let port = ports.into_iter().find(|port| port["port"] == name).expect("the port");
+        (port["state"].as_str() == Some("up")).then(|| port["device"].as_str().expect("a device").to_owned())
+    };
+    let interface = || switch.get("interfaces")["interfaces"]["entries"][0].clone();
+    let mac = interface()["mac"].clone();
+    for (numbers, speed, changed) in
+        [([3, 1, 2], "25G", "spare"), ([3, 1, 2], "10G", "spare"), ([3, 4, 2], "10G", "one"), ([3, 4, 5], "10G", "two")]
+    {
+        let done = reload(&switch, &text(numbers, speed), 200);
+        assert_eq!(done["outcome"], "applied", "{done}");
+        assert!(done["warnings"].to_string().contains(&format!("{changed}: taken out and put in again")), "{done}");
+        for (name, number) in ["spare", "one", "two"].into_iter().zip(numbers) {
+            wait_for("the port in use", PATIENCE, || {
+                (state(name)? == format!("net_null{number},no-rx=1")).then_some(())
+            });
+        }
+        assert_eq!(interface()["mac"], mac, "the router keeps its address");
+    }
+    assert_eq!(reload(&switch, &text([3, 4, 5], "10G"), 200)["outcome"], "unchanged");
+    let longer = text([3, 4, 5], "10G").replacen("no-rx=1\", speed: 10G", "no-rx=1\", mtu: 1280, speed: 10G", 1);
+    assert_eq!(reload(&switch, &longer, 409)["outcome"], "needs_restart");
+    assert_eq!(sum(&switch.get("ports")["ports"], "lossless_dropped_frames"), 0);
+    switch.end();
+}
+
 /// Nothing confirms that the port goes, so that it comes back with its device.
 #[test]
 fn unconfirmed_removal_of_a_port_is_taken_back() {

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use holdfast::dataplane::LiveConfig;
 use holdfast::forward::{LagSpec, LagState, LagsSpec, VlanMode};
 use holdfast::plan::{DropReason, SwitchSpec};
 use holdfast::route::{
@@ -10,6 +11,7 @@ use holdfast::route::{
     SoftFib,
 };
 use holdfast::sets::{ClassSet, PortSet};
+use holdfast::units::BitRate;
 use holdfast::wire::MacAddr;
 use proptest::prelude::*;
 
@@ -112,6 +114,37 @@ fn lost_member_moves_its_own_flows_alone_and_takes_them_back() {
     bed.switch.set_link(0, true);
     assert_eq!(members_of(&mut bed, 240), before);
     bed.assert_empty();
+}
+
+/// The first member, by which the group is known, and another one.
+#[test]
+fn member_takes_other_settings_while_the_group_goes_on() {
+    let mut before = bonded(false, 1);
+    before.ports.iter_mut().for_each(|port| port.tx_queues = 1);
+    for member in [0, 1] {
+        let shut = |spec: &SwitchSpec| {
+            let mut spec = spec.clone();
+            spec.ports[member].live.is_enabled = false;
+            spec
+        };
+        let mut after = before.clone();
+        (after.ports[member].rate, after.ports[member].mac) = (BitRate(1_000_000_000), MacAddr::local(7, 7));
+        let between =
+            |from: &SwitchSpec, to: &SwitchSpec| LiveConfig::between(from, to, HZ).expect("a member can leave");
+        let mut bed = learned(&before);
+        let flows = members_of(&mut bed, 240);
+        bed.apply(&between(&before, &shut(&before)).leaving(PortSet::only(member)));
+        let without = members_of(&mut bed, 240);
+        let moved = |flow: &u16, at: usize| if at == member { without[flow] != at } else { without[flow] == at };
+        assert_eq!(without.len(), 240);
+        assert!(flows.iter().all(|(flow, at)| moved(flow, *at)), "its own flows alone");
+        bed.apply(&between(&shut(&before), &shut(&after)));
+        assert_eq!(members_of(&mut bed, 240), without);
+        bed.apply(&between(&shut(&after), &after));
+        bed.run(10_000);
+        assert_eq!(members_of(&mut bed, 240), flows);
+        bed.assert_empty();
+    }
 }
 
 #[test]

@@ -1,7 +1,10 @@
 //! Packets that are routed: their headers, their tags, and the frames beside them.
 
-use holdfast::plan::DropReason;
-use holdfast::sets::CLASSES;
+use holdfast::dataplane::LiveConfig;
+use holdfast::plan::{DropReason, SwitchSpec};
+use holdfast::sets::{CLASSES, PortSet};
+use holdfast::units::BitRate;
+use holdfast::wire::MacAddr;
 
 use super::bed::*;
 use super::packet::{CUSTOMER, Packet, SERVICE};
@@ -217,5 +220,46 @@ fn service_tag_is_replaced_by_a_customer_tag() {
     bed.receive(3, &packet.frame());
     let expected = Packet { tag: tag(0, 20), ..at_next_hop(&packet, 3) };
     assert_eq!(bed.sent(), [(3, expected.frame())]);
+    bed.assert_empty();
+}
+
+/// Packets between other ports are routed meanwhile, and by the port again when it is in.
+#[test]
+fn routed_port_takes_other_settings_while_others_route() {
+    let shut = |spec: &SwitchSpec| {
+        let mut spec = spec.clone();
+        spec.ports[1].live.is_enabled = false;
+        spec
+    };
+    let mut before = routing_spec();
+    before.ports.iter_mut().for_each(|port| port.tx_queues = 1);
+    let mut after = before.clone();
+    (after.ports[1].rate, after.ports[1].mac) = (BitRate(1_000_000_000), MacAddr::local(7, 7));
+    let between =
+        |from: &SwitchSpec, to: &SwitchSpec| LiveConfig::between(from, to, HZ).expect("a routed port can leave");
+    let mut bed = RoutingBed::with(&before, Tables::default());
+    let route = |bed: &mut RoutingBed, from: usize, hop: usize| {
+        let packet = packet_at(from, None, hop, false);
+        bed.receive(from, &packet.frame());
+        (bed.sent(), vec![(hop, at_next_hop(&packet, hop).frame())])
+    };
+    let steps = [
+        between(&before, &shut(&before)).leaving(PortSet::only(1)),
+        between(&shut(&before), &shut(&after)),
+        between(&shut(&after), &after),
+    ];
+    for (number, step) in steps.iter().enumerate() {
+        bed.apply(step);
+        bed.run(10_000);
+        let (sent, expected) = route(&mut bed, 0, 2);
+        assert_eq!(sent, expected, "step {number}");
+        if number < 2 {
+            assert_eq!(route(&mut bed, 0, 1).0, [], "step {number}");
+        }
+    }
+    for (from, hop) in [(0, 1), (1, 2)] {
+        let (sent, expected) = route(&mut bed, from, hop);
+        assert_eq!(sent, expected, "from {from} to {hop}");
+    }
     bed.assert_empty();
 }

@@ -304,8 +304,6 @@ impl SwitchSpec {
     pub fn obstacle(&self, port: usize) -> Option<&'static str> {
         let spec = self.ports.get(port)?;
         match () {
-            () if !spec.bridges() => Some("the port is routed"),
-            () if self.lags.group_of(port).is_some() => Some("the port is a member of a group"),
             () if self.mirror.outputs.contains(port) => Some("the port sends copies of mirrors"),
             () if spec.has_managed_queues() => Some("the port has several receive queues, or `pfc: queue`"),
             () if self.may_be_joint(port) => Some("every lcore sends by the port"),

@@ -30,6 +30,7 @@ use crate::plan::mailbox::Sender;
 use crate::router::RouterHandle;
 use crate::sets::PortSet;
 use crate::stats::Current;
+use crate::wire::MacAddr;
 
 /// Longest time for lcores to apply new settings. It takes one poll each, unless an lcore rests or stalls.
 const TAKE_TIME: Duration = Duration::from_secs(2);
@@ -304,14 +305,24 @@ impl Reloader {
         tokio::time::timeout(READ_TIME, answered).await.ok()?.ok()
     }
 
+    /// The address that port `index` keeps with another device, because the router or hashes of flows go by it; `None`:
+    /// none, or one that is written.
+    fn kept_address(&self, index: usize) -> Option<MacAddr> {
+        let Config { switch, devices, .. } = &self.running;
+        let leads = index == 0 && (switch.routing.is_some() || !switch.lags.groups.is_empty());
+        let is_own = devices.get(index).is_some_and(|device| !device.has_mac);
+        switch.ports.get(index).filter(|port| is_own && (leads || !port.bridges())).map(|port| port.mac)
+    }
+
     /// Takes the address of a NIC for each port without a configured one, and the seeds that the start has chosen.
     fn take_choices(&self, wanted: &mut Config) {
         for (index, device) in wanted.devices.iter().enumerate() {
+            let running = &self.running;
             if let (false, Some(port)) = (device.has_mac, wanted.switch.ports.get_mut(index)) {
-                port.mac = self.ports.borrow().own_address(index).unwrap_or(port.mac);
+                let own = self.ports.borrow().own_address(index);
+                port.mac = self.kept_address(index).or(own).unwrap_or(port.mac);
             }
             // The number that the device has may be lower than that of the configuration.
-            let running = &self.running;
             let has_same = running.devices.get(index).is_some_and(|running| running.tx_queues == device.tx_queues);
             if let (true, Some(port), Some(own)) =
                 (has_same, wanted.switch.ports.get_mut(index), running.switch.ports.get(index))

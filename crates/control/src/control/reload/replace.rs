@@ -116,8 +116,9 @@ impl Reloader {
             return self.go_on(before, out, error, answer).await;
         }
         for port in changed.iter().filter(|&port| !wanted.devices[port].has_mac) {
+            let address = self.kept_address(port).or(self.ports.borrow().own_address(port));
             let spec = &mut wanted.switch.ports[port];
-            spec.mac = self.ports.borrow().own_address(port).unwrap_or(spec.mac);
+            spec.mac = address.unwrap_or(spec.mac);
         }
         match self.settle(wanted, out).await {
             Ok(warning) => {
