@@ -57,7 +57,7 @@ pub fn doctor(args: &Args) -> Result<(), Failure> {
     }
     let mut unasked = None;
     match peers(args) {
-        Ok(peers) => facts.peers = peers,
+        Ok(peers) => (facts.has_switch, facts.peers) = (peers.is_some(), peers.unwrap_or_default()),
         Err(finding) => unasked = finding,
     }
     let findings: Vec<Finding> = findings(&facts, needs.as_ref()).into_iter().chain(unasked).collect();
@@ -75,11 +75,11 @@ pub fn doctor(args: &Args) -> Result<(), Failure> {
 /// Asks the running switch, if there is one, for its peers at XOFF.
 ///
 /// # Errors
-/// The finding that it was not asked; `None`: no switch runs.
-fn peers(args: &Args) -> Result<Vec<Peer>, Option<Finding>> {
+/// The finding that it did not answer; `None`: no switch runs.
+fn peers(args: &Args) -> Result<Option<Vec<Peer>>, Option<Finding>> {
     let is_here = args.root == Path::new("/") || args.switch.is_named();
     let ask = || args.switch.client()?.get::<Answer>("pfc");
-    let answer = if is_here { ask() } else { return Ok(Vec::new()) };
+    let answer = if is_here { ask() } else { return Ok(None) };
     let answer = answer.map_err(|error| match error {
         ClientError::Off => None,
         ClientError::Nobody(_) if !args.switch.is_named() => None,
@@ -99,7 +99,7 @@ fn peers(args: &Args) -> Result<Vec<Peer>, Option<Finding>> {
         late_xoffs: row.late_pauses,
         late_frames: row.late_frames,
     };
-    Ok(answer.pfc.iter().flat_map(|pfc| pfc.priorities.iter().map(|row| peer(&pfc.port, row))).collect())
+    Ok(Some(answer.pfc.iter().flat_map(|pfc| pfc.priorities.iter().map(|row| peer(&pfc.port, row))).collect()))
 }
 
 #[cfg(feature = "dpdk")]

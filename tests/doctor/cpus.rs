@@ -70,6 +70,18 @@ fn a_cpu_that_this_process_may_not_use_is_bad() {
     assert!(text.starts_with("this process may not use this CPU, only 0-6"), "{text}");
 }
 
+/// Linux takes isolated CPUs from the affinity of process 1, so no process has them at first, and each may go there.
+#[test]
+fn isolated_cpus_that_process_1_lost_at_boot_may_be_used() {
+    let server = Server::new();
+    let status = std::fs::read_to_string(server.path("proc/self/status")).unwrap();
+    server.file("proc/self/status", &status.replace("0-7", "0-1,4-5"));
+    assert_eq!(server.faults(NICS, None), []);
+    let of = |place: &str| at(&server.examine(NICS, None), Fine, place);
+    assert!(of("cpus").starts_with("8 of 8 may be used: 0-7"));
+    assert!(of(LCORE_1).starts_with("isolated, and without tick"));
+}
+
 #[test]
 fn lcores_without_a_cpu_get_the_last_ones() {
     let server = Server::new();

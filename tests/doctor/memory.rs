@@ -2,7 +2,7 @@
 
 use holdfast::doctor::Level::{self, Warn};
 
-use crate::server::{NICS, Server, at};
+use crate::server::{NICS, Server, at, faults};
 
 #[test]
 fn doctor_finds_no_fault_at_a_prepared_server() {
@@ -22,6 +22,16 @@ fn too_few_hugepages_are_bad_with_the_number_to_add() {
     assert_eq!(at(&findings, Level::Ok, "hugepages, node 1"), "60 of 100 pages of 2048 KiB are free > ");
     assert_eq!(server.faults(NICS, Some(120)), []);
     assert_eq!(server.faults(NICS, Some(121)), [(Level::Bad, "hugepages".to_owned())]);
+}
+
+#[test]
+fn hugepages_of_the_running_switch_are_not_missing() {
+    let server = Server::new();
+    server.pages(0, 1024, 0);
+    server.pages(1, 1024, 0);
+    assert_eq!(faults(&server.examine_with(NICS, Vec::new())), []);
+    let found = faults(&server.examine(NICS, None));
+    assert!(found.contains(&(Level::Bad, "hugepages".to_owned())), "{found:?}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! NICs, their drivers, and their support of PFC.
 
 use holdfast::doctor::Level::{Bad, Ok as Fine, Warn};
-use holdfast::doctor::{Family, PciNic, Peer};
+use holdfast::doctor::{Family, Finding, PciNic, Peer, script};
 use holdfast::pfc::Observed;
 
 use crate::server::{NICS, Server, at};
@@ -48,6 +48,13 @@ fn vfio_without_iommu_is_bad() {
     assert!(at(&server.examine(NICS, None), Bad, "iommu").contains("intel_iommu=on"));
     server.file("sys/module/vfio/parameters/enable_unsafe_noiommu_mode", "Y\n");
     assert!(at(&server.examine(NICS, None), Warn, "iommu").contains("may write anywhere"));
+    // AMD's is on where the firmware has it on, and Linux does not know `amd_iommu=on`.
+    server.file("proc/cpuinfo", "vendor_id\t: AuthenticAMD\nflags\t\t: fpu\n");
+    let (findings, remedy) = (server.examine(NICS, None), "boot with `iommu=pt`");
+    let is_amd = |finding: &Finding| finding.remedy.as_deref().is_some_and(|text| text.contains(remedy));
+    assert!(findings.iter().any(|finding| finding.place == "iommu" && is_amd(finding)), "{findings:?}");
+    let script = script(&findings);
+    assert!(script.contains(" iommu=pt\"'") && !script.contains("intel_iommu"), "{script}");
     // NICs on uio or on their kernel driver need no IOMMU.
     server.nic(A, "0x8086", "0x10fb", Some("uio_pci_generic"), "1", "40");
     server.nic("0000:3b:00.1", "0x8086", "0x10fb", Some("igb_uio"), "1", "41");

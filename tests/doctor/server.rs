@@ -135,7 +135,7 @@ impl Server {
     /// Returns the findings for a switch by `configuration` beside a running one with these peers.
     pub fn examine_with(&self, configuration: &str, peers: Vec<Peer>) -> Vec<Finding> {
         let config = config::parse("x.yaml", configuration).unwrap_or_else(|errors| panic!("{errors}"));
-        findings(&Facts { peers, ..probe(self.root()) }, Some(&Needs::new(&config, None)))
+        findings(&Facts { peers, has_switch: true, ..probe(self.root()) }, Some(&Needs::new(&config, None)))
     }
 
     /// Returns the findings without a configuration.

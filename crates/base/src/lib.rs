@@ -6,6 +6,7 @@
 #![deny(unsafe_code)]
 
 pub mod board;
+pub mod cpus;
 pub mod io;
 pub mod isa;
 pub mod mutant;

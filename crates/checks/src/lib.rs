@@ -8,7 +8,7 @@ pub mod doctor;
 pub mod nic_check;
 
 use holdfast_agents::router;
-use holdfast_base::{io, sets, text, units};
+use holdfast_base::{cpus, io, sets, text, units};
 use holdfast_config::config;
 use holdfast_lossless::{headroom, pfc, qos};
 use holdfast_wire::wire;

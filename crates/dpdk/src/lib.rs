@@ -6,7 +6,7 @@
 
 pub mod dpdk;
 
-use holdfast_base::{io, output, prefetch, pulse, sets, sync, units};
+use holdfast_base::{cpus, io, output, prefetch, pulse, sets, sync, units};
 #[cfg(test)]
 use holdfast_config::config;
 #[cfg(test)]

@@ -40,7 +40,9 @@ pub struct Facts {
     pub drivers_are_linked: bool,
     /// The version of DPDK, if it is built in.
     pub dpdk: Option<String>,
-    /// Peers of a running switch.
+    /// Whether a switch runs here and answers.
+    pub has_switch: bool,
+    /// Its peers.
     pub peers: Vec<Peer>,
 }
 
@@ -70,6 +72,8 @@ pub struct Cpus {
     pub nodes: BTreeMap<u16, u16>,
     /// The first CPU on the core of each CPU: two CPUs with the same value share a core.
     pub cores: BTreeMap<u16, u16>,
+    /// Vendor of the first CPU (x86), such as `AuthenticAMD`.
+    pub vendor: Option<String>,
     /// Feature flags of the first CPU (x86).
     pub flags: Vec<String>,
     /// The clock source of the kernel.

@@ -42,6 +42,9 @@ fn enough(facts: &Facts, free_kib: u64, wanted: Option<u32>) -> Finding {
     let place = "hugepages";
     let needed_kib = wanted.map_or(1, |mib| u64::from(mib) << 10);
     let free = free_kib >> 10;
+    if facts.has_switch {
+        return Finding::ok(place, format!("{free} MiB are free beside those of the running switch"));
+    }
     if free_kib >= needed_kib {
         return match wanted {
             Some(wanted) => Finding::ok(place, format!("{free} MiB are free, {wanted} MiB are needed")),
@@ -65,7 +68,7 @@ fn nodes_without(facts: &Facts, needs: Option<&Needs>) -> Vec<Finding> {
     for device in needs.into_iter().flat_map(|needs| &needs.devices) {
         let nic = facts.nics.iter().find(|nic| Some(&nic.address) == device.pci().as_ref());
         let Some(node) = nic.and_then(|nic| nic.node) else { continue };
-        let has_pages = facts.pages.iter().any(|pages| pages.node == node && pages.free > 0);
+        let has_pages = facts.has_switch || facts.pages.iter().any(|pages| pages.node == node && pages.free > 0);
         let place = format!("hugepages, node {node}");
         if has_pages || all.iter().any(|finding| finding.place == place) {
             continue;

@@ -131,32 +131,36 @@ fn iommu(facts: &Facts) -> Option<Finding> {
         (false, true) => Some(Finding::warn(
             place,
             "none; vfio works without it here, but a NIC may write anywhere in memory",
-            iommu_on(),
+            iommu_on(facts),
         )
-        .fixed_by(iommu_fix())),
+        .fixed_by(iommu_fix(facts))),
         (false, false) => Some(Finding::bad(
             place,
             "none, but vfio needs one",
             format!(
                 "{}; on a machine without one bind the NIC to uio_pci_generic in place of vfio-pci: it may then write anywhere in \
                  memory",
-                iommu_on()
+                iommu_on(facts)
             ),
         )
-        .fixed_by(iommu_fix())),
+        .fixed_by(iommu_fix(facts))),
     }
 }
 
-fn iommu_on() -> String {
-    format!(
-        "turn it on in the firmware and boot with `intel_iommu=on iommu=pt` or, on AMD, `amd_iommu=on iommu=pt` \
-         {KERNEL_LINE}"
-    )
+/// Arguments of the kernel. Linux turns AMD's IOMMU on by itself, and Intel's only when it is told to.
+fn iommu_words(facts: &Facts) -> &'static str {
+    match facts.cpus.vendor.as_deref() {
+        Some("AuthenticAMD" | "HygonGenuine") => "iommu=pt",
+        _ => "intel_iommu=on iommu=pt",
+    }
 }
 
-/// AMD's is on by default.
-fn iommu_fix() -> Vec<String> {
-    let mut fix = fix::boot("iommu", "intel_iommu=on iommu=pt");
+fn iommu_on(facts: &Facts) -> String {
+    format!("turn it on in the firmware and boot with `{}` {KERNEL_LINE}", iommu_words(facts))
+}
+
+fn iommu_fix(facts: &Facts) -> Vec<String> {
+    let mut fix = fix::boot("iommu", iommu_words(facts));
     fix.insert(0, "# Turn it on in the firmware too.".to_owned());
     fix
 }

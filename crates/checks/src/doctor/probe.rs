@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::Reach;
 use super::facts::{Access, Cpus, Facts, Pages, PciNic, Process};
+use crate::cpus::{ISOLATED, parse_list, usable};
 use crate::router::kernel::KernelLimits;
 
 /// Prefix of the PCI class of network controllers.
@@ -37,6 +38,7 @@ pub fn probe(root: &Path) -> Facts {
         abi,
         drivers_are_linked: false,
         dpdk: None,
+        has_switch: false,
         peers: Vec::new(),
     }
 }
@@ -83,24 +85,12 @@ impl Root<'_> {
     }
 
     fn cpus(self, path: &str) -> Vec<u16> {
-        self.text(path).map(|text| cpu_list(&text)).unwrap_or_default()
+        self.text(path).map(|text| parse_list(&text)).unwrap_or_default()
     }
 }
 
 fn first_number(text: &str) -> Option<u64> {
     text.split_whitespace().next()?.parse().ok()
-}
-
-/// Reads `2-4,7` as `[2, 3, 4, 7]`; a text that is not a list (`(null)`) gives no CPUs.
-fn cpu_list(text: &str) -> Vec<u16> {
-    let mut cpus = Vec::new();
-    for part in text.split(',') {
-        let (first, last) = part.trim().split_once('-').unwrap_or((part.trim(), part.trim()));
-        if let (Ok(first), Ok(last)) = (first.parse::<u16>(), last.parse::<u16>()) {
-            cpus.extend(first..=last);
-        }
-    }
-    cpus
 }
 
 /// The number after `prefix` in names such as `node1` and `cpu3`.
@@ -110,17 +100,23 @@ fn numbered(name: &str, prefix: &str) -> Option<u16> {
 
 fn cpus(root: Root<'_>) -> Cpus {
     let system = "sys/devices/system/cpu";
+    let (online, isolated) = (root.cpus(&format!("{system}/online")), root.cpus(ISOLATED));
+    let mask = root.field("proc/self/status", "Cpus_allowed_list:").map(|text| parse_list(&text)).unwrap_or_default();
+    // The kernel's command line may name CPUs that do not run.
+    let running: Vec<u16> = isolated.iter().copied().filter(|cpu| online.contains(cpu)).collect();
     let mut cpus = Cpus {
-        online: root.cpus(&format!("{system}/online")),
-        allowed: root.field("proc/self/status", "Cpus_allowed_list:").map(|text| cpu_list(&text)).unwrap_or_default(),
-        isolated: root.cpus(&format!("{system}/isolated")),
+        allowed: usable(&mask, &running),
+        online,
+        isolated,
         nohz_full: root.cpus(&format!("{system}/nohz_full")),
         clocksource: root.text("sys/devices/system/clocksource/clocksource0/current_clocksource"),
         ..Cpus::default()
     };
     let info = root.text("proc/cpuinfo").unwrap_or_default();
-    let flags = info.lines().find(|line| line.starts_with("flags")).and_then(|line| line.split_once(':'));
-    cpus.flags = flags.map(|(_, flags)| flags.split_whitespace().map(str::to_owned).collect()).unwrap_or_default();
+    let of =
+        |key: &str| info.lines().find(|line| line.starts_with(key))?.split_once(':').map(|(_, value)| value.trim());
+    cpus.vendor = of("vendor_id").map(str::to_owned);
+    cpus.flags = of("flags").map(|flags| flags.split_whitespace().map(str::to_owned).collect()).unwrap_or_default();
     for cpu in cpus.online.clone() {
         if let Some(governor) = root.text(&format!("{system}/cpu{cpu}/cpufreq/scaling_governor")) {
             cpus.governors.insert(cpu, governor);
@@ -262,14 +258,8 @@ fn drivers(root: Root<'_>) -> (Vec<String>, u16) {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
     #[test]
-    fn lists_of_cpus_are_read_as_linux_writes_them() {
-        assert_eq!(cpu_list("2-4,7"), [2, 3, 4, 7]);
-        assert_eq!(cpu_list("0"), [0]);
-        assert_eq!(cpu_list(""), [0_u16; 0]);
-        assert_eq!(cpu_list("(null)"), [0_u16; 0]);
+    fn list_of_cpus_is_written_as_linux_writes_it() {
         assert_eq!(crate::doctor::ranges(&[2, 3, 4, 7]), "2-4,7");
         assert_eq!(crate::doctor::ranges(&[]), "none");
     }

@@ -2,8 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+use crate::dpdk::lcore::set_affinity;
 use crate::dpdk::tests::{eal, pool};
-use crate::dpdk::{EthPort, Mbuf, PortConfig, allowed_cpus, pin_to};
+use crate::dpdk::{EthPort, Mbuf, PortConfig, allowed_cpus};
 use crate::io::{Burst, Packet};
 use crate::sets::BURST;
 use crate::sync::{AtomicBool, Ordering};
@@ -32,7 +33,8 @@ fn peer_of_a_memif_port_ends_while_an_lcore_is_in_its_driver() {
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let lcore = scope.spawn(|| {
-            pin_to(&allowed_cpus()[allowed_cpus().len() - 1..]).expect("a CPU");
+            let last = *allowed_cpus().last().expect("a CPU");
+            set_affinity(&[last as u16]).expect("a CPU that may be used");
             let (mut sent, mut received) = (0_usize, 0_usize);
             while !is_over.load(Ordering::Relaxed) {
                 let mut burst: Burst<Mbuf> = (0..BURST / 2).map_while(|_| data.alloc_with(&[0; 1500])).collect();

@@ -5,6 +5,7 @@ use std::ffi::{c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
+use crate::cpus::{ISOLATED, parse_list, usable};
 use dpdk_sys::libc;
 
 use super::eal::Shared;
@@ -25,39 +26,43 @@ pub struct Lcore {
     pub cpu: usize,
 }
 
-/// Returns the CPUs that the calling thread may run on, in order. Call it before EAL starts, which binds the thread to
-/// one CPU.
+/// Returns the CPUs that the calling thread may run on, in order, isolated ones included. Call it before EAL starts,
+/// which binds the thread to one CPU.
 #[must_use]
 pub fn allowed_cpus() -> Vec<usize> {
+    let Some(mask) = affinity() else {
+        return (0..std::thread::available_parallelism().map_or(1, usize::from)).collect();
+    };
+    let isolated = std::fs::read_to_string(format!("/{ISOLATED}")).map(|text| parse_list(&text)).unwrap_or_default();
+    let usable = usable(&mask, &isolated);
+    // A cpuset may exclude isolated CPUs, which only an attempt can tell.
+    if usable == mask || set_affinity(&usable).is_err() {
+        return mask.into_iter().map(usize::from).collect();
+    }
+    let allowed = affinity().unwrap_or_else(|| mask.clone());
+    // The kernel has allowed this mask before.
+    let _ = set_affinity(&mask);
+    allowed.into_iter().map(usize::from).collect()
+}
+
+/// The affinity mask of the calling thread; `None` if it is too small for all CPUs, or the kernel lacks the call.
+fn affinity() -> Option<Vec<u16>> {
     let mut mask: Mask = [0; CPUS / 64];
     // SAFETY: the kernel writes at most the given number of bytes to the mask, which has them.
     let status = unsafe { libc::sched_getaffinity(0, size_of::<Mask>(), mask.as_mut_ptr().cast()) };
-    if status < 0 {
-        // The mask is too small for all CPUs, or the kernel lacks the call: assume all CPUs of the machine.
-        return (0..std::thread::available_parallelism().map_or(1, usize::from)).collect();
-    }
-    (0..CPUS).filter(|cpu| mask[cpu / 64] >> (cpu % 64) & 1 == 1).collect()
+    let is_set = |cpu: &u16| mask[usize::from(*cpu) / 64] >> (cpu % 64) & 1 == 1;
+    (status >= 0).then(|| (0..CPUS as u16).filter(is_set).collect())
 }
 
-/// Lets the calling thread run on `cpus`.
-///
-/// [`Eal::init`] binds its caller to the main CPU, and threads started from there inherit that. Control threads that
-/// must stay off the polling CPUs call this function with the earlier result of [`allowed_cpus`].
-///
-/// # Errors
-///
-/// [`Error::CpuNotAllowed`] if the kernel allows none of them.
-pub fn pin_to(cpus: &[usize]) -> Result<(), Error> {
+/// Lets the calling thread run on `cpus`, of which the kernel must allow one.
+pub(super) fn set_affinity(cpus: &[u16]) -> Result<(), std::io::Error> {
     let mut mask: Mask = [0; CPUS / 64];
-    for &cpu in cpus.iter().filter(|&&cpu| cpu < CPUS) {
-        mask[cpu / 64] |= 1 << (cpu % 64);
+    for &cpu in cpus.iter().filter(|&&cpu| usize::from(cpu) < CPUS) {
+        mask[usize::from(cpu) / 64] |= 1 << (cpu % 64);
     }
     // SAFETY: the kernel reads at most the given number of bytes from the mask, which has them.
     let status = unsafe { libc::sched_setaffinity(0, size_of::<Mask>(), mask.as_ptr().cast()) };
-    if status == 0 {
-        return Ok(());
-    }
-    Err(Error::CpuNotAllowed { cpu: cpus.first().copied().unwrap_or_default(), allowed: list(&allowed_cpus()) })
+    if status == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
 }
 
 /// Formats CPUs like `0,2,3` for an error.

@@ -58,7 +58,7 @@ pub use idle::{Sleeper, Waiter};
 pub use interface::exists as interface_exists;
 pub use interrupts::InterruptPulse;
 pub use io::EthIo;
-pub use lcore::{Lcore, Worker, allowed_cpus, pin_to};
+pub use lcore::{Lcore, Worker, allowed_cpus};
 pub use mbuf::{HEADROOM, Mbuf};
 pub use mempool::Mempool;
 pub use port::{EthPort, FlowControl, LinkState, PortConfig, PortStats};
