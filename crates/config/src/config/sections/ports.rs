@@ -305,7 +305,9 @@ fn read_live(fields: &Fields<'_>, context: &Context<'_, '_>) -> PortLive {
         rewrite: maps::read_rewrite(fields.get("rewrite"), context.maps),
         stuck_after: stuck::read(fields.get("stuck_after"), context.stuck_after),
         flood_limits: storm_control::read(fields.get("storm_control"), context.flood_limits),
-        ..PortLive::default()
+        // `build::port_specs` fills these. Without `..`, the compiler names a new field.
+        max_rates: [None; CLASSES],
+        watchdog: None,
     }
 }
 
