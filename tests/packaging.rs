@@ -27,6 +27,13 @@ fn text(command: &mut Command) -> String {
     String::from_utf8_lossy(&output(command).stdout).into_owned()
 }
 
+/// A script of packaging/. The package is compressed little, which takes a third of the time.
+fn packaging(script: &str) -> Command {
+    let mut build = Command::new(repository("packaging").join(script));
+    build.env("DPKG_DEB_COMPRESSOR_LEVEL", "1");
+    build
+}
+
 /// Whether a program is installed. If it is missing the test is skipped, except in CI, where it fails.
 fn has(program: &str) -> bool {
     let found =
@@ -71,7 +78,7 @@ fn unpacked() -> Option<(tempfile::TempDir, PathBuf, PathBuf)> {
         return None;
     }
     let directory = tempfile::tempdir().expect("a temporary directory");
-    let mut build = Command::new(repository("packaging/build-deb"));
+    let mut build = packaging("build-deb");
     let package = text(build.arg(env!("CARGO_BIN_EXE_holdfast")).arg(directory.path()));
     let package = PathBuf::from(package.trim());
     let root = directory.path().join("root");
@@ -204,7 +211,7 @@ fn package_of_a_static_program_depends_on_no_library_and_has_their_notices() {
     }
     let directory = tempfile::tempdir().expect("a temporary directory");
     let (program, path) = static_program(directory.path());
-    let mut build = Command::new(repository("packaging/build-deb"));
+    let mut build = packaging("build-deb");
     build.env("PATH", path);
     let package = text(build.arg(&program).arg(directory.path()));
     let field = |name| text(Command::new("dpkg-deb").args(["-f", package.trim(), name])).trim().to_owned();
@@ -226,7 +233,7 @@ fn release_has_the_same_bytes_in_any_directory_and_its_sums_are_right() {
     let (program, path) = static_program(stand_in.path());
     let release = || {
         let directory = tempfile::tempdir().expect("a temporary directory");
-        let mut build = Command::new(repository("packaging/build-release"));
+        let mut build = packaging("build-release");
         output(build.env("HOLDFAST_BINARY", &program).env("PATH", &path).arg(directory.path()));
         let sums = fs::read_to_string(directory.path().join("SHA256SUMS")).expect("sums");
         (directory, sums)
