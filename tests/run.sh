@@ -1,7 +1,7 @@
 #!/bin/bash
 # All tests, with and without DPDK. `make test` calls this once the packages are there. It says what each stage took.
 #
-# Each configuration is built once: with DPDK for the tests, and as shipped without DPDK for instructions. What
+# Each configuration is built once: with DPDK for the tests, and without DPDK for counts of instructions. What
 # needs no libdpdk is also linted without it, so that the layering cannot rot. Each test runs once, but for those in which
 # dataplane lcores matter: they run with two lcores too.
 #
@@ -68,8 +68,9 @@ reasons() {
 tests() { $cargo test --workspace --no-fail-fast "$@"; }
 nextest() { $cargo nextest run --workspace "$@"; }
 
-# As shipped, without DPDK: another directory of artifacts, so that cargo builds it beside the other configuration.
-shipped() { $cargo bench --no-default-features --bench instructions --no-run; }
+# Without DPDK, the packet path as shipped: another directory of artifacts, so that cargo builds it beside the other
+# configuration.
+counts() { $cargo bench --profile counts --no-default-features --bench instructions "$@"; }
 
 # Test binaries that run a switch begin with this line; all others are pure.
 of_switches() { names_of "$(grep -l '^#!\[cfg(feature = "dpdk")\]' tests/*/main.rs tests/*.rs)"; }
@@ -79,18 +80,59 @@ names_of() { sed -E 's,^(crates/[a-z]+/)?tests/(loom/tests/)?,--test ,; s,/main,
 has_nextest=
 if $cargo nextest --version >/dev/null 2>&1; then has_nextest=1; fi
 
-# Tests that run a switch, which .config/nextest.toml takes one at a time.
+# Black-box tests in which no frame, cell or order crosses between dataplane lcores: one lcore is enough for them. Either they
+# end before any lcore starts, or go the same way whichever lcore does it:
+#   switch: refusals, outputs, notify, scraping, unprivileged, unread, threads, quiet
+#   switch: simulated   a comparison with a scenario of one lcore: two that are late at different times fill groups otherwise
+#   tap:    script, pause_received, upgrade   a script of one's own, a port's own timers, and starts and ends
+#   tap:    claims, nic_check, services, senders of one port, killed daemons, BFD   what the control plane and daemons do
+#   behave: maps, mapped, speeds, flooding   the class of a frame, and a port's own timers
+once='refusals:: outputs:: notify:: scraping:: unprivileged:: unread:: threads:: quiet_tests:: simulated:: script:: pause_received::
+upgrade:: claims:: nic_check:: services:: linux::senders_of_one_port leaf_spine::killed leaf_spine::bfd maps:: mapped:: speeds:: flooding::'
+once=$(tr '\n' ' ' <<<"$once")
+once=${once% }
+prefix="test(/^(${once// /|})/)"
+
+# Two lcores that never sleep need two CPUs. Their ports are at one lcore and at both, so tests with real hosts, which take
+# the longest, run with two lcores only. Tests of the switch alone and of behaviour run both ways.
+with_two=
+if [ "$(nproc)" -ge 2 ]; then with_two=1; fi
+hosts='tap pair'
+
+# Tests that run a switch with one lcore, which .config/nextest.toml takes one at a time.
 of_group=$(sed -n "s/^filter = '\(.*\)'$/\1/p" .config/nextest.toml)
 switches() {
+    local code=0 name rest=
     if [ "$has_nextest" ]; then
-        nextest --no-fail-fast -E "$of_group"
-    else
-        local code=0
-        tests --lib -- --test-threads=1 dpdk:: || code=1
-        # shellcheck disable=SC2046
-        tests $(of_switches) -- --test-threads=1 || code=1
-        return "$code"
+        [ -z "$with_two" ] || rest=" and not (binary(/^(${hosts// /|})$/) and not $prefix)"
+        nextest --no-fail-fast -E "($of_group)$rest"
+        return
     fi
+    tests --lib -- --test-threads=1 dpdk:: || code=1
+    for name in $(of_switches); do
+        [ "$name" != --test ] || continue
+        [[ $with_two && " $hosts " == *" $name "* ]] || rest+=" --test $name"
+    done
+    # shellcheck disable=SC2086
+    tests $rest -- --test-threads=1 || code=1
+    # shellcheck disable=SC2046,SC2086
+    [ -z "$with_two" ] || tests $(printf -- '--test %s ' $hosts) -- --test-threads=1 $once || code=1
+    return "$code"
+}
+
+# All that may differ with two lcores.
+two() {
+    local boxes code=0
+    # shellcheck disable=SC2086
+    boxes="--test switch --test behave $(printf -- '--test %s ' $hosts)"
+    if [ "$has_nextest" ]; then
+        # shellcheck disable=SC2086
+        nextest --no-fail-fast $boxes -E "not $prefix" || code=1
+    else
+        # shellcheck disable=SC2046,SC2086
+        tests $boxes -- --test-threads=1 $(printf -- '--skip %s ' $once) || code=1
+    fi
+    return "$code"
 }
 
 # A test of a switch looks at a clock while others compute. If it failed, it is run once more alone, and that judges.
@@ -134,7 +176,7 @@ beside() {
         tests --lib --bins $(pure) -- --quiet --skip dpdk::
     fi
     tests --doc -- --quiet
-    $cargo bench --no-default-features --bench instructions
+    counts
 }
 
 if [ "${1:-}" = beside ]; then
@@ -152,7 +194,7 @@ $cargo fmt --all --check
 stage "lints and documentation"
 # A process group of its own, so that it ends with this script.
 set -m
-shipped >"$log" 2>&1 &
+counts --no-run >"$log" 2>&1 &
 build=$!
 set +m
 $cargo clippy --workspace --all-targets --quiet -- -D warnings
@@ -163,7 +205,7 @@ stage "build of the tests"
 if [ "$has_nextest" ]; then nextest --no-run; else tests --no-run; fi
 
 # Nothing is built while tests look at the clock.
-stage "rest of the build as shipped"
+stage "rest of the build for counts"
 wait "$build" || { build=; cat "$log"; exit 1; }
 build=
 
@@ -181,31 +223,12 @@ build=
 cat "$log"
 [ -z "$failed" ] || alone
 
-# The black-box tests once more with two dataplane lcores, as far as frames, cells or orders cross between lcores in them.
-# Left out is what ends before any lcore starts, or goes the same way whichever lcore does it:
-#   switch: refusals, outputs, notify, scraping, unprivileged, unread, threads, quiet
-#   switch: simulated   a comparison with a scenario of one lcore: two that are late at different times fill groups otherwise
-#   tap:    script, pause_received, upgrade   a script of one's own, a port's own timers, and starts and ends
-#   tap:    claims, nic_check, services, senders of one port, killed daemons, BFD   what the control plane and daemons do
-#   behave: maps, mapped, speeds, flooding   the class of a frame, and a port's own timers
-# Two lcores that never sleep need two CPUs.
-once='refusals:: outputs:: notify:: scraping:: unprivileged:: unread:: threads:: quiet_tests:: simulated:: script:: pause_received::
-upgrade:: claims:: nic_check:: services:: linux::senders_of_one_port leaf_spine::killed leaf_spine::bfd maps:: mapped:: speeds:: flooding::'
-once=$(tr '\n' ' ' <<<"$once")
-once=${once% }
-if [ "$(nproc)" -lt 2 ]; then
+if [ -z "$with_two" ]; then
     echo "one CPU: nothing is run with two lcores"
 else
     stage "the switch with two lcores"
     export HOLDFAST_TEST_ARGS="--lcores 2"
-    boxes=(--test switch --test tap --test behave --test pair)
-    if [ "$has_nextest" ]; then
-        nextest --no-fail-fast "${boxes[@]}" -E "not test(/^(${once// /|})/)"
-    else
-        # shellcheck disable=SC2086
-        tests "${boxes[@]}" -- --test-threads=1 $(printf -- '--skip %s ' $once)
-    fi
-    unset HOLDFAST_TEST_ARGS
+    two 2>&1 | tee "$shown" || alone
 fi
 
 # Ten minutes, most of them a release build, are not for every run.
