@@ -34,7 +34,7 @@ use crate::wire::mac_control::PfcFrame;
 /// Late pauses among the last 32 judged ones, and stops in time, from which a peer has its standing.
 pub const ENOUGH: u32 = 3;
 /// Time after XOFF for which frames are judged.
-const HORIZON: Nanos = Nanos(50_000_000);
+pub const HORIZON: Nanos = Nanos(50_000_000);
 /// Bounds of the histogram of response times, in nanoseconds. A last bucket holds the longer ones.
 pub const RESPONSE_BOUNDS: [u64; 9] =
     [1_000, 4_000, 16_000, 64_000, 256_000, 1_000_000, 4_000_000, 16_000_000, 64_000_000];

@@ -7,13 +7,15 @@ use super::node::Node;
 use super::spec::{End, FaultKind, LinkNode, Lost, PortRef, Scenario};
 use super::waivers;
 use crate::headroom::{HeadroomInput, PICOSECONDS_PER_MM, reaction};
+use crate::pfc::HORIZON;
 use crate::plan::counters::Counter;
 use crate::units::Nanos;
 
 /// XOFFs of one priority that a host without PFC was sent, and sent frames in spite of.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Ignored {
-    /// Arrival of the XOFF that stands.
+    /// Arrival of the first XOFF of a pause, and of its last refresh.
+    begun_ps: Option<u64>,
     since_ps: Option<u64>,
     /// Time from then after which the switch must find a frame late, and after which its poll has judged it.
     patience_ps: u64,
@@ -33,12 +35,16 @@ impl Ignored {
     pub fn told(&mut self, is_xoff: bool, now: u64) {
         let is_judged = self.first_ps.is_some_and(|first| first + self.patience_ps <= now);
         self.count += u64::from(is_xoff && is_judged);
+        self.begun_ps = self.begun_ps.or(Some(now)).filter(|_| is_xoff);
         (self.since_ps, self.first_ps) = (is_xoff.then_some(now), None);
     }
 
     /// Records that the host sent a frame of the priority at `now`.
     pub fn sent(&mut self, now: u64) {
-        if self.since_ps.is_some_and(|since| since + self.patience_ps <= now) {
+        let is_late = self.since_ps.is_some_and(|since| since + self.patience_ps <= now);
+        // Of a longer pause the switch judges no frame, and the way to its poll and back takes twice the patience at most.
+        let is_judged = self.begun_ps.is_some_and(|begun| now + 2 * self.patience_ps < begun + HORIZON.0 * PS);
+        if is_late && is_judged {
             self.first_ps.get_or_insert(now);
         }
     }
