@@ -17,8 +17,14 @@ impl Agent {
     pub fn connect(stream: UnixStream, patience: Duration) -> Result<Self, String> {
         stream.set_read_timeout(Some(patience)).expect("a timeout");
         let mut agent = Self { stream: BufReader::new(stream), requests: 0, patience };
-        let ready = agent.line()?;
-        if ready == "ready" { Ok(agent) } else { Err(format!("`{ready}` instead of `ready`")) }
+        agent.wait_ready()?;
+        Ok(agent)
+    }
+
+    /// Waits until the guest takes commands, also again when it restarts.
+    pub fn wait_ready(&mut self) -> Result<(), String> {
+        let ready = self.line()?;
+        if ready == "ready" { Ok(()) } else { Err(format!("`{ready}` instead of `ready`")) }
     }
 
     /// Runs a shell script in the guest. Returns its status and its output, or the reason why there is none.

@@ -15,6 +15,7 @@ mod bench;
 mod boot;
 mod guest;
 mod incast;
+mod installed;
 mod nic;
 #[path = "../switch/process.rs"]
 #[allow(dead_code, reason = "the tests of the switch use more of it")]
@@ -22,6 +23,7 @@ mod process;
 mod reload;
 mod remedies;
 mod row;
+mod server;
 mod steering;
 mod talk;
 mod wire;
@@ -72,4 +74,10 @@ fn flow_rule_chooses_the_receive_queue() {
 #[ignore = "needs QEMU and minutes: make test-nic"]
 fn remedies_of_doctor_work_when_typed() {
     remedies::each_state_is_named_and_mended();
+}
+
+#[test]
+#[ignore = "needs QEMU and minutes: make test-nic"]
+fn installed_switch_comes_back_after_a_reboot_and_serves_its_operator() {
+    installed::switch_comes_back_and_serves_its_operator();
 }
