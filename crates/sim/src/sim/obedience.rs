@@ -55,8 +55,9 @@ impl Engine<'_> {
     pub(super) fn expect_findings(&mut self) {
         for link in &self.scenario.links {
             if let (End::Host(host), End::Port(port)) | (End::Port(port), End::Host(host)) = (link.a, link.b) {
-                let switch = &self.scenario.switches[port.switch].config.switch;
-                let patience = switch.ports[port.port].reaction.0 + 4 * switch.poll_gap.0;
+                let switch = &self.scenario.switches[port.switch];
+                let longest = switch.reactions(port.port).max().unwrap_or(Nanos(0));
+                let patience = longest.0 + 4 * switch.config.switch.poll_gap.0;
                 let cable = 2 * link.length.mm * PICOSECONDS_PER_MM;
                 self.hosts[host].ignored.iter_mut().for_each(|ignored| ignored.expect(patience * PS + cable));
             }
@@ -100,7 +101,8 @@ impl Engine<'_> {
     /// Whether `peer` surely stops in the time that `port` gives it, and every XOFF reaches it.
     fn obeys(&self, number: usize, port: PortRef, peer: End, link: &LinkNode) -> bool {
         let scenario = self.scenario;
-        let given = self.net.nodes[port.switch].spec.ports[port.port].reaction;
+        // A pause that goes on at a reload keeps its deadline.
+        let given = scenario.switches[port.switch].reactions(port.port).min().unwrap_or(Nanos(0));
         let input = waivers::input(port, peer, link, scenario);
         if reaction(&HeadroomInput { poll_gap: Nanos(0), ..input }) > given || loses_pfc(number, scenario) {
             return false;

@@ -157,6 +157,14 @@ pub struct SwitchReload {
     pub switch: SwitchSpec,
 }
 
+impl SwitchNode {
+    /// The times that the peer of `port` has to stop at XOFF, from the start and from each reload on.
+    pub fn reactions(&self, port: usize) -> impl Iterator<Item = Nanos> {
+        let specs = std::iter::once(&self.config.switch).chain(self.reloads.iter().map(|reload| &reload.switch));
+        specs.map(move |spec| spec.ports[port].reaction)
+    }
+}
+
 /// Poll times of the lcores of a switch. The next poll begins after `every`, plus `frame` for each frame of the current
 /// poll (`shed` if it was shed), plus up to `jitter`. The jitter is drawn anew for each poll and lcore.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
