@@ -32,7 +32,7 @@ test-debian13: ready
 
 ## The switch on NICs that QEMU emulates, with Debian's kernel, without KVM and without root: docs/nics.md.
 test-nic: deps deps-guest
-	$(CARGO) test --workspace --test nic -- --ignored --nocapture --test-threads=1
+	$(CARGO) test --workspace --test nic -- --ignored --nocapture --test-threads=1 $(NIC_ARGS)
 
 ## RDMA between virtual machines through the switch, without KVM: docs/guests.md. Some three minutes beside the build.
 test-rdma: deps

@@ -28,6 +28,7 @@ fn text(command: &mut Command) -> String {
 }
 
 /// A script of packaging/. The package is compressed little, which takes a third of the time.
+#[cfg(feature = "dpdk")]
 fn packaging(script: &str) -> Command {
     let mut build = Command::new(repository("packaging").join(script));
     build.env("DPKG_DEB_COMPRESSOR_LEVEL", "1");

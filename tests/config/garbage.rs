@@ -265,6 +265,12 @@ fn configuration_with_every_key_is_accepted() {
 
 #[test]
 fn parse_never_panics_on_deep_nesting_or_alias_expansion() {
+    // The stack of a main thread: calls that are not optimized need several times as much.
+    let parser = std::thread::Builder::new().stack_size(8 << 20).spawn(judge_nested).expect("a thread");
+    parser.join().expect("no panic");
+}
+
+fn judge_nested() {
     judge(&"[".repeat(500_000));
     judge(&"- ".repeat(200_000));
     judge(&"{a: ".repeat(100_000));

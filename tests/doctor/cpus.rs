@@ -1,6 +1,7 @@
 //! CPUs, their NUMA nodes, and the clock.
 
 use holdfast::doctor::Level::{self, Bad, Ok as Fine, Warn};
+use holdfast::doctor::probe;
 
 use crate::server::{NICS, Server, at};
 
@@ -80,6 +81,9 @@ fn isolated_cpus_that_process_1_lost_at_boot_may_be_used() {
     let of = |place: &str| at(&server.examine(NICS, None), Fine, place);
     assert!(of("cpus").starts_with("8 of 8 may be used: 0-7"));
     assert!(of(LCORE_1).starts_with("isolated, and without tick"));
+    // A mask without CPUs 0 and 1 was chosen.
+    server.file("proc/self/status", &status.replace("0-7", "4-5"));
+    assert_eq!(probe(server.root()).cpus.allowed, [4, 5]);
 }
 
 #[test]

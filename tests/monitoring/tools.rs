@@ -33,7 +33,7 @@ pub fn has(program: &str) -> bool {
     if Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success()) {
         return true;
     }
-    skip(&format!("there is no {program}: docker/install-packages test"));
+    skip(&format!("there is no {program}: docker/install-packages watch"));
     false
 }
 

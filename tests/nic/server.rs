@@ -15,7 +15,7 @@ const SOURCES: &str = env!("CARGO_MANIFEST_DIR");
 /// Directory of the disk, which is kept for the next test.
 const KEPT: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/guests");
 /// Longest time for the server to start, and for a command such as the installation of a package.
-const PATIENCE: Duration = Duration::from_secs(900);
+const PATIENCE: Duration = Duration::from_secs(1800);
 
 /// Devices: an IOMMU, and two NICs at the ends of one cable.
 const DEVICES: &str = "-device intel-iommu,intremap=on,caching-mode=on \
@@ -74,7 +74,10 @@ impl Server {
     #[track_caller]
     pub fn run(&mut self, script: &str) -> String {
         let (status, output) = self.try_run(script);
-        assert_eq!(status, 0, "{script}: {output}");
+        if status != 0 {
+            let (_, journal) = self.try_run("journalctl --no-pager -b -u holdfast | tail -n 40");
+            panic!("{script}: {status}: {output}{journal}");
+        }
         output
     }
 
@@ -86,10 +89,10 @@ impl Server {
         })
     }
 
-    /// Repeats a script until it succeeds, for at most some three minutes. Returns its output.
+    /// Repeats a script until it succeeds, for at most ten minutes. Returns its output.
     #[track_caller]
     pub fn wait_for(&mut self, what: &str, script: &str) -> String {
-        let repeated = format!("f() {{ {script}\n}}\nuntil f; do [ $SECONDS -lt 200 ] || exit 1; sleep 0.5; done");
+        let repeated = format!("f() {{ {script}\n}}\nuntil f; do [ $SECONDS -lt 600 ] || exit 1; sleep 0.5; done");
         let (status, output) = self.try_run(&repeated);
         assert_eq!(status, 0, "no {what}: {script}: {output}");
         output

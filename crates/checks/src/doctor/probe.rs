@@ -104,8 +104,10 @@ fn cpus(root: Root<'_>) -> Cpus {
     let mask = root.field("proc/self/status", "Cpus_allowed_list:").map(|text| parse_list(&text)).unwrap_or_default();
     // The kernel's command line may name CPUs that do not run.
     let running: Vec<u16> = isolated.iter().copied().filter(|cpu| online.contains(cpu)).collect();
+    // A mask that leaves out others too was chosen.
+    let is_all = online.iter().all(|cpu| mask.contains(cpu) || running.contains(cpu));
     let mut cpus = Cpus {
-        allowed: usable(&mask, &running),
+        allowed: if is_all { usable(&mask, &running) } else { mask },
         online,
         isolated,
         nohz_full: root.cpus(&format!("{system}/nohz_full")),

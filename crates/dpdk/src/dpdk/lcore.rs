@@ -26,22 +26,26 @@ pub struct Lcore {
     pub cpu: usize,
 }
 
-/// Returns the CPUs that the calling thread may run on, in order, isolated ones included. Call it before EAL starts,
+/// Returns the CPUs that the calling thread may run on, isolated ones included and last. Call it before EAL starts,
 /// which binds the thread to one CPU.
 #[must_use]
 pub fn allowed_cpus() -> Vec<usize> {
     let Some(mask) = affinity() else {
         return (0..std::thread::available_parallelism().map_or(1, usize::from)).collect();
     };
-    let isolated = std::fs::read_to_string(format!("/{ISOLATED}")).map(|text| parse_list(&text)).unwrap_or_default();
-    let usable = usable(&mask, &isolated);
+    let list = |file: &str| std::fs::read_to_string(file).map(|text| parse_list(&text)).unwrap_or_default();
+    let isolated = list(&format!("/{ISOLATED}"));
+    // A mask that leaves out others too was chosen.
+    let is_all = list("/sys/devices/system/cpu/online").iter().all(|cpu| mask.contains(cpu) || isolated.contains(cpu));
+    let wanted = if is_all { usable(&mask, &isolated) } else { mask.clone() };
+    let mut allowed = mask.clone();
     // A cpuset may exclude isolated CPUs, which only an attempt can tell.
-    if usable == mask || set_affinity(&usable).is_err() {
-        return mask.into_iter().map(usize::from).collect();
+    if wanted != mask && set_affinity(&wanted).is_ok() {
+        allowed = affinity().unwrap_or(allowed);
+        // The kernel has allowed this mask before.
+        let _ = set_affinity(&mask);
     }
-    let allowed = affinity().unwrap_or_else(|| mask.clone());
-    // The kernel has allowed this mask before.
-    let _ = set_affinity(&mask);
+    allowed.sort_by_key(|cpu| (isolated.contains(cpu), *cpu));
     allowed.into_iter().map(usize::from).collect()
 }
 

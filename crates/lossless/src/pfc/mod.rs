@@ -28,7 +28,9 @@ mod watchdog;
 
 pub use generator::Generator;
 pub use map::PriorityMap;
-pub use obedience::{Answers, ENOUGH, HORIZON, JudgedPoll, Obedience, Observed, RESPONSE_BOUNDS, RESPONSE_BUCKETS, Received};
+pub use obedience::{
+    Answers, ENOUGH, HORIZON, JudgedPoll, Obedience, Observed, RESPONSE_BOUNDS, RESPONSE_BUCKETS, Received,
+};
 pub use port_pfc::{PortPfc, PortPfcSpec};
 pub use timers::PauseTimers;
 pub use watchdog::{Watchdog, WatchdogEvents};

@@ -42,7 +42,7 @@ impl Ignored {
     /// Records that the host sent a frame of the priority at `now`.
     pub fn sent(&mut self, now: u64) {
         let is_late = self.since_ps.is_some_and(|since| since + self.patience_ps <= now);
-        // Of a longer pause the switch judges no frame, and the way to its poll and back takes twice the patience at most.
+        // The switch judges no frame later in a pause. The way to its poll and back takes twice the patience at most.
         let is_judged = self.begun_ps.is_some_and(|begun| now + 2 * self.patience_ps < begun + HORIZON.0 * PS);
         if is_late && is_judged {
             self.first_ps.get_or_insert(now);

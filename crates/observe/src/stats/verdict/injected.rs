@@ -44,7 +44,8 @@ pub(super) fn injected(switch_view: &SwitchView) -> Vec<InjectedHits> {
     let is_certain =
         |hit: &Hit| hit.class.is_none() || hit.toward == Some(Toward::Switch) || certain.contains(hit.port);
     let hits = board.hits().into_iter();
-    let hits = hits.filter(|hit| hit.class.is_none_or(|class| switch_view.is_lossless(class)) || !is_certain(hit));
+    let lossless = switch_view.ever_lossless();
+    let hits = hits.filter(|hit| hit.class.is_none_or(|class| lossless.contains(class)) || !is_certain(hit));
     hits.map(|hit| InjectedHits {
         is_certain: is_certain(&hit),
         port: switch_view.port_name(hit.port).to_owned(),

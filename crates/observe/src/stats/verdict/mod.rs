@@ -315,7 +315,7 @@ fn receive_rings(switch_view: &SwitchView, snapshot: &Snapshot) -> Vec<BrokenBy>
 /// Frames that devices accepted but lost, at ports that have sent lossless frames. They include PFC frames.
 fn devices(switch_view: &SwitchView, snapshot: &Snapshot) -> Vec<BrokenBy> {
     let queue = |class: usize| usize::from(switch_view.spec.classes.tc_to_queue[class]) % CLASSES;
-    let lossless = (0..CLASSES).filter(|&class| switch_view.is_lossless(class));
+    let lossless = switch_view.ever_lossless().iter();
     let queues: Vec<usize> = lossless.map(queue).collect();
     let lossy = snapshot
         .ports
