@@ -17,7 +17,7 @@ build: ready announce deps
 ready:
 	@command -v $(firstword $(CARGO)) >/dev/null || { echo "error: there is no $(firstword $(CARGO)); install Rust 1.90 or newer (https://rustup.rs), and run make again" >&2; exit 1; }
 
-# What a fresh machine gets, and how long that takes.
+# A fresh machine gets this, and waits so long.
 announce: ready
 	@[ -e "$(RELEASE)" ] || echo "The first time takes two steps: some 320 packages of Debian with DPDK, as root (170 MB to fetch, 1 GB of disk, some two minutes; fewer if some are there), and a build (four to eight minutes on two cores)."
 

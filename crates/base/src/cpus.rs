@@ -4,11 +4,13 @@
 //! use holdfast_base::cpus::{parse_list, usable};
 //!
 //! // Booted with `isolcpus=2-3`, so that no process has these at first.
-//! assert_eq!(usable(&parse_list("0-1"), &parse_list("2-3")), [0, 1, 2, 3]);
+//! assert_eq!(usable(&parse_list("0-1"), &parse_list("2-3"), &parse_list("0-3")), [0, 1, 2, 3]);
 //! ```
 
 /// Linux's file with the CPUs that its scheduler leaves alone (`isolcpus`).
 pub const ISOLATED: &str = "sys/devices/system/cpu/isolated";
+/// Linux's file with the CPUs that run.
+pub const ONLINE: &str = "sys/devices/system/cpu/online";
 
 /// Reads `2-4,7` as `[2, 3, 4, 7]`; a text that is not a list (`(null)`) gives no CPUs.
 #[must_use]
@@ -23,16 +25,14 @@ pub fn parse_list(text: &str) -> Vec<u16> {
     cpus
 }
 
-/// Returns the CPUs that a process may use, in order: those of its affinity mask, and the isolated ones if it has none.
+/// Returns the CPUs that a process with an affinity mask may use: all that run, if the mask is that of process 1.
 ///
-/// Linux takes isolated CPUs out of the mask of process 1, from which all others inherit, but lets a process go there.
-/// A mask with some of the isolated CPUs was chosen (taskset, `CPUAffinity=`), so that it is a limit.
+/// Linux takes isolated CPUs out of that mask, from which all others inherit, but lets a process go there. Any other
+/// mask was chosen (taskset, `CPUAffinity=`, a cpuset), so that it is a limit.
 #[must_use]
-pub fn usable(mask: &[u16], isolated: &[u16]) -> Vec<u16> {
-    let is_inherited = !isolated.iter().any(|cpu| mask.contains(cpu));
-    let mut usable = if is_inherited { [mask, isolated].concat() } else { mask.to_vec() };
-    usable.sort_unstable();
-    usable
+pub fn usable(mask: &[u16], isolated: &[u16], online: &[u16]) -> Vec<u16> {
+    let is_inherited = online.iter().all(|cpu| mask.contains(cpu) != isolated.contains(cpu));
+    if is_inherited && !online.is_empty() { online.to_vec() } else { mask.to_vec() }
 }
 
 #[cfg(test)]
@@ -49,8 +49,12 @@ mod tests {
 
     #[test]
     fn isolated_cpus_are_usable_unless_the_mask_was_chosen() {
-        assert_eq!(usable(&[0, 1, 4], &[2, 3]), [0, 1, 2, 3, 4]);
-        assert_eq!(usable(&[0, 3], &[2, 3]), [0, 3]);
-        assert_eq!(usable(&[0, 1], &[]), [0, 1]);
+        let online = [0, 1, 2, 3, 4];
+        assert_eq!(usable(&[0, 1, 4], &[2, 3], &online), online);
+        assert_eq!(usable(&[0, 1, 4], &[2, 3, 9], &online), online, "CPU 9 does not run");
+        assert_eq!(usable(&[0, 3], &[2, 3], &online), [0, 3]);
+        assert_eq!(usable(&[0, 1], &[2, 3], &online), [0, 1], "CPU 4 was left out");
+        assert_eq!(usable(&[0, 1], &[], &online), [0, 1]);
+        assert_eq!(usable(&[0, 1], &[], &[]), [0, 1], "without Linux's files");
     }
 }

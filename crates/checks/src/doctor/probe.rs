@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::Reach;
 use super::facts::{Access, Cpus, Facts, Pages, PciNic, Process};
-use crate::cpus::{ISOLATED, parse_list, usable};
+use crate::cpus::{ISOLATED, ONLINE, parse_list, usable};
 use crate::router::kernel::KernelLimits;
 
 /// Prefix of the PCI class of network controllers.
@@ -100,14 +100,10 @@ fn numbered(name: &str, prefix: &str) -> Option<u16> {
 
 fn cpus(root: Root<'_>) -> Cpus {
     let system = "sys/devices/system/cpu";
-    let (online, isolated) = (root.cpus(&format!("{system}/online")), root.cpus(ISOLATED));
+    let (online, isolated) = (root.cpus(ONLINE), root.cpus(ISOLATED));
     let mask = root.field("proc/self/status", "Cpus_allowed_list:").map(|text| parse_list(&text)).unwrap_or_default();
-    // The kernel's command line may name CPUs that do not run.
-    let running: Vec<u16> = isolated.iter().copied().filter(|cpu| online.contains(cpu)).collect();
-    // A mask that leaves out others too was chosen.
-    let is_all = online.iter().all(|cpu| mask.contains(cpu) || running.contains(cpu));
     let mut cpus = Cpus {
-        allowed: if is_all { usable(&mask, &running) } else { mask },
+        allowed: usable(&mask, &isolated, &online),
         online,
         isolated,
         nohz_full: root.cpus(&format!("{system}/nohz_full")),

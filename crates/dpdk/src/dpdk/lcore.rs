@@ -5,7 +5,7 @@ use std::ffi::{c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use crate::cpus::{ISOLATED, parse_list, usable};
+use crate::cpus::{ISOLATED, ONLINE, parse_list, usable};
 use dpdk_sys::libc;
 
 use super::eal::Shared;
@@ -33,11 +33,10 @@ pub fn allowed_cpus() -> Vec<usize> {
     let Some(mask) = affinity() else {
         return (0..std::thread::available_parallelism().map_or(1, usize::from)).collect();
     };
-    let list = |file: &str| std::fs::read_to_string(file).map(|text| parse_list(&text)).unwrap_or_default();
-    let isolated = list(&format!("/{ISOLATED}"));
-    // A mask that leaves out others too was chosen.
-    let is_all = list("/sys/devices/system/cpu/online").iter().all(|cpu| mask.contains(cpu) || isolated.contains(cpu));
-    let wanted = if is_all { usable(&mask, &isolated) } else { mask.clone() };
+    let list =
+        |file: &str| std::fs::read_to_string(format!("/{file}")).map(|text| parse_list(&text)).unwrap_or_default();
+    let isolated = list(ISOLATED);
+    let wanted = usable(&mask, &isolated, &list(ONLINE));
     let mut allowed = mask.clone();
     // A cpuset may exclude isolated CPUs, which only an attempt can tell.
     if wanted != mask && set_affinity(&wanted).is_ok() {

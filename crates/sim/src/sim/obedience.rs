@@ -14,8 +14,9 @@ use crate::units::Nanos;
 /// XOFFs of one priority that a host without PFC was sent, and sent frames in spite of.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Ignored {
-    /// Arrival of the first XOFF of a pause, and of its last refresh.
+    /// Arrival of the first XOFF of the pause that stands.
     begun_ps: Option<u64>,
+    /// Arrival of its last XOFF.
     since_ps: Option<u64>,
     /// Time from then after which the switch must find a frame late, and after which its poll has judged it.
     patience_ps: u64,

@@ -239,14 +239,20 @@ impl<P: Packet> Pipeline<P> {
     /// Follows the lossless groups of own `port`, some of which have become lossless or lossy: frames get their kind
     /// from now on, and the peer is told all states.
     fn follow_lossless(&mut self, port: usize, backlog_mark: Option<u32>) {
-        let (state, now) = (&mut self.ports[port], self.now);
+        let state = &mut self.ports[port];
         state.lossless = state.ledger.lossless();
         state.classifier.set_lossless(state.lossless);
         state.pfc.set_lossless_groups(state.lossless);
         state.pfc.announce();
-        state.backlog.set_mark(backlog_mark.filter(|_| !state.lossless.is_empty()), now);
-        self.pauses.backlogged.set(port, state.backlog.is_on());
+        self.set_backlog_mark(port, backlog_mark);
         self.update_pfc(port);
+    }
+
+    /// Sets the mark of own `port`'s receive backlog, which only lossless groups have.
+    fn set_backlog_mark(&mut self, port: usize, mark: Option<u32>) {
+        let state = &mut self.ports[port];
+        state.backlog.set_mark(mark.filter(|_| !state.lossless.is_empty()), self.now);
+        self.pauses.backlogged.set(port, state.backlog.is_on());
     }
 
     fn apply_settings(&mut self, live_config: &mut LiveConfig) {
@@ -303,6 +309,7 @@ impl<P: Packet> Pipeline<P> {
     }
 
     fn apply_to_own(&mut self, port: usize, live_config: &mut PortLiveConfig) {
+        self.set_backlog_mark(port, live_config.backlog_mark);
         let (state, counters) = (&mut self.ports[port], &self.telemetry.counters.ports[port]);
         let before = state.pfc.dropping();
         self.forwarder.flood_control.set(port, &live_config.live.flood_limits);
@@ -311,8 +318,6 @@ impl<P: Packet> Pipeline<P> {
         state.ledger.set_groups(&live_config.buffer.groups);
         state.pfc.set_lossless_groups(state.lossless);
         state.pfc.set_reaction(live_config.reaction, live_config.hz);
-        state.backlog.set_mark(live_config.backlog_mark.filter(|_| !state.lossless.is_empty()), self.now);
-        self.pauses.backlogged.set(port, state.backlog.is_on());
         let unobserved = state.pfc.set_lossless_queues(live_config.lossless_queues);
         for queue in (unobserved | state.pfc.set_watchdog(live_config.live.watchdog, live_config.hz)).iter() {
             counters.watchdog_restores[queue].add(1);
