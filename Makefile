@@ -5,7 +5,7 @@ RUN_ARGS ?=
 TIME ?= 60s
 RELEASE = $${CARGO_TARGET_DIR:-target}/release/holdfast
 
-.PHONY: run build ready announce test test-debian13 test-nic test-rdma test-sweep fuzz docker-test deb release release-test lint perf deps deps-test deps-perf deps-docker deps-guest simulator clean
+.PHONY: run build ready announce test check-targets test-debian13 test-nic test-rdma test-sweep fuzz docker-test deb release release-test lint perf deps deps-test deps-perf deps-docker deps-guest simulator clean
 
 ## Installs what is missing, builds, and runs the incast on in-process ports.
 run: build
@@ -29,6 +29,10 @@ test: deps deps-test
 test-debian13: ready
 	docker/install-packages debian
 	tests/debian/run.sh trixie
+
+## What needs no DPDK, checked by the compiler for arm64 and macOS. Two minutes.
+check-targets: ready
+	tests/targets.sh
 
 ## The switch on NICs that QEMU emulates, with Debian's kernel, without KVM and without root: docs/nics.md.
 test-nic: deps deps-guest

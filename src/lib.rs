@@ -6,7 +6,9 @@
 #![forbid(unsafe_code)]
 
 pub mod build;
-pub use holdfast_agents::{lacp, lldp, netlink, router};
+#[cfg(target_os = "linux")]
+pub use holdfast_agents::netlink;
+pub use holdfast_agents::{lacp, lldp, router};
 pub use holdfast_base::{board, io, isa, output, pulse, sets, text, units};
 pub use holdfast_checks::{doctor, nic_check};
 pub use holdfast_config::config;

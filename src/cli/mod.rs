@@ -13,6 +13,7 @@ mod history;
 mod man;
 mod nic_check;
 mod plan;
+#[cfg(feature = "dpdk")]
 mod privileges;
 mod reload;
 mod replay;
@@ -96,6 +97,7 @@ enum Command {
 
 /// Runs the program.
 pub fn main() -> ExitCode {
+    #[cfg(feature = "dpdk")]
     privileges::raise();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,

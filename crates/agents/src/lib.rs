@@ -7,10 +7,13 @@
 
 pub mod lacp;
 pub mod lldp;
+#[cfg(target_os = "linux")]
 pub mod netlink;
 pub mod router;
 
-use holdfast_base::{board, pulse, sets, sync, units};
+use holdfast_base::{board, sets, units};
+#[cfg(target_os = "linux")]
+use holdfast_base::{pulse, sync};
 #[cfg(test)]
 use holdfast_config::config;
 #[cfg(test)]

@@ -14,10 +14,12 @@
 
 mod accounts;
 mod files;
+#[cfg(target_os = "linux")]
 mod namespace;
 mod tap;
 
 pub use accounts::{group_number, groups_of, user_name, user_number};
 pub use files::runtime;
+#[cfg(target_os = "linux")]
 pub use namespace::{NAMED, make_namespace};
 pub use tap::{LONGEST_NAME, Tap};

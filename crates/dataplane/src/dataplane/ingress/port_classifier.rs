@@ -34,6 +34,7 @@ impl Classification {
 
 /// The entries of one kind of frames.
 #[derive(Debug, Clone, Copy)]
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "only forms with vectors have loops for kinds"))]
 pub(crate) struct KindClassifier<'a> {
     by_traffic_class: &'a [Classification; 256],
     /// Entries by PCP, if it is trusted; `by_traffic_class` has no class then.
@@ -42,6 +43,7 @@ pub(crate) struct KindClassifier<'a> {
 
 impl KindClassifier<'_> {
     /// Classifies a frame of the kind.
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "only forms with vectors have loops for kinds"))]
     #[inline(always)]
     pub fn of(&self, traffic_class: u8, pcp: u8) -> Classification {
         let of_ip = self.by_traffic_class[usize::from(traffic_class)];
