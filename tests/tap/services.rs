@@ -174,6 +174,14 @@ router ospf6
 exit
 ";
 
+/// The configuration `config` with hellos each second instead of every ten: a neighbour is found by the second one.
+fn with_quick_hellos(config: &str) -> String {
+    let network = " ipv6 ospf6 network point-to-point\n";
+    assert!(config.contains(network), "{config}");
+    let timers = ["ip ospf", "ipv6 ospf6"].map(|of| format!(" {of} hello-interval 1\n {of} dead-interval 4\n"));
+    config.replace(network, &format!("{network}{}", timers.concat()))
+}
+
 #[test]
 fn ospf_neighbour_becomes_full_and_its_routes_forward() {
     if !machine_is_ready() || !has(FRRINIT, "frr") {
@@ -181,8 +189,8 @@ fn ospf_neighbour_becomes_full_and_its_routes_forward() {
     }
     let mut lab = Lab::start();
     let daemons = example("frr/daemons").replace("#ospf", "ospf");
-    let neighbour = Frr::start(&lab.rig.hosts[2].inside, &daemons, NEIGHBOUR);
-    let frr = Frr::start(&lab.inside, &daemons, &example("frr/ospf.conf"));
+    let neighbour = Frr::start(&lab.rig.hosts[2].inside, &daemons, &with_quick_hellos(NEIGHBOUR));
+    let frr = Frr::start(&lab.inside, &daemons, &with_quick_hellos(&example("frr/ospf.conf")));
     wait_for("a neighbour of OSPF", LONG, || frr.show("show ip ospf neighbor").contains("Full/").then_some(()));
     wait_for("a neighbour of OSPFv3", LONG, || frr.show("show ipv6 ospf6 neighbor").contains("Full/").then_some(()));
     for (family, network) in [("-4", "10.88.0.1"), ("-6", "fd88::1")] {
