@@ -8,6 +8,9 @@ compile_error!(
     "Holdfast's DPDK layer reads the counter of x86-64 or arm64; build with --no-default-features elsewhere"
 );
 
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod processor;
+
 pub use libc;
 
 #[allow(

@@ -121,6 +121,21 @@ fn sudo_that_times_out_leaves_no_policy_behind() {
     assert!(said(&output).contains("root is needed once, by sudo, to install: libdpdk-dev "), "{output:?}");
 }
 
+/// RHEL, Fedora, Arch and others.
+#[test]
+fn system_without_apt_is_told_its_ways() {
+    let tools = tempfile::tempdir().expect("a temporary directory");
+    std::os::unix::fs::symlink("/usr/bin/dirname", tools.path().join("dirname")).expect("an own directory");
+    let mut command = Command::new("/bin/sh");
+    command.args(["docker/install-packages", "build"]).current_dir(repository("")).env("PATH", tools.path());
+    let output = command.output().expect("a shell");
+    let said = said(&output);
+    assert_eq!((output.status.code(), said.lines().count()), (Some(1), 1), "{said}");
+    for way in ["static release", "container image", "cargo install", "docs/install.md#systems"] {
+        assert!(said.contains(way), "{way}: {said}");
+    }
+}
+
 #[test]
 fn missing_cargo_is_told_before_packages_are_installed() {
     if !has("make") {

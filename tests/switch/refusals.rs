@@ -3,9 +3,11 @@
 
 use std::os::unix::net::UnixListener;
 use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
 
 use crate::launch::{finish, run};
-use crate::process::{Ended, mortal};
+use crate::process::{Ended, Process, mortal};
 use crate::program::{Config, HOLDFAST, is_root};
 
 /// A second port, which needs no resource, and its host.
@@ -43,6 +45,24 @@ fn assert_one_sentence(ended: &Ended, code: i32, parts: &[&str]) {
     for noise in ["panicked", "RUST_BACKTRACE", "EAL: "] {
         assert!(!ended.stderr.contains(noise), "{}", ended.stderr);
     }
+}
+
+/// DPDK's libraries run code before `main` that an older processor does not have.
+#[test]
+fn older_processor_is_named_before_any_library_runs() {
+    let emulator = "qemu-x86_64";
+    if Command::new(emulator).arg("--version").output().is_err() {
+        assert!(std::env::var_os("CI").is_none(), "there is no {emulator}; install qemu-user");
+        return eprintln!("skipped: there is no {emulator}; install qemu-user");
+    }
+    let version = |processor: &str| {
+        let mut command = mortal(emulator);
+        command.args(["-cpu", processor, HOLDFAST, "--version"]);
+        Process::spawn(command).wait(Duration::from_secs(60))
+    };
+    assert_one_sentence(&version("Conroe"), 1, &["this processor lacks SSE4.2", "--no-default-features"]);
+    let newer = version("Nehalem");
+    assert!(newer.status.success() && newer.stdout.contains("packet path: SSE4.1"), "{newer:?}");
 }
 
 #[test]
