@@ -4,5 +4,6 @@ mod found;
 mod isolation;
 mod max_load;
 mod pacing;
+mod published;
 mod random;
 mod reliable;

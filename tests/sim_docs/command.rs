@@ -411,15 +411,16 @@ fn inputs_of_hpcc() -> TempDir {
 fn mmu_gives_inputs_of_hpcc_its_rules_and_sizes() {
     let dir = inputs_of_hpcc();
     let run = |mmu: &[&str]| sim(dir.path(), &[&["--hpcc", "c.txt", "-q"], mmu].concat());
-    let (code, own, stderr) = run(&[]);
+    let (code, own, stderr) = run(&["--mmu", "holdfast"]);
     assert_eq!((code, stderr.as_str()), (0, ""));
     assert!(!own.contains("decides as"), "{own}");
-    let (code, all, stderr) = run(&["--mmu", "hpcc"]);
+    let (code, all, stderr) = run(&[]);
     assert_eq!((code, stderr.as_str()), (0, ""));
+    assert_eq!(run(&["--mmu", "hpcc"]).1, all, "the default");
     assert!(all.contains("not promised: s0 decides as HPCC's simulator (all rules); not checked: "), "{all}");
     assert!(all.contains("of 3,000 lossless frames lost") && all.contains("  36.56KiB"), "{all}");
     // Without its sizes the headroom is the one of a run without rules.
-    let (code, rules_only, stderr) = run(&["--mmu", "hpcc", "--mmu-sizes", "holdfast"]);
+    let (code, rules_only, stderr) = run(&["--mmu-sizes", "holdfast"]);
     assert_eq!((code, stderr.as_str()), (0, ""));
     assert!(rules_only.contains("(all rules)") && !rules_only.contains("  36.56KiB"), "{rules_only}");
     let (_, one, _) = run(&["--mmu", "xon-own-departure"]);
@@ -434,8 +435,13 @@ fn mmu_without_inputs_of_hpcc_or_with_an_unknown_rule_is_refused() {
         code == 2 && stderr.starts_with("error: --mmu goes with --hpcc; ") && !stderr.contains("Usage"),
         "{stderr}"
     );
-    let (code, _, stderr) = sim(dir.path(), &["--hpcc", "c.txt", "--mmu-sizes", "holdfast"]);
-    assert!(code == 2 && stderr.starts_with("error: --mmu-sizes goes with --mmu; "), "{stderr}");
+    let (code, _, stderr) = sim(dir.path(), &["x.yaml", "--mmu-sizes", "holdfast"]);
+    assert!(code == 2 && stderr.starts_with("error: --mmu-sizes goes with --hpcc; "), "{stderr}");
+    let (code, _, stderr) = sim(dir.path(), &["--hpcc", "c.txt", "--mmu", "holdfast", "--mmu-sizes", "hpcc"]);
+    assert!(
+        code == 2 && stderr.starts_with("error: --mmu-sizes hpcc goes with rules of HPCC's simulator; "),
+        "{stderr}"
+    );
     let (code, _, stderr) = sim(dir.path(), &["--hpcc", "c.txt", "x.yaml"]);
     let expected = "error: `--hpcc <CONFIG>` cannot be used with `[SCENARIO]`; remove one or the other\n";
     assert_eq!((code, stderr.as_str()), (2, expected));

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use holdfast::mmu::HpccRules;
 use holdfast::sim;
 use holdfast::sim::hpcc::{Inputs, MmuSizes};
 use holdfast::units::Nanos;
@@ -12,7 +13,7 @@ use super::interrupt::First;
 use super::progress::Progress;
 use super::{Args, Failure, Run, claim, files, found, listen, show, verdict, warnings, write_files};
 
-/// Sizes of buffers of switches with `--mmu`.
+/// Sizes of buffers of switches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Sizes {
     /// HPCC's simulator
@@ -38,9 +39,9 @@ pub fn run(args: &Args, config: &Path) -> Result<(), Failure> {
     for file in inputs.files() {
         claims.read(file, "the input");
     }
-    let mut prepared = inputs
-        .prepare(args.seed, (args.mmu.unwrap_or_default(), args.mmu_sizes.unwrap_or(Sizes::Hpcc).into()))
-        .map_err(Failure::usage)?;
+    let rules = args.mmu.unwrap_or(HpccRules::all());
+    let sizes = args.mmu_sizes.unwrap_or(if rules.is_empty() { Sizes::Holdfast } else { Sizes::Hpcc });
+    let mut prepared = inputs.prepare(args.seed, (rules, sizes.into())).map_err(Failure::usage)?;
     claim(args, &["hpcc".to_owned()], &mut claims)?;
     for (key, path) in prepared.output_paths() {
         claims.write(path, key)?;

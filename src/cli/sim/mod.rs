@@ -47,12 +47,12 @@ pub struct Args {
     /// Run the configuration of HPCC's simulator, with its topology and flows, and write its output files: docs/hpcc.md
     #[arg(long, value_name = "CONFIG", conflicts_with_all = ["scenario", "random", "variant", "trace", "csv", "out"])]
     hpcc: Option<PathBuf>,
-    /// With --hpcc, decide as HPCC's simulator: `hpcc` for all of its rules, or names of rules with
-    /// commas between them: docs/mmu-rules.md
+    /// With --hpcc, rules of the buffer: `hpcc` for all of HPCC's simulator, names of some with commas between them, or
+    /// `holdfast` for none: docs/mmu-rules.md [default: hpcc]
     #[arg(long, value_name = "RULES")]
     mmu: Option<HpccRules>,
-    /// With --mmu, sizes of reserves, headroom and thresholds: those of HPCC's simulator, or the ones without --mmu
-    /// [default: hpcc]
+    /// With --hpcc, sizes of reserves, headroom and thresholds: those of HPCC's simulator, or of the real switch
+    /// [default: as --mmu]
     #[arg(long, value_name = "SIZES", value_enum)]
     mmu_sizes: Option<hpcc::Sizes>,
     /// Number of random fabrics [default: 10000 without --for]
@@ -166,7 +166,13 @@ impl Args {
                 self.hpcc.is_some(),
                 "goes with --hpcc; remove it, or write `mmu: hpcc` at a switch of the scenario",
             ),
-            (self.mmu_sizes.is_some(), "--mmu-sizes", self.mmu.is_some(), "goes with --mmu; write `--mmu hpcc` too"),
+            (
+                self.mmu_sizes == Some(hpcc::Sizes::Hpcc),
+                "--mmu-sizes hpcc",
+                self.mmu.is_none_or(|rules| !rules.is_empty()),
+                "goes with rules of HPCC's simulator; remove it, or `--mmu holdfast`",
+            ),
+            (self.mmu_sizes.is_some(), "--mmu-sizes", self.hpcc.is_some(), "goes with --hpcc; remove it"),
             (self.count.is_some(), "--count", self.random, "goes with --random; write that too, or remove it"),
             (self.time.is_some(), "--for", self.random, "goes with --random; write that too, or remove it"),
             (
@@ -504,7 +510,11 @@ mod tests {
                 "--mmu goes with --hpcc; remove it, or write `mmu: hpcc` at a switch of the scenario",
             ),
             ("--mmu hpcc", "--mmu goes with --hpcc; remove it, or write `mmu: hpcc` at a switch of the scenario"),
-            ("--hpcc c.txt --mmu-sizes hpcc", "--mmu-sizes goes with --mmu; write `--mmu hpcc` too"),
+            (
+                "--hpcc c.txt --mmu holdfast --mmu-sizes hpcc",
+                "--mmu-sizes hpcc goes with rules of HPCC's simulator; remove it, or `--mmu holdfast`",
+            ),
+            ("x.yaml --mmu-sizes holdfast", "--mmu-sizes goes with --hpcc; remove it"),
             ("x.yaml --count 3", "--count goes with --random; write that too, or remove it"),
             ("x.yaml --for 1s", "--for goes with --random; write that too, or remove it"),
             ("x.yaml --trace-switch a", "--trace-switch goes with --trace; write `--trace FILE` too, or remove it"),

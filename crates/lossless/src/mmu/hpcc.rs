@@ -119,13 +119,16 @@ impl HpccRules {
 impl FromStr for HpccRules {
     type Err = String;
 
-    /// Reads `hpcc` as all rules, or names with commas between them.
+    /// Reads `hpcc` as all rules, `holdfast` as none, or names with commas between them.
     fn from_str(text: &str) -> Result<Self, String> {
         if text == "hpcc" {
             return Ok(Self::all());
         }
+        if text == "holdfast" {
+            return Ok(Self::NONE);
+        }
         let rules: Result<Self, String> = text.split(',').map(str::parse).collect();
-        rules.map_err(|error| format!("{error}, or `hpcc` alone for all"))
+        rules.map_err(|error| format!("{error}, `hpcc` alone for all, or `holdfast` for none"))
     }
 }
 

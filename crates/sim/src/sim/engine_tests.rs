@@ -61,6 +61,7 @@ fn incast(hosts: usize, rate: &str, keys: &str) -> Scenario {
         transport: None,
         control: None,
         base_rtt: None,
+        entropy: None,
     };
     Scenario {
         source: "test".into(),

@@ -107,11 +107,12 @@ impl Flow {
         };
         let (from, to) = (spec.from, spec.to);
         let ecn = if spec.ecn { ECT_0 } else { 0 };
-        let header = Header::new(serial as u16, spec.kind, station(from), via(from, to), spec.tag, spec.dscp, ecn);
+        let [entropy, of_answers] = spec.entropy.unwrap_or([serial as u16; 2]);
+        let header = Header::new(entropy, spec.kind, station(from), via(from, to), spec.tag, spec.dscp, ecn);
         let cnp_header =
-            Header::new(serial as u16, spec.kind, station(to), via(to, from), spec.tag, CNP_DSCP, 0).for_cnps();
+            Header::new(of_answers, spec.kind, station(to), via(to, from), spec.tag, CNP_DSCP, 0).for_cnps();
         let ack_dscp = spec.transport.and_then(|transport| transport.ack_dscp).unwrap_or(spec.dscp);
-        let ack_header = Header::new(serial as u16, spec.kind, station(to), via(to, from), spec.tag, ack_dscp, 0);
+        let ack_header = Header::new(of_answers, spec.kind, station(to), via(to, from), spec.tag, ack_dscp, 0);
         let has_telemetry = spec.control.is_some_and(|control| control.needs().telemetry);
         let header = if has_telemetry { header.with_telemetry() } else { header };
         let (begin, end) = Flows::span(&spec, scenario);

@@ -77,6 +77,13 @@ impl SimRouter {
     }
 }
 
+/// The tables of the router with this plan, while all links are up.
+#[must_use]
+pub fn table(plan: &RoutingSpec) -> Option<Arc<RouteTable>> {
+    let fibs: [Arc<dyn FibWriter>; 2] = [Arc::new(SoftFib::default()), Arc::new(SoftFib::default())];
+    Router::new(plan, fibs, Nanos(1)).update()
+}
+
 impl Engine<'_> {
     /// Lets all routers follow the present state of the links.
     pub(super) fn reroute(&mut self) {

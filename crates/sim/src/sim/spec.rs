@@ -283,6 +283,8 @@ pub struct FlowNode {
     pub control: Option<ControlSpec>,
     /// Round-trip time of the empty path that congestion control assumes; `None`: computed from the path.
     pub base_rtt: Option<Nanos>,
+    /// Entropy of the UDP source port of its packets and of the answers to them; `None`: its number.
+    pub entropy: Option<[u16; 2]>,
 }
 
 impl FlowNode {

@@ -15,6 +15,8 @@ use crate::units::{BitRate, Length};
 const AROUND: u64 = 4 + 8;
 /// The interframe gap after a frame (IEEE 802.3 4.4.2).
 const GAP: u64 = 12;
+/// Picoseconds of a byte at one bit a second.
+const PS_OF_BYTE_AT_1_BPS: u64 = 8_000_000_000_000;
 
 /// One direction of a cable.
 #[derive(Debug)]
@@ -24,8 +26,10 @@ pub struct Wire {
     /// Rate in bit/s.
     rate: u64,
     delay_ps: u64,
-    /// Earliest time at which the next frame begins.
+    /// Earliest time at which the next frame begins, rounded down, and what was cut off in parts of a picosecond by
+    /// `rate`. A long run of frames would otherwise lag behind the wire of a rate that does not divide its times.
     free_at: u64,
+    remainder: u64,
     /// Frames on their way, each with the arrival time of its last bit.
     flying: VecDeque<(u64, SimPacket)>,
     /// Start times of posted frames that have not begun yet.
@@ -49,6 +53,7 @@ impl Wire {
             rate: rate.0.max(1),
             delay_ps: length.mm.saturating_mul(PICOSECONDS_PER_MM),
             free_at: 0,
+            remainder: 0,
             flying: VecDeque::new(),
             waiting: VecDeque::new(),
             is_crossing: false,
@@ -62,14 +67,13 @@ impl Wire {
     #[inline]
     fn time_of(&self, bytes: u64) -> u64 {
         // A frame has fewer than 2^14 bytes: no product overflows.
-        (bytes * 8_000_000_000_000).div_ceil(self.rate)
+        (bytes * PS_OF_BYTE_AT_1_BPS).div_ceil(self.rate)
     }
 
-    /// Returns the time from the beginning of a frame of `len` bytes to that of the next, in picoseconds.
+    /// Bytes that a frame of `len` takes on the wire, with the gap behind it.
     #[inline]
-    #[must_use]
-    pub fn frame_ps(&self, len: usize) -> u64 {
-        self.time_of(len.max(MIN_FRAME as usize) as u64 + AROUND + GAP)
+    fn on_wire(len: usize) -> u64 {
+        len.max(MIN_FRAME as usize) as u64 + AROUND + GAP
     }
 
     /// Returns the time from the first bit of a frame of `len` bytes at one end to its last bit at the other.
@@ -99,7 +103,9 @@ impl Wire {
     pub fn send(&mut self, packet: SimPacket, now: u64, pool: &mut Pool, faults: &mut Rng) -> u64 {
         let len = packet.len();
         let start = self.free_at.max(now);
-        self.free_at = start + self.frame_ps(len);
+        let before = if self.free_at == start { self.remainder } else { 0 };
+        let parts = Self::on_wire(len) * PS_OF_BYTE_AT_1_BPS + before;
+        (self.free_at, self.remainder) = (start + parts / self.rate, parts % self.rate);
         if start > now {
             self.waiting.push_back(start);
         }
@@ -251,6 +257,19 @@ mod tests {
         assert_eq!((wire.waiting(1000), wire.waiting(starts[1])), (1, 0));
         assert!(wire.arrived(1_621_959).is_none());
         assert_eq!(wire.arrived(1_621_960).map(|(at, _)| at), Some(1_621_960));
+    }
+
+    /// Each frame takes 87,099.35 ps.
+    #[test]
+    fn frames_in_a_row_take_the_time_of_their_sum() {
+        let rate = 103_244_274_000;
+        let (mut pool, mut rng, mut wire) = (Pool::default(), Rng::new(1, 1), wire(rate, 1));
+        for _ in 0..10_000 {
+            let frame = packet(&mut pool, 1100);
+            wire.send(frame, 0, &mut pool, &mut rng);
+        }
+        let sum = u128::from(10_000 * 1124_u64) * u128::from(PS_OF_BYTE_AT_1_BPS) / u128::from(rate);
+        assert_eq!(u128::from(wire.free_at()), sum);
     }
 
     #[test]

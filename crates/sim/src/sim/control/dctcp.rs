@@ -15,11 +15,13 @@ pub struct DctcpSpec {
     /// The window never exceeds this; `None`: the bandwidth-delay product, as in HPCC's comparison. The paper has no
     /// limit.
     pub largest_window: Option<Bytes>,
+    /// Growth of the rate in a round trip without a cut; `None`: that of a window by one frame.
+    pub additive: Option<BitRate>,
 }
 
 impl Default for DctcpSpec {
     fn default() -> Self {
-        Self { gain: 1.0 / 16.0, least_frames: 1, largest_window: None }
+        Self { gain: 1.0 / 16.0, least_frames: 1, largest_window: None, additive: None }
     }
 }
 
@@ -31,6 +33,8 @@ pub struct Dctcp {
     base_rtt_ps: u64,
     /// Bytes of a full frame: the maximum segment size.
     frame: f64,
+    /// Bytes by which the window grows.
+    growth: f64,
     /// cwnd, in bytes, and its largest value.
     window: f64,
     most: f64,
@@ -53,11 +57,14 @@ impl Dctcp {
     pub fn new(spec: &DctcpSpec, rate: BitRate, path: &Path) -> Self {
         let full = path.bdp_bytes();
         let most = spec.largest_window.map_or(full, |window| window.0.max(1) as f64);
+        let frame = path.frame.0 as f64;
+        let growth = |rate: BitRate| rate.0 as f64 / 8e12 * path.base_rtt_ps as f64;
         Self {
             spec: *spec,
             rate,
             base_rtt_ps: path.base_rtt_ps,
-            frame: path.frame.0 as f64,
+            frame,
+            growth: spec.additive.map_or(frame, growth),
             window: full.min(most),
             most,
             alpha: 1.0,
@@ -79,13 +86,13 @@ impl Dctcp {
     /// alpha = (1 - g) alpha + g F
     /// ```
     ///
-    /// Without a cut, the window grows by one frame (congestion avoidance).
+    /// Without a cut, the window grows (congestion avoidance).
     fn end_window(&mut self, next: u64) {
         let share = f64::from(self.marked) / f64::from(self.frames.max(1));
         self.alpha = (1.0 - self.spec.gain) * self.alpha + self.spec.gain * share;
         (self.frames, self.marked, self.ends_at) = (0, 0, next);
         if self.cut_until.is_none() {
-            self.window = (self.window + self.frame).min(self.most);
+            self.window = (self.window + self.growth).min(self.most);
         }
     }
 }

@@ -20,6 +20,10 @@ pub struct TimelySpec {
     pub least_rtt: Nanos,
     /// Completions in a row with a gradient of zero or less, after which increases are fivefold (section 4.3: N = 5).
     pub hyper_after: u32,
+    /// The step of these increases; `None`: five additive ones (section 4.3).
+    pub hyper: Option<BitRate>,
+    /// Whether increases below T_low count and are hyperactive too, as in HPCC's simulator.
+    pub hyper_below_low: bool,
     /// The rate never falls below this.
     pub least: BitRate,
     /// Bytes of a segment, of which each has one completion (section 5: 16 kB to 64 kB); `None`: those of a round trip,
@@ -39,6 +43,8 @@ impl Default for TimelySpec {
             high: Nanos(500_000),
             least_rtt: Nanos(20_000),
             hyper_after: 5,
+            hyper: None,
+            hyper_below_low: false,
             least: BitRate(10_000_000),
             segment: None,
             initial: None,
@@ -106,14 +112,15 @@ impl Timely {
         let gradient = self.diff_ps / self.least_rtt_ps;
         let (low, high) = (spec.low.0 * 1000, spec.high.0 * 1000);
         let step = spec.additive.0 as f64;
-        let rate = if rtt_ps < low {
+        let hyper = spec.hyper.map_or(HYPER_STEPS * step, |hyper| hyper.0 as f64);
+        let rate = if rtt_ps < low && !spec.hyper_below_low {
             self.rate + step
         } else if rtt_ps > high {
             self.steps = 0;
             self.rate * (1.0 - spec.beta * (1.0 - high as f64 / rtt_ps as f64))
-        } else if gradient <= 0.0 {
+        } else if gradient <= 0.0 || rtt_ps < low {
             self.steps = self.steps.saturating_add(1);
-            self.rate + if self.steps >= spec.hyper_after { HYPER_STEPS * step } else { step }
+            self.rate + if self.steps >= spec.hyper_after { hyper } else { step }
         } else {
             self.steps = 0;
             self.rate * (1.0 - spec.beta * gradient)

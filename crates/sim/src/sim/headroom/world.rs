@@ -261,6 +261,7 @@ fn flow(link: &Link, from: usize, len: u16, start: Nanos, load: Load) -> FlowNod
         transport: None,
         control: None,
         base_rtt: None,
+        entropy: None,
     }
 }
 

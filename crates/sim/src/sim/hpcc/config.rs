@@ -37,6 +37,17 @@ pub enum CcMode {
     Dctcp,
 }
 
+impl CcMode {
+    /// Bytes of a packet's notes in HPCC's simulator: telemetry of five hops, or a time.
+    pub fn published_notes(self) -> u64 {
+        match self {
+            Self::Hpcc => 42,
+            Self::Timely => 8,
+            Self::Dcqcn | Self::Dctcp => 0,
+        }
+    }
+}
+
 /// The settings that have an effect. Times without a unit in their name are in microseconds, as in the file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
@@ -62,6 +73,7 @@ pub struct Settings {
     pub fast_recovery: u32,
     pub rate_ai: u64,
     pub rate_hai: u64,
+    pub dctcp_rate_ai: u64,
     pub rate_min: u64,
     pub error_rate: f64,
     pub ack_interval: u32,
@@ -102,6 +114,7 @@ impl Default for Settings {
             fast_recovery: 5,
             rate_ai: 5_000_000,
             rate_hai: 50_000_000,
+            dctcp_rate_ai: 1_000_000_000,
             rate_min: 100_000_000,
             error_rate: 0.0,
             ack_interval: 1,
@@ -139,7 +152,6 @@ pub(super) const IGNORED: &[(&str, Ignored)] = &[
     ("TRACE_OUTPUT_FILE", Ignored::WithWarning),
     ("ENABLE_TRACE", Ignored::RunsAs("0")),
     ("L2_CHUNK_SIZE", Ignored::Silently),
-    ("DCTCP_RATE_AI", Ignored::WithWarning),
     ("FAST_REACT", Ignored::RunsAs("1")),
     ("INT_MULTI", Ignored::Silently),
     ("MULTI_RATE", Ignored::RunsAs("0")),
@@ -267,6 +279,7 @@ pub(super) const KEYS: &[&str] = &[
     "FAST_RECOVERY_TIMES",
     "RATE_AI",
     "RATE_HAI",
+    "DCTCP_RATE_AI",
     "MIN_RATE",
     "ERROR_RATE_PER_LINK",
     "L2_ACK_INTERVAL",
@@ -329,6 +342,7 @@ fn read_key(
         "FAST_RECOVERY_TIMES" => settings.fast_recovery = words.take("a count")?,
         "RATE_AI" => settings.rate_ai = rate(words)?,
         "RATE_HAI" => settings.rate_hai = rate(words)?,
+        "DCTCP_RATE_AI" => settings.dctcp_rate_ai = rate(words)?,
         "MIN_RATE" => settings.rate_min = rate(words)?,
         "ERROR_RATE_PER_LINK" => settings.error_rate = words.decimal("a probability", 0.0..=1.0)?,
         "L2_ACK_INTERVAL" => settings.ack_interval = words.within("a count of packets", 0..=MOST_UNACKED)? as u32,

@@ -9,36 +9,33 @@ use std::fmt::Write as _;
 use super::config::{CcMode, Ecn, Settings};
 use super::flows::FlowLine;
 use super::path::BaseTimes;
+use super::sizes::{self, Given};
 use super::topology::Topology;
-use super::{Inputs, MmuSizes, Prepared, qlen, sizes, windows};
+use super::{Inputs, MmuSizes, Prepared, qlen, traffic, windows};
 use crate::config::error::{ConfigError, ConfigErrors, Subject, Warning};
 use crate::config::model::EcnOrder;
-use crate::hosts::FlowKind;
 use crate::mmu::HpccRules;
 use crate::sets::MAX_PORTS;
-use crate::sim::control::ControlSpec;
-use crate::sim::control::dcqcn_nic::DcqcnNicSpec;
-use crate::sim::control::dctcp::DctcpSpec;
-use crate::sim::control::hpcc::HpccSpec;
-use crate::sim::control::timely::TimelySpec;
-use crate::sim::path::Paths;
 use crate::sim::scenario::{self, Options, mmu};
-use crate::sim::spec::{FlowNode, FrameSizes, Load, MessageSize, Scenario};
-use crate::sim::transport::{Recovery, TransportSpec};
+use crate::sim::spec::Scenario;
 use crate::units::{BitRate, Bytes, Nanos};
 use crate::wire::inband;
 
 /// Bytes of a packet that are not payload: Ethernet, IPv4, UDP, BTH, invariant CRC.
 const HEADERS: u64 = 14 + 20 + 8 + 12 + 4;
+/// Headers of a packet in HPCC's simulator.
+const PUBLISHED_HEADERS: u64 = 48;
+/// Preamble, check sequence and gap of a frame on the wire.
+const WIRE_OVERHEAD: u64 = 24;
 /// Time from the beginning of the scenario to the first flow, in nanoseconds.
 pub(super) const LEAD_NS: u64 = 10_000;
 /// Time between two polls of a switch. ns-3's switches do not poll; with 100 ns, batches in queues make HPCC unfair.
 const POLL: &str = "10ns";
-/// DSCP of ACKs with ACK_HIGH_PRIO: class 6 of the preset, a strict class.
-const FIRST_DSCP: u8 = 48;
 /// The shortest time after the start of the last flow, if the end that is asked for comes before.
 const LEAST_DRAIN_NS: u64 = 1_000;
-const MOST_DRAIN_NS: u64 = 10_000_000_000;
+pub(super) const MOST_DRAIN_NS: u64 = 10_000_000_000;
+/// Buffer beyond that of HPCC's simulator with which its switches pass the check of Holdfast's headroom.
+const SPARE_MIB: u64 = 4096;
 /// Nanoseconds of a metre of cable.
 const NS_PER_M: f64 = 5.0;
 
@@ -46,19 +43,28 @@ const NS_PER_M: f64 = 5.0;
 pub fn prepare(inputs: Inputs, seed: Option<u64>, mmu: (HpccRules, MmuSizes)) -> Result<Prepared, ConfigErrors> {
     let Inputs { settings, topology, flows, base, warnings, .. } = inputs;
     let destinations: HashSet<usize> = flows.iter().map(|flow| flow.dst).collect();
-    let times = BaseTimes::new(&topology, destinations.into_iter(), settings.payload_bytes);
+    let times = BaseTimes::new(&topology, &destinations, settings.payload_bytes);
     let too_long = check_paths(&settings, &flows, &times)?;
-    let plan = Plan::new(&settings, &topology, &flows)?;
+    let plan = Plan::new(&settings, &topology, &flows, mmu.1)?;
     let outside = windows::check(&settings, &topology, &flows)?;
     let epoch_ns = flows.first().map_or(0, |flow| flow.start_ns.saturating_sub(LEAD_NS));
-    let text = plan.text(epoch_ns, seed);
-    let mut scenarios = scenario::parse(&settings.source, &text, None, &Options::default()).map_err(without_places)?;
+    let parse = |sizing: Sizing| {
+        let text = plan.text(epoch_ns, seed, sizing);
+        scenario::parse(&settings.source, &text, None, &Options::default()).map_err(without_places)
+    };
+    let cell_bytes = mmu.1.cell_bytes(settings.buffer_mib + SPARE_MIB);
+    let own = Sizing { buffer_mib: settings.buffer_mib, cell_bytes };
+    // A buffer that is too small for Holdfast's headroom may be large enough for that of HPCC's simulator.
+    let mut scenarios = match (parse(own), mmu.1) {
+        (Err(_), MmuSizes::Hpcc) => parse(Sizing { buffer_mib: own.buffer_mib + SPARE_MIB, ..own })?,
+        (parsed, _) => parsed?,
+    };
     let (_, mut scenario) = scenarios.remove(0);
     scenario.warnings.iter_mut().for_each(in_words_of_hpcc);
     plan.give_rules(&mut scenario, mmu.0, mmu.1)?;
     scenario.most_events = u64::MAX;
     scenario.warnings.splice(0..0, warnings.into_iter().chain(plan.warnings.clone()).chain(too_long).chain(outside));
-    add_flows(&mut scenario, &plan, epoch_ns);
+    traffic::add_flows(&mut scenario, &plan, epoch_ns, &times);
     scenario.monitor = (!settings.qlen.is_empty()).then(|| qlen::monitor(&settings, epoch_ns));
     Ok(Prepared {
         fct: base.join(&settings.fct),
@@ -109,25 +115,39 @@ fn check_paths(settings: &Settings, flows: &[FlowLine], times: &BaseTimes) -> Re
     }))
 }
 
+/// The buffer that the text of a scenario states.
+#[derive(Debug, Clone, Copy)]
+struct Sizing {
+    buffer_mib: u64,
+    cell_bytes: u64,
+}
+
 /// The nodes of the scenario, and the ports of its switches.
-struct Plan<'a> {
-    settings: &'a Settings,
-    topology: &'a Topology,
-    flows: &'a [FlowLine],
-    hosts: Vec<usize>,
-    switches: Vec<usize>,
+pub(super) struct Plan<'a> {
+    pub settings: &'a Settings,
+    pub topology: &'a Topology,
+    pub flows: &'a [FlowLine],
+    pub sizes: MmuSizes,
+    pub hosts: Vec<usize>,
+    pub switches: Vec<usize>,
     /// By switch, its links with the node at the other end, in the order of ports.
-    ports: HashMap<usize, Vec<(usize, usize)>>,
+    pub ports: HashMap<usize, Vec<(usize, usize)>>,
     warnings: Vec<Warning>,
 }
 
 impl<'a> Plan<'a> {
-    fn new(settings: &'a Settings, topology: &'a Topology, flows: &'a [FlowLine]) -> Result<Self, ConfigErrors> {
+    fn new(
+        settings: &'a Settings,
+        topology: &'a Topology,
+        flows: &'a [FlowLine],
+        sizes: MmuSizes,
+    ) -> Result<Self, ConfigErrors> {
         let used: HashSet<usize> = flows.iter().flat_map(|flow| [flow.src, flow.dst]).collect();
         let mut plan = Self {
             settings,
             topology,
             flows,
+            sizes,
             hosts: Vec::new(),
             switches: (0..topology.is_switch.len()).filter(|&node| topology.is_switch[node]).collect(),
             ports: HashMap::new(),
@@ -199,7 +219,7 @@ impl<'a> Plan<'a> {
     }
 
     /// The text of the scenario, without flows.
-    fn text(&self, epoch_ns: u64, seed: Option<u64>) -> String {
+    fn text(&self, epoch_ns: u64, seed: Option<u64>, sizing: Sizing) -> String {
         let last = self.flows.last().map_or(0, |flow| flow.start_ns);
         let duration = last - epoch_ns + 1_000;
         let stop = (self.settings.stop_seconds * 1e9) as u64;
@@ -209,7 +229,7 @@ impl<'a> Plan<'a> {
             text += "forwarding: routed\n";
         }
         text += "switches:\n";
-        self.switches.iter().for_each(|&switch| self.write_switch(&mut text, switch));
+        self.switches.iter().for_each(|&switch| self.write_switch(&mut text, switch, sizing));
         text += "hosts:\n";
         let (mut hosts, mut links, mut faults) = (HashMap::new(), String::new(), String::new());
         for (number, link) in self.topology.links.iter().enumerate() {
@@ -266,11 +286,12 @@ impl<'a> Plan<'a> {
         port
     }
 
-    fn write_switch(&self, text: &mut String, switch: usize) {
+    fn write_switch(&self, text: &mut String, switch: usize, sizing: Sizing) {
         let ports = &self.ports[&switch];
         let mtu = (self.settings.payload_bytes + HEADERS + inband::LEN as u64).clamp(1500, 9216);
         let _ = writeln!(text, "  - name: s{switch}\n    poll: {{every: {POLL}}}\n    config:\n      preset: roce");
-        let _ = writeln!(text, "      buffer: {{size: {}MiB, lossy: 5%}}", self.settings.buffer_mib);
+        let Sizing { buffer_mib, cell_bytes } = sizing;
+        let _ = writeln!(text, "      buffer: {{size: {buffer_mib}MiB, cell: {cell_bytes}B, lossy: 5%}}");
         let _ = writeln!(text, "      lcores: {{poll_gap: 1us}}\n      classes:");
         let groups: HashSet<u8> = self.flows.iter().map(|flow| flow.group).chain([3]).collect();
         let ecn = self.ecn_of(switch).map_or("off".to_owned(), |ecn| {
@@ -285,7 +306,7 @@ impl<'a> Plan<'a> {
         text.push_str("      ports:\n");
         for (place, (link, _)) in ports.iter().enumerate() {
             let link = &self.topology.links[*link];
-            let (speed, cable) = (link.rate.0 / 1000, metres(link.delay_ns));
+            let (speed, cable) = (self.wire_rate(link.rate).0 / 1000, metres(link.delay_ns));
             let _ = writeln!(text, "        - {{name: p{}, speed: {speed}k, cable: {cable}, mtu: {mtu}}}", place + 1);
         }
     }
@@ -300,16 +321,34 @@ impl<'a> Plan<'a> {
         let Some(nic) = sizes::nic_rate(self.topology).filter(|_| !rules.is_empty()) else { return Ok(()) };
         for (number, switch) in self.switches.iter().zip(&mut scenario.switches) {
             let links: Vec<_> = self.ports[number].iter().map(|(link, _)| self.topology.links[*link]).collect();
-            let applied = sizes::apply(&mut switch.config.switch, &links, nic, rules);
+            let buffer = Bytes(self.settings.buffer_mib << 20);
+            let applied = sizes::apply(&mut switch.config.switch, &links, Given { nic, buffer }, rules);
             applied.map_err(|message| self.error(format!("switch {number}: {message}")))?;
         }
         scenario.hosts.iter_mut().for_each(|host| host.response = Some(Nanos(0)));
         Ok(())
     }
 
+    /// The rate of a link of `rate`. With the sizes of HPCC's simulator it carries as many packets a second as there,
+    /// where their headers are smaller and a wire has no preamble and no gap.
+    pub fn wire_rate(&self, rate: BitRate) -> BitRate {
+        if self.sizes == MmuSizes::Holdfast {
+            return rate;
+        }
+        let settings = self.settings;
+        let there = settings.payload_bytes + PUBLISHED_HEADERS + settings.cc_mode.published_notes();
+        let here = settings.payload_bytes + overhead(settings) + WIRE_OVERHEAD;
+        BitRate((u128::from(rate.0) * u128::from(here) / u128::from(there)) as u64)
+    }
+
     /// The thresholds of a switch: those of its slowest ports, because a queue has the same on every port.
     fn ecn_of(&self, switch: usize) -> Option<Ecn> {
         self.slowest(switch).and_then(|rate| self.ecn(rate)).filter(|_| self.settings.ecn_enabled)
+    }
+
+    /// The rate of the link of each host: it has one.
+    pub fn host_rates(&self) -> HashMap<usize, BitRate> {
+        self.topology.links.iter().flat_map(|link| link.ends.map(|end| (end, link.rate))).collect()
     }
 
     /// The rates of the ports of all switches.
@@ -334,114 +373,7 @@ fn metres(delay_ns: f64) -> String {
     format!("{:.0}cm", delay_ns / NS_PER_M * 100.0)
 }
 
-/// Adds the flows to the scenario.
-fn add_flows(scenario: &mut Scenario, plan: &Plan<'_>, epoch_ns: u64) {
-    let (settings, mut nodes) = (plan.settings, flow_nodes(plan, epoch_ns));
-    // The control decides whether ACKs carry notes, and so the path's time.
-    let first = control(settings, Nanos(1));
-    nodes.iter_mut().for_each(|node| node.control = Some(first));
-    let mut paths = Paths::new(scenario);
-    let base: Vec<Nanos> = nodes.iter().map(|node| Nanos(paths.of(node).base_rtt_ps.div_ceil(1000))).collect();
-    let longest = base.iter().copied().max().unwrap_or(Nanos(0));
-    for (node, own) in nodes.iter_mut().zip(base) {
-        let rtt = if settings.global_rtt { longest } else { own };
-        let window = Bytes((u128::from(node.rate.0) * u128::from(rtt.0) / 8_000_000_000) as u64);
-        node.control = Some(control(settings, rtt));
-        node.base_rtt = Some(rtt);
-        node.transport = Some(TransportSpec {
-            recovery: if settings.back_to_zero { Recovery::GoBack0 } else { Recovery::GoBackN },
-            ack_every: settings.ack_interval.max(1),
-            window: settings.has_window.then_some(window),
-            scales_window: settings.scales_window,
-            timeout: Some(Nanos((4 * rtt.0).max(4_000_000))),
-            ack_dscp: settings.ack_first.then_some(FIRST_DSCP),
-            ..TransportSpec::default()
-        });
-    }
-    scenario.flows = nodes;
-}
-
-/// Returns the flows, without transport and congestion control.
-fn flow_nodes(plan: &Plan<'_>, epoch_ns: u64) -> Vec<FlowNode> {
-    let settings = plan.settings;
-    let index: HashMap<usize, usize> = plan.hosts.iter().enumerate().map(|(index, node)| (*node, index)).collect();
-    let ends = plan.topology.links.iter().flat_map(|link| link.ends.map(|end| (end, link.rate)));
-    // A host has one link.
-    let rates: HashMap<usize, BitRate> = ends.collect();
-    let mut numbers: HashMap<(usize, usize), u32> = HashMap::new();
-    let overhead = HEADERS + if settings.cc_mode == CcMode::Hpcc { inband::LEN as u64 } else { 0 };
-    let frame = settings.payload_bytes + overhead;
-    let mut nodes: Vec<FlowNode> = Vec::new();
-    for flow in plan.flows {
-        let (from, to) = (index[&flow.src], index[&flow.dst]);
-        let number = numbers.entry((from, to)).or_insert(0);
-        *number += 1;
-        let name = if *number == 1 {
-            format!("h{}-h{}", flow.src, flow.dst)
-        } else {
-            format!("h{}-h{}/{number}", flow.src, flow.dst)
-        };
-        let bytes = flow.bytes.max(1);
-        let size = bytes + bytes.div_ceil(settings.payload_bytes) * overhead;
-        nodes.push(FlowNode {
-            name,
-            from,
-            to,
-            kind: FlowKind::Roce,
-            frames: FrameSizes::Fixed(frame as u16),
-            dscp: flow.group * 8,
-            tag: None,
-            class: flow.group,
-            priority: flow.group,
-            lossless: true,
-            ecn: settings.ecn_enabled,
-            rate: rates[&flow.src],
-            start: Nanos(flow.start_ns - epoch_ns),
-            stop: None,
-            load: Load::Messages {
-                size: MessageSize::Fixed(Bytes(size)),
-                every: Nanos(MOST_DRAIN_NS),
-                poisson: false,
-                count: Some(1),
-            },
-            transport: None,
-            control: None,
-            base_rtt: None,
-        });
-    }
-    nodes
-}
-
-/// The congestion control, for a base round-trip time of `rtt`.
-fn control(settings: &Settings, rtt: Nanos) -> ControlSpec {
-    let time = |us: f64| Nanos((us * 1000.0).max(1.0) as u64);
-    let rate = BitRate;
-    match settings.cc_mode {
-        CcMode::Dcqcn => ControlSpec::DcqcnNic(DcqcnNicSpec {
-            alpha_timer: time(settings.alpha_interval),
-            decrease_timer: time(settings.decrease_interval),
-            increase_timer: time(settings.increase_timer),
-            gain: settings.gain,
-            fast_recovery: settings.fast_recovery,
-            clamps_target: settings.clamp_target,
-            additive: rate(settings.rate_ai),
-            hyper: rate(settings.rate_hai),
-            least: rate(settings.rate_min),
-            // ns-3 reports every marked packet in its ACK.
-            cnp_interval: Nanos(0),
-        }),
-        CcMode::Hpcc => ControlSpec::Hpcc(HpccSpec {
-            target: settings.target,
-            most_stages: settings.most_stages,
-            // R_AI T bytes in each round trip.
-            additive: Some(Bytes((settings.rate_ai * rtt.0 / 8_000_000_000).max(1))),
-            ..HpccSpec::default()
-        }),
-        CcMode::Timely => ControlSpec::Timely(TimelySpec {
-            additive: rate(settings.rate_ai),
-            least: rate(settings.rate_min),
-            ..TimelySpec::default()
-        }),
-        CcMode::Dctcp => ControlSpec::Dctcp(DctcpSpec { gain: settings.gain, ..DctcpSpec::default() }),
-    }
+/// Bytes of a packet that are not payload.
+pub(super) fn overhead(settings: &Settings) -> u64 {
+    HEADERS + if settings.cc_mode == CcMode::Hpcc { inband::LEN as u64 } else { 0 }
 }

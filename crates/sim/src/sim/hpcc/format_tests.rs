@@ -24,6 +24,7 @@ const VALUES: &[(&str, &str)] = &[
     ("FAST_RECOVERY_TIMES", "1"),
     ("RATE_AI", "50Mb/s"),
     ("RATE_HAI", "50Mb/s"),
+    ("DCTCP_RATE_AI", "1000Mb/s"),
     ("MIN_RATE", "50Mb/s"),
     ("ERROR_RATE_PER_LINK", "0.0"),
     ("L2_ACK_INTERVAL", "1"),

@@ -7,6 +7,7 @@ mod config;
 mod convert;
 #[cfg(test)]
 mod drain_tests;
+mod equal_paths;
 mod flows;
 #[cfg(test)]
 mod format_tests;
@@ -17,6 +18,7 @@ mod slowdown;
 #[cfg(test)]
 mod tests;
 mod topology;
+mod traffic;
 mod windows;
 mod write;
 
@@ -110,13 +112,14 @@ impl Inputs {
         &self.files
     }
 
-    /// Translates the inputs. `seed` replaces the default seed. With any of the rules `mmu`, switches decide by these
-    /// and have the given sizes.
+    /// Translates the inputs. `seed` replaces the default seed. Switches decide by the rules `mmu` and have the given
+    /// sizes; without rules they have Holdfast's.
     ///
     /// # Errors
     /// The reason for which Holdfast has no such switch.
     pub fn prepare(self, seed: Option<u64>, mmu: (HpccRules, MmuSizes)) -> Result<Prepared, ConfigErrors> {
-        convert::prepare(self, seed, mmu)
+        let (rules, sizes) = mmu;
+        convert::prepare(self, seed, (rules, if rules.is_empty() { MmuSizes::Holdfast } else { sizes }))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Times of empty paths, as HPCC's simulator computes them: for `standalone_fct` and for windows.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::topology::Topology;
 
@@ -19,19 +19,21 @@ pub struct Base {
 #[derive(Debug)]
 pub struct BaseTimes {
     pairs: HashMap<(usize, usize), Base>,
+    /// The longest round trip of any two hosts in nanoseconds, which is T with `GLOBAL_T`.
+    pub longest_ns: u64,
 }
 
 impl BaseTimes {
     /// Returns the times from hosts to the destinations `to`.
-    pub fn new(topology: &Topology, to: impl Iterator<Item = usize>, payload_bytes: u64) -> Self {
+    pub fn new(topology: &Topology, to: &HashSet<usize>, payload_bytes: u64) -> Self {
         let mut links = vec![Vec::new(); topology.is_switch.len()];
         for link in &topology.links {
             let [a, b] = link.ends;
             links[a].push((b, link));
             links[b].push((a, link));
         }
-        let mut pairs = HashMap::new();
-        for host in to {
+        let (mut pairs, mut longest_ns) = (HashMap::new(), 0);
+        for host in topology.hosts() {
             // Breadth first, from the destination. Hosts are no way for others.
             let mut found: HashMap<usize, (u64, u64, u64, usize)> = HashMap::from([(host, (0, 0, u64::MAX, 0))]);
             let mut queue = VecDeque::from([host]);
@@ -52,11 +54,15 @@ impl BaseTimes {
             for (from, (delay, sending, rate, links_passed)) in found.into_iter().filter(|(from, _)| *from != host) {
                 if !topology.is_switch[from] {
                     let switches = links_passed.saturating_sub(1);
-                    pairs.insert((from, host), Base { rtt_ns: 2 * delay + sending, rate, switches });
+                    let base = Base { rtt_ns: 2 * delay + sending, rate, switches };
+                    longest_ns = longest_ns.max(base.rtt_ns);
+                    if to.contains(&host) {
+                        pairs.insert((from, host), base);
+                    }
                 }
             }
         }
-        Self { pairs }
+        Self { pairs, longest_ns }
     }
 
     /// Returns the time from host `src` to host `dst`; `None` if no path leads there.

@@ -47,7 +47,7 @@ pub(super) fn inputs(config: &str, topology: &str, flows: &str) -> Result<Inputs
     Ok(Inputs { settings, topology, flows, base: PathBuf::from("dir"), files: Vec::new(), warnings })
 }
 
-pub(super) const NO_RULES: (HpccRules, MmuSizes) = (HpccRules::NONE, MmuSizes::Hpcc);
+pub(super) const NO_RULES: (HpccRules, MmuSizes) = (HpccRules::NONE, MmuSizes::Holdfast);
 
 fn prepared(config: &str) -> Prepared {
     inputs(config, TOPOLOGY, FLOWS).unwrap().prepare(None, NO_RULES).unwrap_or_else(|errors| panic!("{errors}"))

@@ -73,6 +73,7 @@ fn flow(name: &str, from: usize, class: u8) -> FlowNode {
         transport: None,
         control: None,
         base_rtt: None,
+        entropy: None,
     }
 }
 

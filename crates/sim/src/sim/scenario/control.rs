@@ -111,6 +111,7 @@ fn read_dctcp(item: &Item<'_>) -> Option<DctcpSpec> {
         gain: decimal(&fields, "g", 1e-6..=1.0, default.gain),
         least_frames: steps(&fields, "least_frames", default.least_frames),
         largest_window: bounds::get(&fields, "largest_window", Bytes(1)..=Bytes(1 << 30)),
+        ..default
     })
 }
 
@@ -129,6 +130,7 @@ fn read_timely(item: &Item<'_>) -> Option<TimelySpec> {
         least: rate(&fields, "least", default.least),
         segment: bounds::get(&fields, "segment", Bytes(1)..=Bytes(1 << 30)),
         initial: bounds::get(&fields, "initial", SLOWEST..=FASTEST),
+        ..default
     };
     if spec.low > spec.high {
         return item.refuse(format!("`low` of {} is above `high` of {}; write a shorter `low`", spec.low, spec.high));

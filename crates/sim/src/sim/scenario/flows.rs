@@ -211,6 +211,7 @@ impl Flows<'_, '_> {
             transport: None,
             control: None,
             base_rtt: None,
+            entropy: None,
         })
     }
 }
@@ -263,6 +264,7 @@ pub fn read_sender(fields: &Fields<'_>, net: &Net<'_>, timing: &Timing, from: us
         transport: read_transport(fields, control, marks.kind),
         control,
         base_rtt: bounds::get(fields, "base_rtt", SHORTEST_RTT..=LATEST),
+        entropy: None,
     })
 }
 

@@ -51,5 +51,6 @@ pub fn read(item: &Item<'_>) -> Option<Option<TransportSpec>> {
             .unwrap_or(default.retries),
         nak_interval: bounds::get(&fields, "nak_interval", SHORTEST..=LONGEST).unwrap_or(default.nak_interval),
         ack_dscp: fields.get("ack_dscp").and_then(|item| item.number("a DSCP", 0..=63)),
+        uncounted: default.uncounted,
     }))
 }

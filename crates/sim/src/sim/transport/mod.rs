@@ -37,6 +37,8 @@ pub struct TransportSpec {
     pub ack_every: u32,
     /// Most bytes in flight; `None`: no limit.
     pub window: Option<Bytes>,
+    /// Bytes of each frame that windows do not count. HPCC's simulator counts no headers.
+    pub uncounted: Bytes,
     /// Whether the window shrinks with the rate of congestion control, as in HPCC's comparison.
     pub scales_window: bool,
     /// Time without progress after which frames in flight count as lost; `None`: a millisecond, or four round trips of
@@ -57,6 +59,7 @@ impl Default for TransportSpec {
             recovery: Recovery::GoBackN,
             ack_every: 1,
             window: None,
+            uncounted: Bytes(0),
             scales_window: false,
             timeout: None,
             retries: 7,

@@ -127,7 +127,8 @@ impl Sender {
     #[must_use]
     pub fn has_room(&self, window: Option<u64>) -> bool {
         let most = window.unwrap_or(u64::MAX).min(self.spec.window.map_or(u64::MAX, |window| window.0));
-        self.flying < most || self.flying == 0 || self.spec.recovery == Recovery::SelectiveRepeat && self.repeats()
+        let counted = self.flying.saturating_sub(self.spec.uncounted.0 * (self.next - self.unacked));
+        counted < most || self.flying == 0 || self.spec.recovery == Recovery::SelectiveRepeat && self.repeats()
     }
 
     /// Sends the next frame again at `now_ps`; `None` if the next frame is a new one.
