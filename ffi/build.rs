@@ -23,7 +23,7 @@ const FUNCTIONS: &[&str] = &[
     "rte_eth_(rx|tx)_queue_setup",
     "rte_eth_promiscuous_(disable|enable)",
     "rte_eth_dev_(adjust_nb_rx_tx_desc|close|configure|count_total|get_mtu|get_port_by_name)",
-    "rte_eth_dev_flow_ctrl_(get|set)",
+    "rte_eth_dev_(flow_ctrl_get|flow_ctrl_set|get_dcb_info|priority_flow_ctrl_set)",
     "rte_eth_dev_(info_get|set_mtu|socket_id|start|stop)",
     "rte_eth_dev_set_link_(down|up)",
     "rte_flow_create",

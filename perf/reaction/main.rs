@@ -267,6 +267,7 @@ impl Outcome {
             left: LEFT_BEHIND,
             small_packets: SmallPackets::ALL,
             stops_queues: 0,
+            other_rings: 0,
         }
     }
 

@@ -250,17 +250,57 @@ fn pfc_has_modes_with_and_without_frames() {
     assert_eq!(["software", "asymmetric", "off"].map(mode), [PfcMode::Symmetric, PfcMode::Asymmetric, PfcMode::Off]);
     refuse(
         &port("speed: 10G, pfc: hardware"),
-        "x.yaml:2:55: ports[0].pfc: `hardware` is not one of the choices; write `software`, `asymmetric`, `queue` or `off`",
+        "x.yaml:2:55: ports[0].pfc: `hardware` is not one of the choices; write `software`, `asymmetric`, `nic`, `queue` or `off`",
     );
 }
 
+/// A port by PCI address with `pfc: nic`, the further `keys`, and further `sections`.
+fn nic(keys: &str, sections: &str) -> String {
+    format!("preset: roce\nports: [{{name: p1, device: \"0000:3b:00.0\", speed: 10G, pfc: nic{keys}}}]\n{sections}")
+}
+
 #[test]
-fn pfc_of_the_nic_is_refused_with_its_reason() {
+fn pfc_of_a_nic_has_one_queue_and_headroom_for_its_other_rings() {
+    let config = accept(&nic("", "lcores: {count: 2}\n"));
+    let (port, device) = (&config.switch.ports[0], &config.devices[0]);
+    assert_eq!((port.pfc, device.queues, device.tx_queues), (PfcMode::Nic, 1, 1));
+    let software = accept(&nic("", "").replace("nic}", "software}"));
+    let headroom = |config: &Config| config.switch.ports[0].buffer.groups[3].headroom;
+    // Seven frames of 1546 B on the wire, at 84 B a cell.
+    let more = headroom(&accept(&nic("", ""))).0 - headroom(&software).0;
+    assert!((128..=129).contains(&more), "{more}");
+}
+
+#[test]
+fn pfc_of_a_nic_is_refused_where_the_nic_could_not_obey() {
     refuse(
         &port("speed: 10G, pfc: nic"),
-        "x.yaml:2:55: ports[0].pfc: `nic` cannot be lossless: a NIC sends XOFF by the fill of its own queues, which \
-         stay short while the switch's buffer fills. With fewer queues than priorities it pauses all of them or none; \
-         write `pfc: software` (docs/nics.md)",
+        "x.yaml:2:55: ports[0].pfc: `net_tap0` is no NIC that could obey PFC by itself; write `pfc: software`",
+    );
+    let queues = "x.yaml:2:61: ports[0].pfc: a NIC that obeys PFC by itself has a queue for each priority; remove \
+                  `queues` and `tx_queues`";
+    refuse(&nic(", queues: 2", ""), queues);
+    refuse(&nic(", tx_queues: 2", "lcores: {count: 2}\n"), queues);
+    refuse(
+        &nic(", watchdog: {action: forward}", ""),
+        "x.yaml:2:61: ports[0].pfc: the watchdog cannot send frames that the NIC holds; write `action: drop` or `alert`, \
+         or `pfc: software`",
+    );
+    refuse(
+        &nic("", "faults: allowed\n"),
+        "x.yaml:2:61: ports[0].pfc: faults cannot reach the queues of the priorities; write `faults: off` or \
+         `pfc: software`",
+    );
+    refuse(
+        &nic("", "maps: {pfc_to_queue: {7: 3}}\n"),
+        "x.yaml:2:61: ports[0].pfc: a NIC that obeys PFC by itself stops the queue of the priority's number; let \
+         lossless classes have one number in `tc_to_group`, `tc_to_queue` and `pfc_to_queue`, or write `pfc: software`",
+    );
+    let all: String = (0..8).map(|class| format!("  {class}: {{lossless: true}}\n")).collect();
+    refuse(
+        &nic("", &format!("classes:\n{all}buffer: {{size: 64MiB}}\n")),
+        "x.yaml:2:61: ports[0].pfc: PFC frames need the queue of a lossy class, and all are lossless; write \
+         `pfc: software`",
     );
 }
 

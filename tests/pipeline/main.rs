@@ -20,6 +20,7 @@ mod max_load;
 mod mirror;
 mod peer;
 mod pfc;
+mod pfc_nic;
 mod pfc_queue;
 mod probe;
 mod qcn;

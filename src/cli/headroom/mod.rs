@@ -69,6 +69,7 @@ pub fn headroom(args: &Args) -> Result<(), Failure> {
         left: LEFT_BEHIND,
         small_packets: args.small_packets,
         stops_queues: 0,
+        other_rings: 0,
     };
     let most = speed.bytes_in(LONGEST_RESPONSE);
     if input.peer_response.is_some_and(|response| response > most) {

@@ -111,6 +111,8 @@ struct Wire {
     missed: u64,
     /// Frames that the port still takes before it reports a full ring.
     room: Option<usize>,
+    /// Frames that each transmit queue still takes from [`Ports::tx_queue`].
+    room_of: [Option<usize>; CLASSES],
 }
 
 impl MemPorts {
@@ -167,6 +169,11 @@ impl MemPorts {
         self.wires[port].room = room;
     }
 
+    /// Makes transmit queue `queue` of `port` take `room` further frames and then none; `None`: any number.
+    pub fn set_room_of(&mut self, port: usize, queue: usize, room: Option<usize>) {
+        self.wires[port].room_of[queue] = room;
+    }
+
     /// Buffers inside the switch.
     #[must_use]
     pub fn held(&self) -> usize {
@@ -210,6 +217,16 @@ impl Ports for MemPorts {
         wire.room = wire.room.map(|room| room - taken);
         wire.from_switch.extend(packets.drain(..taken).map(|packet| packet.bytes().to_vec()));
         self.give_back(taken);
+    }
+
+    fn tx_queue(&mut self, port: usize, queue: usize, packets: &mut Burst<MemPacket>) {
+        let wire = &mut self.wires[port];
+        let room = wire.room_of[queue].map_or(packets.len(), |room| room.min(packets.len()));
+        wire.room_of[queue] = wire.room_of[queue].map(|left| left - room);
+        let mut first: Burst<MemPacket> = packets.drain(..room).collect();
+        self.tx(port, &mut first);
+        let rest = std::mem::take(packets);
+        packets.extend(first.into_iter().chain(rest));
     }
 
     fn free(&mut self, packets: &mut Burst<MemPacket>) {

@@ -205,7 +205,8 @@ pub trait Ports {
     fn tx(&mut self, port: usize, packets: &mut Burst<Self::Pkt>);
 
     /// Passes `packets` to transmit queue `queue` of `port`, like [`Ports::tx`]. The switch sends by the lcore's own
-    /// queue; virtual hosts may send each priority by a queue of its own.
+    /// queue, except at a port whose device stops the queue of a paused priority. Virtual hosts may send each priority
+    /// by a queue of its own.
     #[inline]
     fn tx_queue(&mut self, port: usize, queue: usize, packets: &mut Burst<Self::Pkt>) {
         debug_assert_eq!(queue, 0, "these ports have one queue");

@@ -14,8 +14,8 @@ use super::sections::ports::Context;
 use super::sections::preset::Preset;
 use super::sections::routing::Routing;
 use super::sections::{
-    api, buffer, classes, faults, fdb, filter, hosts, lags, lcores, lldp, maps, mirrors, ports, queue_policy, routing,
-    sflow, storm_control, stuck, system, watchdog,
+    api, buffer, classes, faults, fdb, filter, hosts, lags, lcores, lldp, maps, mirrors, nic, ports, queue_policy,
+    routing, sflow, storm_control, stuck, system, watchdog,
 };
 use super::yaml::names::Unique;
 use super::yaml::read::{Fields, Item};
@@ -168,6 +168,7 @@ impl<'a> Sections<'a> {
         maps.check(classes);
         maps.check_ports(ports, classes);
         ports::check_classes(ports, classes);
+        nic::check(ports, classes, maps, self.faults.is_some());
         ports::check_absent(ports);
         self.mirrors.check(top.get("mirrors"), classes);
         max_rates::check(ports, classes, maps, lcores.config.poll_gap);

@@ -4,8 +4,9 @@ use super::flow_control::{Asked, FlowControls};
 use super::steering::{Steered, steer};
 use crate::config::Config;
 use crate::config::model::{DeviceKind, SocketAccess};
-use crate::dpdk::{Error, EthPort, FlowRule, PortStats};
-use crate::sets::PortSet;
+use crate::dpdk::{ClassPfc, Error, EthPort, FlowRule, PortStats};
+use crate::plan::PortSpec;
+use crate::sets::{ClassSet, PortSet};
 use crate::stats::flow_control::{FlowControlDevice, NO_DEVICE};
 use crate::stats::{DeviceStats, Notice, NoticeKind, SwitchView};
 
@@ -23,10 +24,19 @@ pub(super) trait PortAccess {
     fn stats(&self) -> Option<PortStats>;
     /// Flow control of the device.
     fn flow_control(&self) -> impl FlowControlDevice;
+    /// Reads whether the device obeys PFC by itself; `None`: it is not meant to.
+    fn class_pfc(&self) -> Option<ClassPfc>;
+    /// Lets the device obey PFC by itself again, if it is meant to.
+    fn obey(&self) -> Option<Result<ClassPfc, i32>>;
     /// Whether the device chooses the receive queue of a frame. At other ports the sender does.
     fn chooses_queues(&self) -> bool;
     /// Adds a flow rule, or returns the driver's reason against it.
     fn steer(&self, rule: FlowRule) -> Result<(), String>;
+}
+
+/// Priorities that the device of a port obeys by itself.
+pub(super) fn obeyed(spec: &PortSpec) -> ClassSet {
+    if spec.pfc.is_obeyed_by_device() { spec.lossless_groups() } else { ClassSet::EMPTY }
 }
 
 /// Settings that a device takes only when it is opened.
@@ -36,6 +46,8 @@ pub(super) struct Opened {
     socket: SocketAccess,
     descriptors: [u16; 2],
     mtu: u16,
+    /// Priorities that the device obeys by itself.
+    obeyed: ClassSet,
 }
 
 impl Opened {
@@ -43,8 +55,9 @@ impl Opened {
     pub fn of(config: &Config, port: usize) -> Option<Self> {
         let device = config.devices.get(port).filter(|device| device.kind != DeviceKind::Absent)?;
         let descriptors = [device.rx_descriptors, device.tx_descriptors];
-        let mtu = config.switch.ports[port].mtu;
-        Some(Self { kind: device.kind.clone(), socket: device.socket.clone(), descriptors, mtu })
+        let spec = &config.switch.ports[port];
+        let (mtu, obeyed) = (spec.mtu, obeyed(spec));
+        Some(Self { kind: device.kind.clone(), socket: device.socket.clone(), descriptors, mtu, obeyed })
     }
 }
 
@@ -99,6 +112,14 @@ impl PortAccess for Slot {
         Asked::new(self.device.as_ref())
     }
 
+    fn class_pfc(&self) -> Option<ClassPfc> {
+        self.device.as_ref().and_then(PortAccess::class_pfc)
+    }
+
+    fn obey(&self) -> Option<Result<ClassPfc, i32>> {
+        self.device.as_ref().and_then(PortAccess::obey)
+    }
+
     fn chooses_queues(&self) -> bool {
         self.device.as_ref().is_some_and(PortAccess::chooses_queues)
     }
@@ -131,6 +152,14 @@ impl PortAccess for EthPort {
 
     fn flow_control(&self) -> impl FlowControlDevice {
         Asked::new(Some(self))
+    }
+
+    fn class_pfc(&self) -> Option<ClassPfc> {
+        EthPort::class_pfc(self)
+    }
+
+    fn obey(&self) -> Option<Result<ClassPfc, i32>> {
+        EthPort::obey(self)
     }
 
     fn chooses_queues(&self) -> bool {

@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 
 use super::*;
-use crate::dpdk::Frames;
+use crate::dpdk::{ClassPfc, Frames};
 use crate::stats::flow_control::FlowControlReading;
 use crate::stats::{DeviceFlowControl, PfcStanding, fixture};
 
@@ -20,6 +20,8 @@ pub(in crate::control) struct Nic {
     /// Frames for which it takes no rule.
     pub refuses: Vec<Frames>,
     pub rules: RefCell<Vec<FlowRule>>,
+    /// Its own PFC as it reads back; `None`: it is not meant to obey.
+    pub class_pfc: Cell<Option<ClassPfc>>,
 }
 
 pub(in crate::control) fn nic(driver: &'static str) -> Nic {
@@ -33,6 +35,7 @@ pub(in crate::control) fn nic(driver: &'static str) -> Nic {
         asked: Cell::new(0),
         refuses: Vec::new(),
         rules: RefCell::default(),
+        class_pfc: Cell::new(None),
     }
 }
 
@@ -63,6 +66,17 @@ impl PortAccess for Nic {
 
     fn flow_control(&self) -> impl FlowControlDevice {
         self
+    }
+
+    fn class_pfc(&self) -> Option<ClassPfc> {
+        self.class_pfc.get()
+    }
+
+    fn obey(&self) -> Option<Result<ClassPfc, i32>> {
+        self.asked.set(self.asked.get() + 1);
+        let answer = if self.is_stubborn { ClassPfc::Differs } else { ClassPfc::Obeys };
+        self.class_pfc.set(Some(answer));
+        Some(Ok(answer))
     }
 
     fn chooses_queues(&self) -> bool {
@@ -175,4 +189,28 @@ fn device_without_a_mac_has_no_flow_control_although_it_is_on_pci() {
         let (_, _, warnings) = Devices::start(&[port], &switch_view);
         assert_eq!((switch_view.flow_control.get(0), warnings.len()), (DeviceFlowControl::Unknown, 1), "{driver}");
     }
+}
+
+#[test]
+fn device_that_obeys_by_class_keeps_its_flow_control_and_is_told_again_if_it_lost_it() {
+    let switch_view = switch_view();
+    let obeying = |found| Nic { class_pfc: Cell::new(Some(found)), ..nic("net_ixgbe") };
+    let ports = [obeying(ClassPfc::Obeys), obeying(ClassPfc::Unconfirmed)];
+    let (mut devices, _, warnings) = Devices::start(&ports, &switch_view);
+    assert_eq!((ports[0].asked.get(), ports[0].pauses.get()), (0, true), "`turn_off` would end its obedience");
+    assert_eq!(switch_view.flow_control.get(0), DeviceFlowControl::Obeys);
+    assert_eq!((switch_view.flow_control.get(1), warnings.len()), (DeviceFlowControl::Unknown, 1));
+    ports[0].class_pfc.set(Some(ClassPfc::Differs));
+    (0..100).for_each(|_| drop(devices.look(&ports, &switch_view)));
+    assert_eq!((ports[0].asked.get(), switch_view.flow_control.get(0)), (1, DeviceFlowControl::Obeys));
+}
+
+#[test]
+fn device_that_does_not_keep_obeying_defeats_pfc_and_is_told_once() {
+    let switch_view = switch_view();
+    let ports = [Nic { is_stubborn: true, class_pfc: Cell::new(Some(ClassPfc::Obeys)), ..nic("net_ixgbe") }];
+    let (mut devices, ..) = Devices::start(&ports, &switch_view);
+    ports[0].class_pfc.set(Some(ClassPfc::Differs));
+    (0..1000).for_each(|_| drop(devices.look(&ports, &switch_view)));
+    assert_eq!((ports[0].asked.get(), switch_view.standing(0)), (1, PfcStanding::Unproven));
 }

@@ -5,7 +5,7 @@
 //! turned off again at a device that has come back with it on.
 
 use super::devices::PortAccess;
-use crate::dpdk::{EthPort, FlowControl};
+use crate::dpdk::{ClassPfc, EthPort, FlowControl};
 use crate::sets::PortSet;
 use crate::stats::flow_control::{Accepted, FlowControlDevice, FlowControlReading, has_mac, judge, settle};
 use crate::stats::{DeviceFlowControl, SwitchView};
@@ -108,8 +108,13 @@ impl FlowControls {
 fn turn_off(port: &impl PortAccess, index: usize, switch_view: &SwitchView) -> (Port, Option<String>) {
     let driver = port.driver();
     let has_mac = has_mac(&driver) || port.is_on_a_nic();
-    let (accepted, reading) = settle(&mut port.flow_control());
-    let state = judge(&driver, has_mac, accepted, reading);
+    // A device that obeys PFC by itself does so since its start.
+    let by_class = port.class_pfc().map(of_class);
+    let (accepted, reading) = match by_class {
+        Some(_) => (Accepted::Passing, Err(NO_PORT)),
+        None => settle(&mut port.flow_control()),
+    };
+    let state = by_class.unwrap_or_else(|| judge(&driver, has_mac, accepted, reading));
     switch_view.flow_control.set(index, state);
     let line = line(switch_view, index, &driver, state);
     (Port { accepted, driver, has_mac }, line)
@@ -120,6 +125,10 @@ impl Port {
     /// attempts are harmful: turning it off may take the link down (e1000), and the link of a device that stays on
     /// would flap forever.
     fn read_again(&mut self, port: &impl PortAccess, before: DeviceFlowControl) -> DeviceFlowControl {
+        if let Some(found) = port.class_pfc() {
+            let is_lost = found == ClassPfc::Differs && before != DeviceFlowControl::Pauses;
+            return of_class(is_lost.then(|| port.obey()).flatten().and_then(Result::ok).unwrap_or(found));
+        }
         let mut device = port.flow_control();
         let mut reading = device.read();
         let is_on = reading.is_ok_and(|reading| reading.is_on);
@@ -127,6 +136,15 @@ impl Port {
             (self.accepted, reading) = settle(&mut device);
         }
         judge(&self.driver, self.has_mac, self.accepted, reading)
+    }
+}
+
+/// The state of a device that should obey PFC by itself and generate none.
+fn of_class(answer: ClassPfc) -> DeviceFlowControl {
+    match answer {
+        ClassPfc::Obeys => DeviceFlowControl::Obeys,
+        ClassPfc::Unconfirmed => DeviceFlowControl::Unknown,
+        ClassPfc::Differs => DeviceFlowControl::Pauses,
     }
 }
 

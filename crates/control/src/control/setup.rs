@@ -16,7 +16,7 @@ use crate::stats::flow_control::settle;
 use crate::stats::{BufferPool, PfcStanding};
 use crate::wire::MacAddr;
 
-use super::devices::{Opened, Slot};
+use super::devices::{Opened, Slot, obeyed};
 use super::flow_control::Asked;
 use super::vhost::{self, VhostPort};
 use super::{RunError, idle};
@@ -58,6 +58,12 @@ pub(super) struct PoolPlan {
     pub fibs_mib: u32,
 }
 
+/// Further buffers of a port whose device has queues for each priority.
+fn of_classes(device: &PortDevice, port: &PortSpec) -> u32 {
+    let [received, sent] = dpdk::buffers_by_class(device.rx_descriptors, device.tx_descriptors);
+    if port.pfc == PfcMode::Nic { received + sent } else { 0 }
+}
+
 impl PoolPlan {
     /// The buffers of a switch that starts by `config`: ports without a device have those of any that they may get.
     pub fn new(config: &Config) -> Self {
@@ -81,6 +87,8 @@ impl PoolPlan {
         };
         let received: u32 = config.devices.iter().map(received).sum();
         let sent: u32 = config.devices.iter().map(sent).sum();
+        let by_class: u32 =
+            config.devices.iter().zip(&config.switch.ports).map(|(device, port)| of_classes(device, port)).sum();
         let ports = config.devices.len() as u32;
         let devices_of_ports = config.devices.iter().zip(&config.switch.ports);
         let devices_of_ports = devices_of_ports.filter(|(_, port)| has_room || !port.is_absent);
@@ -105,7 +113,13 @@ impl PoolPlan {
         let held = config.faults.as_ref().map_or(0, |_| HELD_FRAMES + config.devices.len() * SPARE_FRAMES) as u32;
         let held_pfc = config.faults.as_ref().map_or(0, |_| HELD_PFC_FRAMES) as u32;
         Self {
-            data: config.switch.buffer.total.0 + received + sent + bursts + lcores * held + (2 + lcores) * POOL_CACHE,
+            data: config.switch.buffer.total.0
+                + received
+                + sent
+                + by_class
+                + bursts
+                + lcores * held
+                + (2 + lcores) * POOL_CACHE,
             // The driver of a NIC may keep sent buffers until its ring runs low on descriptors. A port that sends only
             // PFC has a ring full of them.
             control: sent + ports * CONTROL_BUFFERS_PER_PORT + lcores * (held_pfc + POOL_CACHE),
@@ -198,6 +212,7 @@ impl Ports {
             tx_queues: self.tx_queues_of(device),
             mtu: spec.mtu,
             promiscuous: true,
+            obeyed: obeyed(spec),
         };
         let opened = match &device.kind {
             DeviceKind::Pci(address) => EthPort::open(eal, address, config, pool),

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use dpdk_sys::{libc, rte_eth_conf, rte_eth_dev_info};
 
 use super::claim::Claim;
+use super::class_pfc::{self, ClassPfc, Ethdev, Obedient, Rings as ClassRings};
 use super::driver::Driver;
 use super::eal::Shared;
 use super::error::errno_text;
@@ -15,7 +16,7 @@ use super::kernel_ring::KernelRings;
 use super::port::{PortConfig, VDEV};
 use super::ring::{End, Rings};
 use super::{Eal, Error, HEADROOM, Mempool, guard, interface, log};
-use crate::sets::MAX_PORTS;
+use crate::sets::{ClassSet, MAX_PORTS};
 
 /// Bytes of a frame beyond its MTU: Ethernet header, two VLAN tags and the frame check sequence.
 const OVERHEAD: usize = 14 + 2 * 4 + 4;
@@ -25,6 +26,9 @@ const ETHDEV_OVERHEAD: u32 = 14 + 4;
 
 /// The largest MTU that ethdev allows for af_packet, whose driver declares a frame length of at most 1518 B.
 const AF_PACKET_ETHDEV_MTU: u16 = 1500;
+
+/// Descriptors of a queue that a device has to have and that carries no frame.
+pub(super) const UNUSED_DESCRIPTORS: u16 = 64;
 
 /// State shared by a port and its queues.
 pub(super) struct Device {
@@ -61,10 +65,20 @@ pub(super) struct State {
     /// Receive and transmit queues that are set up.
     pub rx_queues: u16,
     pub tx_queues: u16,
+    /// The queues of the priorities, if the device obeys PFC by itself, and the priorities that it obeys.
+    pub by_class: Option<ByClass>,
     /// The kernel's ring of received frames of an af_packet port.
     pub kernel: Option<KernelRings>,
     /// The interface behind a tap or an af_packet port.
     pub interface: Option<Interface>,
+}
+
+/// A device that obeys PFC by itself.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ByClass {
+    pub driver: Obedient,
+    pub rings: ClassRings,
+    pub obeyed: ClassSet,
 }
 
 /// Converts a string of DPDK, which may be null.
@@ -208,6 +222,9 @@ impl Device {
 
     /// Sets up the port and its queues.
     pub(super) fn configure(&self, config: &PortConfig, pool: &Mempool) -> Result<(), Error> {
+        let obedient = if config.obeyed.is_empty() { None } else { Some(Obedient::of(self)?) };
+        let [rx_queues, tx_queues] = obedient.map_or([config.rx_queues, config.tx_queues], |driver| driver.queues);
+        let config = &PortConfig { rx_queues, tx_queues, ..*config };
         let mut state = self.state();
         let info = self.info()?;
         self.check_queues(config, &info)?;
@@ -218,18 +235,25 @@ impl Device {
         let is_jumbo = self.jumbo_interface().is_some() && config.mtu > AF_PACKET_ETHDEV_MTU;
         let ethdev_mtu = if is_jumbo { AF_PACKET_ETHDEV_MTU } else { config.mtu };
         conf.rxmode.mtu = u32::from(ethdev_mtu);
+        if obedient.is_some() {
+            class_pfc::divide(&mut conf);
+        }
         // SAFETY: the port is open. DPDK copies the configuration, which is zero except for the fields set here.
         self.attempt("be configured", || unsafe {
             dpdk_sys::rte_eth_dev_configure(self.id, config.rx_queues, config.tx_queues, &conf)
         })?;
         (state.rx_queues, state.tx_queues) = (config.rx_queues, config.tx_queues);
+        if let Some(driver) = obedient {
+            let rings = driver.rings(self, config.obeyed)?;
+            state.by_class = Some(ByClass { driver, rings, obeyed: config.obeyed });
+        }
 
         let (mut rx, mut tx) = (config.rx_descriptors, config.tx_descriptors);
         // SAFETY: the port is configured, and the numbers are local values.
         self.attempt("use this number of descriptors", || unsafe {
             dpdk_sys::rte_eth_dev_adjust_nb_rx_tx_desc(self.id, &mut rx, &mut tx)
         })?;
-        self.set_up_queues(config, [rx, tx], pool)?;
+        self.set_up_queues(config, [rx, tx], state.by_class.map(|by_class| by_class.rings), pool)?;
         // Configuring sets the MTU in DPDK. This call sets it in the device, where that is supported (a tap's
         // interface, for example).
         let unsupported = [-libc::ENOTSUP, -libc::ENOSYS];
@@ -255,12 +279,42 @@ impl Device {
         Ok(())
     }
 
-    /// Sets up all queues of the configured port. `descriptors` are those of a receive and a transmit queue.
-    fn set_up_queues(&self, config: &PortConfig, descriptors: [u16; 2], pool: &Mempool) -> Result<(), Error> {
-        let [rx, tx] = descriptors;
+    /// Lets the device obey PFC by itself, and returns its answer; `None`: it is not opened for that.
+    pub(super) fn obey(&self, state: &State) -> Option<Result<ClassPfc, i32>> {
+        let ByClass { driver, obeyed, .. } = state.by_class?;
+        Some(class_pfc::obey(&mut Ethdev { device: self, driver }, obeyed))
+    }
+
+    /// Reads whether the device obeys PFC by itself; `None`: it is not opened for that.
+    pub(super) fn class_pfc(&self) -> Option<ClassPfc> {
+        let state = self.state();
+        Some(class_pfc::read(&mut Ethdev { device: self, driver: state.by_class?.driver }))
+    }
+
+    /// Ends the device's own obedience, before it stops.
+    pub(super) fn release(&self, state: &State) {
+        if let Some(ByClass { driver, obeyed, .. }) = state.by_class.filter(|_| state.started) {
+            class_pfc::release(&mut Ethdev { device: self, driver }, obeyed);
+        }
+    }
+
+    /// Sets up all queues of the configured port. `descriptors` are those of a receive and a transmit queue. With
+    /// `rings` the others are unused, and the shortest that a driver takes.
+    fn set_up_queues(
+        &self,
+        config: &PortConfig,
+        descriptors: [u16; 2],
+        rings: Option<ClassRings>,
+        pool: &Mempool,
+    ) -> Result<(), Error> {
+        let [long_rx, long_tx] = descriptors;
+        let is_used = |numbers: fn(&ClassRings) -> &[u16; 8], queue: u16| {
+            rings.as_ref().is_none_or(|rings| numbers(rings).contains(&queue))
+        };
         // SAFETY: the port is open.
         let socket = unsafe { dpdk_sys::rte_eth_dev_socket_id(self.id) }.cast_unsigned();
         for queue in 0..config.rx_queues {
+            let rx = if is_used(|rings| &rings.rx, queue) { long_rx } else { UNUSED_DESCRIPTORS.min(long_rx) };
             // SAFETY: the port is configured with this queue; null selects the driver's defaults. The pool outlives the
             // queue, since `self` holds it until the port is closed.
             self.attempt("set up its receive queue", || unsafe {
@@ -268,6 +322,7 @@ impl Device {
             })?;
         }
         for queue in 0..config.tx_queues {
+            let tx = if is_used(|rings| &rings.tx, queue) { long_tx } else { UNUSED_DESCRIPTORS.min(long_tx) };
             // SAFETY: as above.
             self.attempt("set up its transmit queue", || unsafe {
                 dpdk_sys::rte_eth_tx_queue_setup(self.id, queue, tx, socket, std::ptr::null())
@@ -316,7 +371,9 @@ impl Device {
 impl Drop for Device {
     fn drop(&mut self) {
         let _one_at_a_time = self.eal.control.lock().unwrap_or_else(PoisonError::into_inner);
-        let started = self.state.get_mut().unwrap_or_else(PoisonError::into_inner).started;
+        let state = std::mem::take(self.state.get_mut().unwrap_or_else(PoisonError::into_inner));
+        self.release(&state);
+        let started = state.started;
         guard::forget(self.id);
         // SAFETY: the last share is dropped, so neither the port nor a queue of it is in use. Failures are ignored: a
         // device that is gone cannot be stopped. Promiscuous mode of a kernel interface (af_packet) would stay on after

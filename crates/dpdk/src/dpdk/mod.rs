@@ -23,6 +23,7 @@
 
 mod check;
 mod claim;
+mod class_pfc;
 mod clock;
 mod device;
 mod driver;
@@ -50,6 +51,7 @@ mod tags;
 mod tests;
 
 pub use check::interface_of;
+pub use class_pfc::{ClassPfc, buffers_by_class};
 pub use clock::{hz, now};
 pub use eal::{Eal, EalOptions, Memory, version};
 pub use error::Error;

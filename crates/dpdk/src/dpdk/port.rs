@@ -6,13 +6,15 @@ use std::sync::{Arc, PoisonError};
 
 use dpdk_sys::{HF_MAX_ETHPORTS, rte_eth_fc_conf, rte_eth_stats, rte_ether_addr};
 
+use crate::sets::ClassSet;
+
 use super::check::{argument, check_pci, check_vdev, device_name, pci_address, plug_error};
 use super::device::{self, Device, Origin};
 use super::driver::Driver;
 use super::error::errno_text;
 use super::interface::{Interface, InterfaceState};
 use super::kernel_ring::KernelRings;
-use super::{Eal, Error, Mempool, PortQueues, PortSender, claim, driver, guard, log};
+use super::{ClassPfc, Eal, Error, Mempool, PortQueues, PortSender, claim, driver, guard, log};
 
 /// The bus of virtual devices.
 pub(super) const VDEV: &CStr = c"vdev";
@@ -35,11 +37,22 @@ pub struct PortConfig {
     pub mtu: u16,
     /// Whether to receive frames for any address, as a switch must. Virtual ports without this setting do so anyway.
     pub promiscuous: bool,
+    /// Priorities whose pauses the device obeys by itself; none: the device obeys none. With any, it has the queues of
+    /// DCB mode instead of the numbers above.
+    pub obeyed: ClassSet,
 }
 
 impl Default for PortConfig {
     fn default() -> Self {
-        Self { rx_queues: 1, tx_queues: 1, rx_descriptors: 512, tx_descriptors: 512, mtu: 1500, promiscuous: true }
+        Self {
+            rx_queues: 1,
+            tx_queues: 1,
+            rx_descriptors: 512,
+            tx_descriptors: 512,
+            mtu: 1500,
+            promiscuous: true,
+            obeyed: ClassSet::EMPTY,
+        }
     }
 }
 
@@ -267,6 +280,13 @@ impl EthPort {
         let is_guarded = device.driver.frees_queues_of_ended_peers();
         device.attempt("start", || guard::calling(is_guarded, start))?;
         state.started = true;
+        // After the start, which resets flow control in some drivers.
+        if let Some(Err(status)) = device.obey(&state) {
+            // SAFETY: the port is owned by `device`, and no queue of it is out.
+            device.attempt("stop", || unsafe { dpdk_sys::rte_eth_dev_stop(device.id) })?;
+            state.started = false;
+            device.attempt("obey PFC by itself (`pfc: software` does not need that)", || status)?;
+        }
         if let Some(kernel) = &mut state.kernel {
             // Frames that the kernel dropped before the port could be polled are not losses of this port.
             kernel.forget();
@@ -280,8 +300,14 @@ impl EthPort {
     ///
     /// [`Error::InUse`] if the queues are out already; [`Error::Invalid`] if the port is not started.
     pub fn queues(&mut self) -> Result<PortQueues, Error> {
-        let tx_queues = self.0.state().tx_queues;
+        let tx_queues = self.tx_queues();
         self.take_queues(&[tx_queues]).map(|mut parts| parts.remove(0))
+    }
+
+    /// Transmit queues that can be taken out.
+    fn tx_queues(&self) -> u16 {
+        let state = self.0.state();
+        if state.by_class.is_some() { 1 } else { state.tx_queues }
     }
 
     /// Takes out the queues of the port for `lcores` threads: the receive queues and a transmit queue for the first,
@@ -298,7 +324,7 @@ impl EthPort {
 
     /// Takes out the queues in parts with these numbers of transmit queues. The first part has the receive queues.
     fn take_queues(&mut self, tx_queues: &[u16]) -> Result<Vec<PortQueues>, Error> {
-        let device = &self.0;
+        let (device, there) = (&self.0, self.tx_queues());
         let mut state = device.state();
         let what = || format!("the queues of port `{}`", device.name);
         if !state.started {
@@ -307,14 +333,15 @@ impl EthPort {
         if state.queues_out > 0 {
             return Err(Error::InUse { what: what(), remedy: "drop their other owner first" });
         }
-        if tx_queues.iter().sum::<u16>() > state.tx_queues {
-            let remedy = format!("it has {}; use one for all lcores", state.tx_queues);
+        if tx_queues.iter().sum::<u16>() > there {
+            let remedy = format!("it has {there}; use one for all lcores");
             return Err(Error::Invalid {
                 what: format!("{} transmit queues of port `{}`", tx_queues.len(), device.name),
                 remedy,
             });
         }
         state.queues_out = tx_queues.len() as u16;
+        let rings = state.by_class.map(|by_class| by_class.rings);
         let mut first = 0;
         let part = |(index, &count): (usize, &u16)| {
             let rx_queues = if index == 0 { state.rx_queues } else { 0 };
@@ -323,7 +350,7 @@ impl EthPort {
             // SAFETY: the port is started with these queues. The count ensures that these are the only values for
             // them, and no two parts have a queue in common. `stop` refuses while a part is out, and the device is
             // closed only when each has dropped its share.
-            unsafe { PortQueues::new(Arc::clone(device), rx_queues, tx_queues) }
+            unsafe { PortQueues::new(Arc::clone(device), rx_queues, tx_queues).by_class(rings) }
         };
         Ok(tx_queues.iter().enumerate().map(part).collect())
     }
@@ -341,6 +368,7 @@ impl EthPort {
             return Err(Error::InUse { what, remedy: "drop its queues before stopping the port" });
         }
         if state.started {
+            device.release(&state);
             // SAFETY: the port is owned by `device`, and no queue of it is in use: checked above, under the lock.
             let stop = || unsafe { dpdk_sys::rte_eth_dev_stop(device.id) };
             let is_guarded = device.driver.frees_queues_of_ended_peers();
@@ -565,6 +593,19 @@ impl EthPort {
             0.. => Ok(()),
             status => Err(status),
         }
+    }
+
+    /// Lets the device obey PFC again for the priorities that the port was opened with, and returns its answer; `None`:
+    /// it was opened with none.
+    #[must_use]
+    pub fn obey(&self) -> Option<Result<ClassPfc, i32>> {
+        self.0.obey(&self.0.state())
+    }
+
+    /// Reads whether the device obeys PFC by itself; `None`: it was not opened for that.
+    #[must_use]
+    pub fn class_pfc(&self) -> Option<ClassPfc> {
+        self.0.class_pfc()
     }
 
     /// Returns the NUMA node of the device; `None` if it has none.

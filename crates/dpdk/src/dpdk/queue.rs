@@ -14,6 +14,7 @@ use crate::sync::{AtomicPtr, Ordering};
 use crate::units::Ticks;
 
 use super::Mbuf;
+use super::class_pfc::Rings;
 use super::device::Device;
 use super::guard::Guarded;
 use super::tags::Tagged;
@@ -70,6 +71,8 @@ pub struct PortQueues {
     /// The receive queue that is next, if frames are received from all in turn.
     turn: u16,
     tx_queues: Range<u16>,
+    /// The queues of the priorities, if the device stops them by itself.
+    by_class: Option<Box<Rings>>,
     not_sync: PhantomData<std::cell::Cell<()>>,
 }
 
@@ -95,7 +98,32 @@ impl PortQueues {
         // SAFETY: the device is started with these queues and stays so. One thread has the value at a time.
         let wrapped = unsafe { Wrapped::new(&device, own.as_ref(), [rx_queues, tx_queues.end]) };
         let operations = wrapped.as_ref().map_or(own, |wrapped| NonNull::from(wrapped.operations()));
-        Self { device, operations, _wrapped: wrapped, rx_queues, turn: 0, tx_queues, not_sync: PhantomData }
+        Self {
+            device,
+            operations,
+            _wrapped: wrapped,
+            rx_queues,
+            turn: 0,
+            tx_queues,
+            by_class: None,
+            not_sync: PhantomData,
+        }
+    }
+
+    /// Uses the queues of the priorities by `rings`, which the device must have, if there are any.
+    pub(super) fn by_class(mut self, rings: Option<Rings>) -> Self {
+        if let Some(rings) = rings {
+            self.rx_queues = rings.rx.len() as u16;
+            self.tx_queues = rings.control..rings.control + 1;
+            self.by_class = Some(Box::new(rings));
+        }
+        self
+    }
+
+    /// The device's number of receive queue `queue`, which is below the number of receive queues.
+    #[inline]
+    fn rx_number(&self, queue: u16) -> usize {
+        self.by_class.as_ref().map_or(queue, |rings| rings.rx[usize::from(queue)]).into()
     }
 
     /// Returns the name of the port.
@@ -131,7 +159,7 @@ impl PortQueues {
         while left > 0 && drained < self.rx_queues {
             let (asked, before) = (left.min(MOST_A_CALL), out.len());
             // SAFETY: `turn` is below the number of receive queues.
-            let refused_now = unsafe { self.receive(self.turn.into(), asked, out) };
+            let refused_now = unsafe { self.receive(self.rx_number(self.turn), asked, out) };
             refused += refused_now;
             let received = out.len() - before + refused_now;
             left -= received;
@@ -150,7 +178,7 @@ impl PortQueues {
     pub fn rx_queue(&mut self, queue: usize, most: usize, out: &mut Burst<Mbuf>) -> usize {
         assert!(queue < usize::from(self.rx_queues), "port {} has no receive queue {queue}", self.name());
         // SAFETY: the port has the queue.
-        unsafe { self.receive(queue, most.min(out.remaining_capacity()), out) }
+        unsafe { self.receive(self.rx_number(queue as u16), most.min(out.remaining_capacity()), out) }
     }
 
     /// Receives up to `room` frames of receive queue `queue`.
@@ -194,12 +222,13 @@ impl PortQueues {
         if sole { 0 } else { refuse(out, start) }
     }
 
-    /// Returns the number of frames in the receive queues `queues`; `None` if the driver cannot count them.
+    /// Returns the number of frames in the receive queues `queues`; `None` if the driver cannot count them. The queues
+    /// of priorities count as one.
     #[must_use]
     pub fn backlog(&self, queues: ClassSet) -> Option<usize> {
-        let there = (0..self.rx_queues).filter(|&queue| queues.contains(queue.into()));
+        let there = (0..self.rx_queues).filter(|&queue| self.by_class.is_some() || queues.contains(queue.into()));
         // SAFETY: while this value lives the port is started with these queues.
-        there.map(|queue| unsafe { self.device.backlog(queue) }).sum()
+        there.map(|queue| unsafe { self.device.backlog(self.rx_number(queue) as u16) }).sum()
     }
 
     /// Whether the port has a single receive queue.
@@ -231,13 +260,18 @@ impl PortQueues {
         unsafe { self.transmit(self.tx_queues.start.into(), packets) }
     }
 
-    /// Passes `packets` to transmit queue `queue`, like [`PortQueues::tx`].
+    /// Passes `packets` to transmit queue `queue`, like [`PortQueues::tx`]: to that of a priority, if the device stops
+    /// these by itself.
     ///
     /// # Panics
     ///
     /// If the port has no such queue.
     #[inline]
     pub fn tx_queue(&mut self, queue: usize, packets: &mut Burst<Mbuf>) {
+        if let Some(rings) = &self.by_class {
+            // SAFETY: the device has the queue of each priority.
+            return unsafe { self.transmit(rings.tx[queue].into(), packets) };
+        }
         assert!(queue < self.tx_queues.len(), "port {} has no transmit queue {queue}", self.name());
         // SAFETY: the port has the queue.
         unsafe { self.transmit(usize::from(self.tx_queues.start) + queue, packets) }

@@ -31,7 +31,8 @@ impl Lapse {
     #[must_use]
     pub fn of(input: &HeadroomInput) -> Option<Self> {
         let Bytes(response) = input.peer_response.unwrap_or_else(|| standard_response(input.rate));
-        let left = (LONGEST_PAUSE / 2).checked_sub(wire_frame(input.mtu)).and_then(|left| left.checked_sub(response));
+        let frames = (1 + u64::from(input.other_rings)).saturating_mul(wire_frame(input.mtu));
+        let left = (LONGEST_PAUSE / 2).checked_sub(frames).and_then(|left| left.checked_sub(response));
         // The longest time in which no more than `left` bytes pass. It is rounded down because `bytes_in` rounds up.
         let time = left.map(|left| u128::from(left) * 8_000_000_000 / u128::from(input.rate.0.max(1)));
         let time = time.map(|time| u64::try_from(time).unwrap_or(u64::MAX));
@@ -89,6 +90,7 @@ mod tests {
                 left: 31,
                 small_packets: SmallPackets::ALL,
                 stops_queues: 0,
+                other_rings: 0,
             })
         };
         assert_eq!(
@@ -111,6 +113,7 @@ mod tests {
             left: 31,
             small_packets: SmallPackets::ALL,
             stops_queues: 0,
+            other_rings: 0,
         };
         for rate in [10_000_000, 10_000_000_000, 40_000_000_000, 100_000_000_000, 400_000_000_000] {
             let lapse = Lapse::of(&input(rate, Nanos(10_000_000_000))).unwrap();

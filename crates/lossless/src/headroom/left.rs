@@ -55,6 +55,7 @@ mod tests {
             left: LEFT_BEHIND,
             small_packets: crate::headroom::SmallPackets::ALL,
             stops_queues: 0,
+            other_rings: 0,
         }
     }
 

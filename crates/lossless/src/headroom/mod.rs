@@ -25,6 +25,7 @@
 //!     left: 31,
 //!     small_packets: SmallPackets::ALL,
 //!     stops_queues: 0,
+//!     other_rings: 0,
 //! };
 //! let eta = headroom(&input).cells;
 //! input.cable = "3m".parse()?;
@@ -127,6 +128,8 @@ pub struct HeadroomInput {
     pub small_packets: SmallPackets,
     /// Receive queues that XOFF stops instead of sending a PFC frame (`pfc: queue`). Zero: it sends PFC frames.
     pub stops_queues: u8,
+    /// Transmit rings of the device beside that of PFC frames: it sends a frame of each in turn (`pfc: nic`).
+    pub other_rings: u8,
 }
 
 impl HeadroomInput {
@@ -312,6 +315,16 @@ fn own_rows(input: &HeadroomInput) -> Vec<HeadroomRow> {
         let how = format!("{ahead} posted before the PFC frame");
         row("transmit ring", input.posted.0, how, "this switch: posted by pacing at once");
     }
+    if input.other_rings > 0 {
+        let rings = u64::from(input.other_rings);
+        let how = format!("{rings} x {}", wire_frame(input.mtu));
+        row(
+            "other rings",
+            rings.saturating_mul(wire_frame(input.mtu)),
+            how,
+            "`pfc: nic`: the NIC serves its rings in turn",
+        );
+    }
     rows
 }
 
@@ -368,6 +381,7 @@ mod tests {
             left: LEFT_BEHIND,
             small_packets: SmallPackets::ALL,
             stops_queues: 0,
+            other_rings: 0,
         }
     }
 
@@ -403,6 +417,18 @@ mod tests {
     fn posted_data_shrinks_with_the_poll_gap() {
         let posted = |gap| HeadroomInput::posted_by_pacing(BitRate(100_000_000_000), Nanos(gap));
         assert_eq!([10, 1_000, 3_000, 20_000].map(posted), [12_500, 12_500, 37_500, 125_000].map(Bytes));
+    }
+
+    /// A device with a ring for each priority sends a frame of each other one before the PFC frame.
+    #[test]
+    fn headroom_counts_a_frame_of_each_other_ring_of_the_device() {
+        let one = input("100G", "300m", 1500, "20us");
+        let eight = HeadroomInput { other_rings: 7, ..one };
+        assert_eq!(value(&headroom(&one), "other rings"), None);
+        assert_eq!(value(&headroom(&eight), "other rings"), Some(7 * 1546));
+        // 10,822 B more on the wire, each 84 B of which take a cell at most.
+        let more = headroom(&eight).cells.0 - headroom(&one).cells.0;
+        assert!((128..=129).contains(&more), "{more} cells for 10,822 B");
     }
 
     #[test]
@@ -465,6 +491,7 @@ mod tests {
             left: u32::MAX,
             small_packets: SmallPackets::ALL,
             stops_queues: 0,
+            other_rings: 0,
         };
         assert_eq!(headroom(&input).cells, Cells(u32::MAX));
         assert!(pause_may_lapse(&input));
@@ -484,6 +511,7 @@ mod tests {
             left: LEFT_BEHIND,
             small_packets: SmallPackets::ALL,
             stops_queues: 0,
+            other_rings: 0,
         })
     }
 

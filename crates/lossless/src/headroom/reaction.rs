@@ -47,6 +47,7 @@ mod tests {
             left: LEFT_BEHIND,
             small_packets: SmallPackets::ALL,
             stops_queues: 0,
+            other_rings: 0,
         }
     }
 

@@ -46,6 +46,7 @@ use crate::units::{BitRate, Nanos};
 /// | `off` | none | none | never obeyed |
 /// | `software` ([`PfcMode::Symmetric`]) | lossless priorities | priorities of its lossless queues | never obeyed |
 /// | `asymmetric` | lossless priorities | all eight | never obeyed |
+/// | `nic` | lossless priorities | the NIC obeys, in hardware | never obeyed |
 /// | `queue` | none: it stops polling the receive queues of lossless priorities | none | never obeyed |
 ///
 /// The switch counts pauses that it does not obey, and their time. Classic PAUSE would stop the whole port with its
@@ -59,6 +60,9 @@ pub enum PfcMode {
     Symmetric,
     /// PFC is generated for the lossless priorities, and obeyed for all eight.
     Asymmetric,
+    /// PFC is generated for the lossless priorities. The device consumes the peer's PFC frames and stops its transmit
+    /// ring of a paused priority. The switch learns of a pause only from a ring that takes no more frames.
+    Nic,
     /// A receive queue is polled only while the lossless priorities in it are XON. Its device keeps the frames, so that
     /// the sender waits. For peers that know no PFC: guests, memif, in-process links.
     Queue,
@@ -66,8 +70,13 @@ pub enum PfcMode {
 
 impl PfcMode {
     /// The words of the configuration for it.
-    pub const WORDS: [(&'static str, Self); 4] =
-        [("software", Self::Symmetric), ("asymmetric", Self::Asymmetric), ("queue", Self::Queue), ("off", Self::Off)];
+    pub const WORDS: [(&'static str, Self); 5] = [
+        ("software", Self::Symmetric),
+        ("asymmetric", Self::Asymmetric),
+        ("nic", Self::Nic),
+        ("queue", Self::Queue),
+        ("off", Self::Off),
+    ];
 
     /// The word of the configuration for it.
     #[must_use]
@@ -83,10 +92,16 @@ impl PfcMode {
         self != PfcMode::Off
     }
 
-    /// Whether PFC frames are sent and obeyed.
+    /// Whether PFC frames are sent, and those of the peer are obeyed.
     #[must_use]
     pub fn sends_frames(self) -> bool {
-        matches!(self, PfcMode::Symmetric | PfcMode::Asymmetric)
+        matches!(self, PfcMode::Symmetric | PfcMode::Asymmetric | PfcMode::Nic)
+    }
+
+    /// Whether the device obeys the peer, by a transmit ring for each priority.
+    #[must_use]
+    pub fn is_obeyed_by_device(self) -> bool {
+        self == PfcMode::Nic
     }
 
     /// Returns the priorities whose pauses the port obeys, given its `lossless_queues`.
@@ -94,7 +109,7 @@ impl PfcMode {
     pub fn obeyed(self, lossless_queues: ClassSet, map: &PriorityMap) -> ClassSet {
         match self {
             PfcMode::Off | PfcMode::Queue => ClassSet::EMPTY,
-            PfcMode::Symmetric => map.priorities_of(lossless_queues),
+            PfcMode::Symmetric | PfcMode::Nic => map.priorities_of(lossless_queues),
             PfcMode::Asymmetric => ClassSet::ALL,
         }
     }
@@ -105,7 +120,7 @@ impl PfcMode {
     pub fn generated(self, lossless_groups: ClassSet) -> ClassSet {
         match self {
             PfcMode::Off => ClassSet::EMPTY,
-            PfcMode::Symmetric | PfcMode::Asymmetric | PfcMode::Queue => lossless_groups,
+            PfcMode::Symmetric | PfcMode::Asymmetric | PfcMode::Nic | PfcMode::Queue => lossless_groups,
         }
     }
 }
@@ -168,6 +183,7 @@ mod tests {
             (PfcMode::Off, 0, 0, 0),
             (PfcMode::Symmetric, 0b1000, 0b1000, 0b1001_0000),
             (PfcMode::Asymmetric, 0b1000, 0xff, 0xff),
+            (PfcMode::Nic, 0b1000, 0b1000, 0b1001_0000),
             (PfcMode::Queue, 0b1000, 0, 0),
         ] {
             let [sent, straight, mapped] = [sent, straight, mapped].map(ClassSet::from_bits);

@@ -5,7 +5,7 @@ use super::{
     WatchdogSpec,
 };
 use crate::sets::{CLASSES, ClassSet};
-use crate::units::{BitRate, Nanos, Ticks};
+use crate::units::{BitRate, Nanos, Quanta, Ticks};
 use crate::wire::mac_control::PfcFrame;
 
 /// The PFC settings of one port.
@@ -45,6 +45,8 @@ pub struct PortPfc {
     /// Pauses received during the last poll. Their time counts from the next poll on: the instant of a poll is older
     /// than the frames that arrive while it runs, and a pause must not end early.
     arrived: PfcFrame,
+    /// Queues whose rings of the device took no more frames, and the poll in which they did not ([`PfcMode::Nic`]).
+    held: (ClassSet, Ticks),
     /// Whether the peer stops at XOFF; `None`: the port sends no PFC frames.
     obedience: Option<Box<Obedience>>,
 }
@@ -66,6 +68,7 @@ impl PortPfc {
             timers: PauseTimers::with_map(rate, hz, map),
             watchdog: None,
             arrived: PfcFrame::default(),
+            held: (ClassSet::EMPTY, Ticks(0)),
             obedience: mode.sends_frames().then(|| Box::new(Obedience::new(rate, spec.reaction, hz))),
         };
         pfc.set_watchdog(spec.watchdog, hz);
@@ -253,10 +256,47 @@ impl PortPfc {
     #[inline]
     pub fn stopped_queues(&mut self, now: Ticks) -> ClassSet {
         let paused = self.timers.paused_queues(now) & self.obeyed_queues;
-        match &self.watchdog {
-            Some(watchdog) if !paused.is_empty() => paused - watchdog.ignoring(),
-            _ => paused,
+        if paused.is_empty() { paused } else { self.stopped_of(paused, now) }
+    }
+
+    /// Those of the `paused` queues that may not send at `now`. A device that obeys is asked again in each poll.
+    #[inline]
+    fn stopped_of(&self, paused: ClassSet, now: Ticks) -> ClassSet {
+        let paused = if self.mode.is_obeyed_by_device() { paused & self.held_at(now) } else { paused };
+        paused - self.ignoring()
+    }
+
+    fn held_at(&self, now: Ticks) -> ClassSet {
+        if self.held.1 == now { self.held.0 } else { ClassSet::EMPTY }
+    }
+
+    /// Whether the device obeys the peer by a transmit ring for each priority.
+    #[inline]
+    #[must_use]
+    pub fn is_obeyed_by_device(&self) -> bool {
+        self.mode.is_obeyed_by_device()
+    }
+
+    /// Records the queues whose rings took all frames that they were offered at `now`, and those whose rings did not.
+    /// The peer's PFC frames end in the device, so a full ring of a lossless queue counts as a pause of the peer. It
+    /// lasts until the ring takes frames, or as long as the longest pause after the last refusal.
+    pub fn note_rings(&mut self, taken: ClassSet, refused: ClassSet, now: Ticks) {
+        let refused = refused & self.obeyed_queues;
+        self.held = (self.held_at(now) | refused, now);
+        let (on, off) = (self.priorities_of(refused), self.priorities_of(taken) & self.timers.running());
+        if (on | off).is_empty() {
+            return;
         }
+        let mut frame = PfcFrame { enabled: on | off, ..PfcFrame::default() };
+        for priority in on.iter() {
+            frame.quanta[priority] = Quanta(u16::MAX);
+        }
+        self.timers.receive(&frame, now);
+    }
+
+    /// Priorities that the device obeys for `queues`.
+    fn priorities_of(&self, queues: ClassSet) -> ClassSet {
+        self.map.priorities_of(queues) & self.obeyed
     }
 
     /// Queues that may not send, for other lcores, until they are told otherwise. They do not end a pause by its time:
@@ -271,7 +311,7 @@ impl PortPfc {
     #[must_use]
     pub fn stopped_queues_at(&self, now: Ticks) -> ClassSet {
         let paused = self.timers.paused_at(now) | self.timers.paused_at(Ticks(0)) & self.arrived.enabled;
-        (self.map.queues(paused) & self.obeyed_queues) - self.ignoring()
+        self.stopped_of(self.map.queues(paused) & self.obeyed_queues, now)
     }
 
     /// Returns the total ticks, up to `now`, for which the port has paused its peer, by priority.
@@ -355,7 +395,6 @@ impl PortPfc {
 mod tests {
     use super::*;
     use crate::pfc::WatchdogAction;
-    use crate::units::Quanta;
 
     /// Ticks per second. At this rate a quantum of 512 bits lasts one tick.
     const HZ: u64 = 1_000_000;

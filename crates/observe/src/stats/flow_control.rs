@@ -43,6 +43,8 @@ pub enum DeviceFlowControl {
     None,
     /// It is off, and MAC control frames pass to the switch.
     Off,
+    /// The device obeys PFC of lossless classes by itself and generates none, as `pfc: nic` wants.
+    Obeys,
     /// It is off, but the driver does not report that it passes MAC control frames: the device may discard PFC frames.
     Filters,
     /// It is on although it was turned off: the device may send and obey PAUSE for all classes.
@@ -52,7 +54,7 @@ pub enum DeviceFlowControl {
 }
 
 impl DeviceFlowControl {
-    const ALL: [Self; 5] = [Self::None, Self::Off, Self::Filters, Self::Pauses, Self::Unknown];
+    const ALL: [Self; 6] = [Self::None, Self::Off, Self::Obeys, Self::Filters, Self::Pauses, Self::Unknown];
 
     /// The word for it in metrics and tables.
     #[must_use]
@@ -60,6 +62,7 @@ impl DeviceFlowControl {
         match self {
             Self::None => "none",
             Self::Off => "off",
+            Self::Obeys => "obeys",
             Self::Filters => "filters",
             Self::Pauses => "pauses",
             Self::Unknown => "unknown",
@@ -70,7 +73,7 @@ impl DeviceFlowControl {
     #[must_use]
     pub fn consequence(self) -> Option<&'static str> {
         match self {
-            Self::None | Self::Off => None,
+            Self::None | Self::Off | Self::Obeys => None,
             Self::Filters => Some("its device may drop PFC frames"),
             Self::Pauses => Some("its device pauses by itself"),
             Self::Unknown => Some("its device may pause by itself or drop PFC frames"),

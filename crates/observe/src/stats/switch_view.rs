@@ -124,7 +124,7 @@ impl SwitchView {
         let pfc = |mode| match mode {
             PfcMode::Off => PfcStanding::Off,
             PfcMode::Queue => PfcStanding::Proven,
-            PfcMode::Symmetric | PfcMode::Asymmetric => PfcStanding::Unproven,
+            PfcMode::Symmetric | PfcMode::Asymmetric | PfcMode::Nic => PfcStanding::Unproven,
         };
         Self {
             build: BuildFacts::default(),
@@ -223,7 +223,7 @@ impl SwitchView {
         let Some(counters) = self.counters.ports.get(port) else { return false };
         let (guarded, obeyed) = (self.guarded_groups(port), ClassSet::from_bits(counters.pfc_obeyed_mask.get() as u8));
         let passes = match self.flow_control.get(port) {
-            DeviceFlowControl::None | DeviceFlowControl::Off => true,
+            DeviceFlowControl::None | DeviceFlowControl::Off | DeviceFlowControl::Obeys => true,
             DeviceFlowControl::Filters => counters.pfc_rx_frames.get() > 0,
             DeviceFlowControl::Pauses | DeviceFlowControl::Unknown => false,
         };
@@ -315,6 +315,7 @@ fn links(spec: &SwitchSpec, small_packets: SmallPackets) -> Vec<HeadroomInput> {
         left: port.backlog_mark.map_or(LEFT_BEHIND, |mark| mark.saturating_sub(1)),
         small_packets,
         stops_queues: if port.pfc == PfcMode::Queue { port.rx_queues } else { 0 },
+        other_rings: if port.pfc == PfcMode::Nic { CLASSES as u8 - 1 } else { 0 },
     };
     spec.ports.iter().map(link).collect()
 }

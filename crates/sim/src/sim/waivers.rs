@@ -306,6 +306,7 @@ pub(super) fn input(port: PortRef, peer: End, link: &LinkNode, scenario: &Scenar
         left: spec.backlog_mark.map_or(LEFT_BEHIND, |mark| mark.saturating_sub(1)),
         small_packets: small_packets(port, scenario),
         stops_queues: 0,
+        other_rings: 0,
     }
 }
 

@@ -170,6 +170,7 @@ mod tests {
                 left: 16_383,
                 small_packets: format!("{share}%").parse().unwrap(),
                 stops_queues: 0,
+                other_rings: 0,
             };
             let headroom = headroom(&input);
             assert!(headroom.cells.0 < u32::MAX && headroom.total > headroom.seed, "{headroom:?}");

@@ -56,8 +56,9 @@ pub fn read_tx_queues(fields: &Fields<'_>, kind: &DeviceKind, queues: u8, lcores
 
 /// The transmit queues of a device with `lcores` lcores, unless they are written. A guest may leave queues of a vhost
 /// port unused, and frames for them would wait without end. So it has one unless the user knows better.
-pub fn default_tx_queues(kind: &DeviceKind, lcores: u8) -> u8 {
+pub fn default_tx_queues(kind: &DeviceKind, pfc: PfcMode, lcores: u8) -> u8 {
     match kind {
+        DeviceKind::Pci(_) if pfc == PfcMode::Nic => 1,
         DeviceKind::Ring | DeviceKind::Pci(_) => lcores,
         DeviceKind::Vhost(_) | DeviceKind::Vdev(_) | DeviceKind::Absent => 1,
     }

@@ -186,6 +186,7 @@ impl Port<'_> {
             cell: common.cell,
             peer_response: self.device.peer_response.map(|time| self.rate.bytes_in(time)),
             stops_queues: if self.pfc == PfcMode::Queue { self.device.queues } else { 0 },
+            other_rings: if self.pfc == PfcMode::Nic { CLASSES as u8 - 1 } else { 0 },
             left: self.left_behind(),
             small_packets: common.small_packets,
         }

@@ -16,6 +16,7 @@ pub(super) mod lldp;
 pub(super) mod maps;
 pub(super) mod max_rate;
 pub(super) mod mirrors;
+pub(super) mod nic;
 pub(crate) mod policy;
 pub(super) mod ports;
 pub(super) mod preset;

@@ -5,6 +5,7 @@ use super::draft::{Backlog, Class, Common, Lcores, Port, Watchdog};
 use super::lldp;
 use super::maps::{self, Maps};
 use super::max_rate;
+use super::nic;
 use super::watchdog;
 use super::{fdb, storm_control, stuck};
 use super::{vdev, vhost};
@@ -94,8 +95,8 @@ pub const KEYS: &[Key] = &[
     Key::new(
         "pfc",
         "`software`; `queue` for `vhost:`",
-        "`software` `asymmetric` `queue` `off`",
-        "[mode](pfc.md#modes). `--pfc` overrides it, but not `queue` unless by `off`; `--pfc software` keeps \
+        "`software` `asymmetric` `nic` `queue` `off`",
+        "[mode](pfc.md#modes). `--pfc` overrides it, but not `queue` and `nic` unless by `off`; `--pfc software` keeps \
          `asymmetric`",
     ),
     Key::new(
@@ -246,7 +247,7 @@ fn read_port<'a>(item: Item<'a>, fields: &Fields<'a>, identity: Identity, contex
     // Simulated cables have one queue.
     let queues = if context.overrides.simulated { 1 } else { device::read_queues(fields, &kind, pfc) };
     let written = device::read_tx_queues(fields, &kind, queues, context.lcores.count);
-    let tx_queues = written.unwrap_or_else(|| device::default_tx_queues(&kind, context.lcores.count));
+    let tx_queues = written.unwrap_or_else(|| device::default_tx_queues(&kind, pfc, context.lcores.count));
     let written_lldp = fields.get("lldp").filter(|_| has_device);
     let lldp = lldp::read_of_port(written_lldp, &kind);
     let port = Port {
@@ -337,12 +338,15 @@ fn check_pfc(fields: &Fields<'_>, port: &Port<'_>) {
     {
         device::check_queue_mode(&item, &port.device.kind, port.device.queues);
     }
+    if port.pfc == PfcMode::Nic
+        && let Some(item) = fields.get("pfc").filter(|_| port.has_device)
+    {
+        nic::check_device(&item, &port.device);
+    }
 }
 
-/// Reason why a NIC's own PFC is not supported; docs/nics.md explains it in detail.
-const NIC: &str = "`nic` cannot be lossless: a NIC sends XOFF by the fill of its own queues, which stay short while \
-                   the switch's buffer fills. With fewer queues than priorities it pauses all of them or none; write \
-                   `pfc: software` (docs/nics.md)";
+/// Reason why the simulator refuses `pfc: nic`.
+const SIMULATED_NIC: &str = "simulated cables have no NIC that obeys PFC by itself; write `pfc: software`";
 
 /// Reason why the simulator refuses `pfc: queue`.
 const SIMULATED_QUEUE: &str =
@@ -355,7 +359,7 @@ fn read_pfc(fields: &Fields<'_>, kind: &DeviceKind, overrides: &Overrides) -> Pf
         _ => PfcMode::Symmetric,
     };
     let read = |item: Item<'_>| match () {
-        () if item.is("nic") => item.refuse(NIC),
+        () if item.is("nic") && overrides.simulated => item.refuse(SIMULATED_NIC),
         () if item.is("queue") && overrides.simulated => item.refuse(SIMULATED_QUEUE),
         () => item.choice(&PfcMode::WORDS),
     };
@@ -363,7 +367,7 @@ fn read_pfc(fields: &Fields<'_>, kind: &DeviceKind, overrides: &Overrides) -> Pf
     match overrides.pfc {
         // The written mode is checked in any case; `off` applies only when the switch runs.
         None | Some(PfcMode::Off) => written,
-        Some(_) if written == PfcMode::Queue => written,
+        Some(_) if matches!(written, PfcMode::Queue | PfcMode::Nic) => written,
         Some(PfcMode::Symmetric) if written == PfcMode::Asymmetric => written,
         Some(mode) => mode,
     }

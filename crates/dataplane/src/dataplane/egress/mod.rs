@@ -19,6 +19,7 @@ pub mod queue;
 mod queue_tests;
 #[cfg(test)]
 mod reverie_tests;
+mod rings;
 mod sample;
 pub(crate) mod slack;
 #[allow(unsafe_code)]
@@ -162,17 +163,20 @@ impl<P: Packet> Egress<P> {
             let (frames, descs) = (&mut self.posted, &self.charges);
             self.stamper.stamp(Posting { number, port, frames, descs, ahead: chosen.posted }, now);
         }
-        io.tx(number, &mut self.posted);
+        let is_paused = port.pfc.is_obeyed_by_device() && self.offer_by_queue(io, number, port, now);
+        if !port.pfc.is_obeyed_by_device() {
+            io.tx(number, &mut self.posted);
+        }
         let taken = posted - self.posted.len();
         if P::EMULATES && port.filters.is_some() {
             self.filter_depths(port, buffer, taken);
         }
         self.release(taken, &chosen, buffer, counters);
-        port.takes_all = self.posted.is_empty();
-        if !port.takes_all {
+        port.takes_all = self.posted.is_empty() || is_paused;
+        if !self.posted.is_empty() {
             self.put_back(number, port, &buffer.reserves);
         }
-        Offered { taken, is_refused: taken == 0 }
+        Offered { taken, is_refused: taken == 0 && !is_paused }
     }
 
     /// Puts the frames that the device did not take back to the heads of their queues, the last frame first, without

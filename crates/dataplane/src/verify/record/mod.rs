@@ -182,6 +182,28 @@ impl<I: Ports, T, C> Recorder<I, T, C> {
     }
 }
 
+impl<I: Ports, T: BorrowMut<Tape>, C: FnMut() -> u64> Recorder<I, T, C> {
+    /// Passes `packets` to the device by `send`, and records those that it takes.
+    fn give(&mut self, port: usize, packets: &mut Burst<I::Pkt>, send: impl FnOnce(&mut I, &mut Burst<I::Pkt>)) {
+        // Before the frames are gone: the driver removes those that it accepts.
+        let what: ArrayVec<Option<What>, BURST> =
+            packets.iter().map(|packet| pfc_sent(packet).or_else(|| seen(packet).map(What::Left))).collect();
+        send(&mut self.io, packets);
+        let taken = what.len() - packets.len();
+        if what.is_empty() {
+            return;
+        }
+        let (time_ns, poll, tape) = ((self.clock)(), self.poll, self.tape.borrow_mut());
+        for (index, what) in what.into_iter().enumerate() {
+            let what = match what {
+                Some(What::Left(seen)) if index >= taken => Some(What::Refused(seen.bytes)),
+                what => what.filter(|_| index < taken),
+            };
+            tape.push(Instant { time_ns, poll }, port, what);
+        }
+    }
+}
+
 impl<I: Ports, T: BorrowMut<Tape>, C: FnMut() -> u64> Ports for Recorder<I, T, C> {
     type Pkt = I::Pkt;
 
@@ -210,22 +232,11 @@ impl<I: Ports, T: BorrowMut<Tape>, C: FnMut() -> u64> Ports for Recorder<I, T, C
     }
 
     fn tx(&mut self, port: usize, packets: &mut Burst<I::Pkt>) {
-        // Before the frames are gone: the driver removes those that it accepts.
-        let what: ArrayVec<Option<What>, BURST> =
-            packets.iter().map(|packet| pfc_sent(packet).or_else(|| seen(packet).map(What::Left))).collect();
-        self.io.tx(port, packets);
-        let taken = what.len() - packets.len();
-        if what.is_empty() {
-            return;
-        }
-        let (time_ns, poll, tape) = ((self.clock)(), self.poll, self.tape.borrow_mut());
-        for (index, what) in what.into_iter().enumerate() {
-            let what = match what {
-                Some(What::Left(seen)) if index >= taken => Some(What::Refused(seen.bytes)),
-                what => what.filter(|_| index < taken),
-            };
-            tape.push(Instant { time_ns, poll }, port, what);
-        }
+        self.give(port, packets, |io, packets| io.tx(port, packets));
+    }
+
+    fn tx_queue(&mut self, port: usize, queue: usize, packets: &mut Burst<I::Pkt>) {
+        self.give(port, packets, |io, packets| io.tx_queue(port, queue, packets));
     }
 
     fn free(&mut self, packets: &mut Burst<I::Pkt>) {

@@ -462,6 +462,7 @@ fn headroom_cost_of_each_policy_matches_the_documented_table() {
         left: LEFT_BEHIND,
         small_packets: SmallPackets::ALL,
         stops_queues: 0,
+        other_rings: 0,
     };
     let eta = headroom(&input);
     let costs = |eta: u64| [eta, 32 * 7 * eta, 32 * eta];

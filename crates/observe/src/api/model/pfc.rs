@@ -76,7 +76,7 @@ pub struct PfcPriority {
 pub(super) fn obeyed(switch_view: &SwitchView, index: usize) -> ClassSet {
     match switch_view.spec.ports.get(index).map(|port| port.pfc) {
         Some(PfcMode::Asymmetric) => ClassSet::ALL,
-        Some(PfcMode::Symmetric) => switch_view.guarded_groups(index),
+        Some(PfcMode::Symmetric | PfcMode::Nic) => switch_view.guarded_groups(index),
         _ => ClassSet::EMPTY,
     }
 }

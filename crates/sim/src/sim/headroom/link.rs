@@ -53,6 +53,7 @@ impl Link {
             left: LEFT_BEHIND,
             small_packets: self.small_packets,
             stops_queues: 0,
+            other_rings: 0,
         }
     }
 
