@@ -45,8 +45,7 @@ fn check(args: &Args) -> Result<(), Failure> {
     } else {
         super::print(&report::to_text(&found))?
     }
-    let is_good = found.ports.iter().all(|port| port.faults().is_empty());
-    if is_good { Ok(()) } else { Err(Failure::Reported(1)) }
+    if found.pfc().is_some() { Ok(()) } else { Err(Failure::Reported(1)) }
 }
 
 #[cfg(not(feature = "dpdk"))]

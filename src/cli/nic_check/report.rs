@@ -1,7 +1,7 @@
 //! The report of `holdfast nic-check` as text and JSON.
 
 use holdfast::control::nic_check::{CheckedPort, NicReport};
-use holdfast::nic_check::Held;
+use holdfast::nic_check::{ByDevice, Held, Obeying};
 use holdfast::text::table::Table;
 use holdfast::units::{Bytes, Nanos};
 use serde_json::{Value, json};
@@ -63,14 +63,25 @@ pub fn to_text(report: &NicReport) -> String {
             text += &format!("FAULT {}: {fault}\n", port.device);
         }
     }
-    let is_good = report.ports.iter().all(|port| port.faults().is_empty());
-    text += if is_good {
-        "passed: `pfc_proven: true` is justified for these ports with a peer that obeys PFC; a running switch measures its \
-         peers as here (`holdfast show pfc`)\n"
-    } else {
-        "not passed: these ports are not lossless\n"
+    match &report.by_device {
+        Ok(results) => {
+            for (port, result) in report.ports.iter().zip(results) {
+                text += &format!("`pfc: nic` at {}: longest response {}\n", port.device, result.longest());
+                for fault in result.faults() {
+                    text += &format!("FAULT of `pfc: nic` at {}: {fault}\n", port.device);
+                }
+            }
+        }
+        Err(reason) => text += &format!("`pfc: nic` was not tried: {reason}\n"),
+    }
+    text += &match report.pfc() {
+        Some(form) => format!(
+            "passed: write `pfc: {form}`; `pfc_proven: true` is justified for these ports with a peer that obeys PFC; a \
+             running switch measures its peers as here (`holdfast show pfc`)\n"
+        ),
+        None => "not passed: these ports are not lossless\n".to_owned(),
     };
-    text
+    text + "please send this report by the form `NIC report` of the project's issues (docs/nics.md#reports)\n"
 }
 
 /// The kernel and the version of this program, for a report that is read elsewhere.
@@ -94,7 +105,7 @@ pub fn to_json(report: &NicReport) -> Value {
                 json!({
                     "priority": priority, "time_ns": response.time.0, "wire_bytes": response.bytes.0,
                     "posted_wire_bytes": response.posted.0, "stopped_in_time": response.is_timely,
-                    "late_frames": response.late_frames, "fault": response.fault(),
+                    "late_frames": response.late_frames, "fault": response.fault(Obeying::Software),
                 })
             })
             .collect();
@@ -113,5 +124,15 @@ pub fn to_json(report: &NicReport) -> Value {
             "faults": port.faults(),
         })
     };
-    json!({"rate_bps": report.rate.0, "rate_known": report.is_rate_known, "ports": report.ports.each_ref().map(port)})
+    let by_device = match &report.by_device {
+        Ok(results) => {
+            let of = |result: &ByDevice| json!({"longest_response_ns": result.longest().0, "faults": result.faults()});
+            json!({"ports": results.each_ref().map(of)})
+        }
+        Err(reason) => json!({"not_tried": reason}),
+    };
+    json!({
+        "rate_bps": report.rate.0, "rate_known": report.is_rate_known, "ports": report.ports.each_ref().map(port),
+        "pfc_nic": by_device, "pfc": report.pfc(),
+    })
 }

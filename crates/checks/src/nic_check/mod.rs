@@ -17,6 +17,7 @@
 //! assert_eq!(cable.longest_pause(), Nanos(3_355_392));
 //! ```
 
+mod by_device;
 mod cable;
 mod frames;
 mod passing;
@@ -24,9 +25,10 @@ mod response;
 #[cfg(test)]
 mod tests;
 
+pub use by_device::{ByDevice, check_by_device};
 pub use cable::Cable;
 pub use passing::Passed;
-pub use response::Response;
+pub use response::{Obeying, Response};
 
 use crate::headroom::{HeadroomInput, LEFT_BEHIND, SmallPackets, reaction_over};
 use crate::io::Ports;
@@ -109,6 +111,7 @@ pub fn reaction(rate: BitRate, mtu: u16, is_wire: bool) -> Nanos {
         left: LEFT_BEHIND,
         small_packets: SmallPackets::ALL,
         stops_queues: 0,
+        other_rings: 0,
     };
     reaction_over(&input, is_wire)
 }
@@ -125,6 +128,12 @@ impl Direction {
     pub fn observed(&self) -> Observed {
         let late = self.responses.iter().filter(|response| response.late_frames > 0).count();
         Observed::from_pauses(late as u32, self.stops())
+    }
+
+    /// Whether all data frames arrived, once and in order.
+    #[must_use]
+    pub fn passes_data(&self) -> bool {
+        self.data.iter().all(|(_, passed)| passed.received == FRAMES && passed.damaged + passed.disordered == 0)
     }
 
     /// The reasons why a port with these results cannot be lossless; empty if it can.
@@ -151,9 +160,9 @@ impl Direction {
             }
         }
         for (priority, response) in self.responses.iter().enumerate() {
-            faults.extend(response.fault().map(|fault| format!("priority {priority}: {fault}")));
+            faults.extend(response.fault(Obeying::Software).map(|fault| format!("priority {priority}: {fault}")));
         }
-        let is_explained = self.responses.iter().any(|response| response.fault().is_some());
+        let is_explained = self.responses.iter().any(|response| response.fault(Obeying::Software).is_some());
         if self.observed() == Observed::Disobeys && !is_explained {
             let late: u64 = self.responses.iter().map(|response| response.late_frames).sum();
             let given = self.reaction;

@@ -41,6 +41,15 @@ pub struct Response {
     pub late_frames: u64,
 }
 
+/// The part of a port that stops its frames at a pause.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Obeying {
+    /// The program, which receives the PFC frames.
+    Software,
+    /// The device, which has a transmit queue for each priority.
+    Device,
+}
+
 /// The receiver of the frames, which judges their sender as a running switch does.
 struct Judge {
     obedience: Obedience,
@@ -65,6 +74,7 @@ impl Judge {
 /// One sender with a flow of the paused priority and one of another, paced to the rate of the link.
 struct Sender {
     port: usize,
+    obeying: Obeying,
     len: u32,
     flows: [Flow; 2],
     shaper: Shaper,
@@ -80,17 +90,23 @@ impl Sender {
             return;
         }
         let paused = self.timers.paused(now);
-        let may = |flow: &Flow| !paused.contains(flow.priority().into());
-        let Some(index) = [self.turn, 1 - self.turn].into_iter().find(|&index| may(&self.flows[index])) else { return };
-        let flow = &mut self.flows[index];
-        let Some(packet) = cable.io.make(flow.next_frame()) else { return flow.take_back(1) };
-        let mut burst = Burst::new();
-        burst.push(packet);
-        cable.io.tx(self.port, &mut burst);
-        if burst.is_empty() {
-            self.shaper.charge(self.len, now);
-            self.turn = 1 - index;
-        } else {
+        for index in [self.turn, 1 - self.turn] {
+            let flow = &mut self.flows[index];
+            if paused.contains(flow.priority().into()) {
+                continue;
+            }
+            let Some(packet) = cable.io.make(flow.next_frame()) else { return flow.take_back(1) };
+            let mut burst = Burst::new();
+            burst.push(packet);
+            match self.obeying {
+                Obeying::Software => cable.io.tx(self.port, &mut burst),
+                Obeying::Device => cable.io.tx_queue(self.port, flow.priority().into(), &mut burst),
+            }
+            if burst.is_empty() {
+                self.shaper.charge(self.len, now);
+                self.turn = 1 - index;
+                return;
+            }
             flow.take_back(1);
             cable.io.free(&mut burst);
         }
@@ -98,10 +114,12 @@ impl Sender {
 
     /// Obeys the PFC frames that have arrived.
     fn obey<I: Ports, C: FnMut() -> Ticks>(&mut self, cable: &mut Cable<I, C>, now: Ticks) {
-        let (timers, seen) = (&mut self.timers, &mut self.seen);
+        let (timers, seen, obeying) = (&mut self.timers, &mut self.seen, self.obeying);
         cable.receive(self.port, |frame| {
             if let (true, Some(MacControl::Pfc(pfc))) = (super::frames::is_control(frame), mac_control::parse(frame)) {
-                timers.receive(&pfc, now);
+                if obeying == Obeying::Software {
+                    timers.receive(&pfc, now);
+                }
                 *seen = seen.or(Some(now));
             }
         });
@@ -116,10 +134,22 @@ pub fn measure<I: Ports, C: FnMut() -> Ticks>(
     priority: u8,
     len: usize,
 ) -> Response {
+    measure_of(cable, from, priority, len, Obeying::Software)
+}
+
+/// Does the work of [`measure`] for a port whose frames are stopped by `obeying`.
+pub fn measure_of<I: Ports, C: FnMut() -> Ticks>(
+    cable: &mut Cable<I, C>,
+    from: usize,
+    priority: u8,
+    len: usize,
+    obeying: Obeying,
+) -> Response {
     let (to, macs) = (1 - from, cable.macs);
     let flow = |priority| Flow::new(macs[from], macs[to], priority, len);
     let mut sender = Sender {
         port: from,
+        obeying,
         len: len as u32,
         flows: [flow(priority), flow((priority + 1) % 8)],
         shaper: Shaper::new(cable.rate, cable.hz, PACING_SLACK),
@@ -205,11 +235,13 @@ fn run<I: Ports, C: FnMut() -> Ticks>(
 impl Response {
     /// The reason why a response is not that of a lossless port.
     #[must_use]
-    pub fn fault(&self) -> Option<&'static str> {
+    pub fn fault(&self, obeying: Obeying) -> Option<&'static str> {
         if self.before == 0 {
             Some("no frame arrived before the pause")
-        } else if !self.is_seen {
+        } else if !self.is_seen && obeying == Obeying::Software {
             Some("the PFC frame did not reach the sender")
+        } else if self.is_seen && obeying == Obeying::Device {
+            Some("the PFC frame reached software: its device may not obey it")
         } else if !self.stops {
             Some("the priority did not stop in half of the pause")
         } else if self.others == 0 {

@@ -6,14 +6,16 @@ use super::devices::PortAccess;
 use super::flow_control::Asked;
 use crate::config::sections::vdev;
 use crate::dpdk::{self, Eal, EalOptions, EthIo, EthPort, Memory, Mempool, PortConfig, PortStats};
-use crate::nic_check::{self, Cable, Direction};
+use crate::nic_check::{self, ByDevice, Cable, Direction};
+use crate::sets::ClassSet;
 use crate::stats::DeviceFlowControl;
 use crate::stats::flow_control::{has_mac, judge, settle};
 use crate::units::BitRate;
 use crate::wire::MacAddr;
 
-/// Buffers for both ports.
-const BUFFERS: u32 = 8191;
+/// Buffers for both ports, also if they have the queues of DCB mode with few descriptors.
+const BUFFERS: u32 = 16_383;
+const FEW_DESCRIPTORS: u16 = 64;
 const CACHE: u32 = 256;
 /// Memory for DPDK in MiB.
 const MEMORY_MIB: u32 = 256;
@@ -61,7 +63,28 @@ pub struct NicReport {
     pub is_rate_known: bool,
     /// The ports.
     pub ports: [CheckedPort; 2],
+    /// Results with devices that obey PFC by themselves, or the reason why they were not tried.
+    pub by_device: Result<[ByDevice; 2], String>,
 }
+
+impl NicReport {
+    /// The word for `pfc:` that suits these ports; `None`: they are not lossless.
+    #[must_use]
+    pub fn pfc(&self) -> Option<&'static str> {
+        let passes = |port: &CheckedPort| port.direction.passes_data() && port.counter_faults().is_empty();
+        let is_by_device = |results: &[ByDevice; 2]| results.iter().all(|result| result.faults().is_empty());
+        if self.ports.iter().all(|port| port.faults().is_empty()) {
+            Some("software")
+        } else if self.by_device.as_ref().is_ok_and(is_by_device) && self.ports.iter().all(passes) {
+            Some("nic")
+        } else {
+            None
+        }
+    }
+}
+
+/// Priorities that devices obey by themselves in a check: PFC frames take the queue of priority 0.
+const OBEYED: ClassSet = ClassSet::from_bits(0b1111_1110);
 
 impl CheckedPort {
     /// The reasons why the port cannot be lossless; empty if it can.
@@ -71,6 +94,12 @@ impl CheckedPort {
         if self.flow_control == DeviceFlowControl::Pauses {
             faults.push("the device's own PAUSE cannot be turned off".to_owned());
         }
+        faults.extend(self.counter_faults());
+        faults
+    }
+
+    fn counter_faults(&self) -> Vec<String> {
+        let mut faults = Vec::new();
         for (count, what) in [
             (self.counters.imissed, "frames were lost in the receive ring"),
             (self.counters.rx_nombuf, "frames found no buffer"),
@@ -101,16 +130,19 @@ pub fn nic_check(settings: &NicCheck) -> Result<NicReport, dpdk::Error> {
     let data_room = dpdk::HEADROOM as u16 + (settings.mtu + 26).max(2048).max(least).next_multiple_of(1024);
     let data = Mempool::create(&eal, "data", BUFFERS, data_room, CACHE, None)?;
     let config = PortConfig { mtu: settings.mtu, ..PortConfig::default() };
-    let open = |device: &String| {
+    let open = |device: &String, config: &PortConfig| {
         let mut port = if is_pci(&device) {
-            EthPort::open(&eal, device.split(',').next().unwrap_or_default(), &config, &data)?
+            EthPort::open(&eal, device.split(',').next().unwrap_or_default(), config, &data)?
         } else {
-            EthPort::plug(&eal, &vdev::complete(device, settings.mtu, 1), &config, &data)?
+            EthPort::plug(&eal, &vdev::complete(device, settings.mtu, 1), config, &data)?
         };
         port.start()?;
         Ok::<_, dpdk::Error>(port)
     };
-    let mut ports = [open(&settings.devices[0])?, open(&settings.devices[1])?];
+    let open_both = |config: &PortConfig| {
+        Ok::<_, dpdk::Error>([open(&settings.devices[0], config)?, open(&settings.devices[1], config)?])
+    };
+    let mut ports = open_both(&config)?;
     let flow_control = ports.each_ref().map(turn_off);
     wait_for_links(&ports)?;
     let speed = ports.iter().find_map(|port| port.link().ok()?.speed_mbps.filter(|_| port.is_physical()));
@@ -139,7 +171,18 @@ pub fn nic_check(settings: &NicCheck) -> Result<NicReport, dpdk::Error> {
         })
     };
     let mut next = |index| checked(index, directions.next().expect("one for each port"));
-    Ok(NicReport { rate, is_rate_known: known.is_some(), ports: [next(0)?, next(1)?] })
+    let checked = [next(0)?, next(1)?];
+    drop(ports);
+    let descriptors = PortConfig { rx_descriptors: FEW_DESCRIPTORS, tx_descriptors: FEW_DESCRIPTORS, ..config };
+    let by_device = open_both(&PortConfig { obeyed: OBEYED, ..descriptors }).and_then(|mut ports| {
+        wait_for_links(&ports)?;
+        let [first, second] = &mut ports;
+        let io = EthIo::new(vec![Some(first.queues()?), Some(second.queues()?)], data.clone(), data.clone());
+        let mut cable = Cable { io, clock: dpdk::now, hz: dpdk::hz(&eal), rate, macs, reaction };
+        Ok(nic_check::check_by_device(&mut cable, OBEYED, usize::from(settings.mtu) + 14))
+    });
+    let by_device = by_device.map_err(|error| error.to_string());
+    Ok(NicReport { rate, is_rate_known: known.is_some(), ports: checked, by_device })
 }
 
 fn turn_off(port: &EthPort) -> DeviceFlowControl {
