@@ -9,7 +9,7 @@ use holdfast::units::{BitRate, Ticks};
 use holdfast::wire::MacAddr;
 use serde_json::Value;
 
-use crate::guest::{Guest, Machine, PATIENCE, address, mac};
+use crate::guest::{Guest, Machine, PATIENCE, mac};
 use crate::nic::{Access, Nic};
 use crate::wire::Wires;
 
@@ -69,7 +69,7 @@ impl Bench {
     }
 
     fn bind_one(&mut self, number: usize, driver: &str) {
-        let address = address(number);
+        let address = self.nic.address(number);
         let device = format!("/sys/bus/pci/devices/{address}");
         self.guest.run(&format!(
             "set -e\n[ ! -e {device}/driver ] || echo {address} > {device}/driver/unbind\n\
@@ -330,7 +330,7 @@ fn configuration(nic: Nic) -> String {
         format!(
             "  - {{name: p{number}, device: \"{}\", speed: 10M, mtu: {}, queues: {}, rx_descriptors: {}, \
              tx_descriptors: 256, vlan: {{tagged: [{VLAN}], native: 1}}}}\n",
-            address(number),
+            nic.address(number),
             nic.mtu(),
             nic.queues(),
             nic.rx_descriptors(),
@@ -340,7 +340,8 @@ fn configuration(nic: Nic) -> String {
     format!(
         "preset: roce\nports:\n{ports}buffer: {{size: 16MiB, cell: 2KiB}}\n\
          classes:\n  3: {{limit: 256KiB, xon_offset: 128KiB, headroom: 4MiB}}\n\
-         watchdog: {{detection: 10s}}\nlcores: {{control: 0, dataplane: 1}}\napi: {{writes: true}}\n"
+         watchdog: {{detection: 10s}}\nlcores: {{control: 0, dataplane: {:?}}}\napi: {{writes: true}}\n",
+        nic.lcores()
     )
 }
 

@@ -16,7 +16,7 @@ const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests");
 /// Directory of the guests' kernel and file system. Both are kept for the next test.
 const KEPT: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/guests");
 const LIBRARIES: [&str; 6] = ["mempool_ring", "net_ring", "net_tap", "net_e1000", "net_vmxnet3", "net_virtio"];
-const MODULES: [&str; 14] = [
+const MODULES: [&str; 15] = [
     "virtio_pci",
     "virtio_console",
     "vfio_iommu_type1",
@@ -24,6 +24,7 @@ const MODULES: [&str; 14] = [
     "uio_pci_generic",
     "e1000",
     "e1000e",
+    "igb",
     "vmxnet3",
     "virtio_net",
     "tun",
@@ -38,11 +39,6 @@ pub const TESTS: &str = "/bin/nic-tests";
 
 /// Longest time for a guest to start, or for one of its commands, on a busy machine without KVM.
 pub const PATIENCE: Duration = Duration::from_secs(120);
-
-/// Bus address and name of the guest's NIC `number`.
-pub fn address(number: usize) -> String {
-    format!("0000:00:{:02x}.0", 0x10 + number)
-}
 
 /// How a guest differs from others.
 pub struct Machine {
@@ -72,8 +68,9 @@ impl Guest {
     pub fn start(machine: &Machine) -> Self {
         let image = image();
         let directory = tempfile::tempdir().expect("a temporary directory");
-        let mut command = mortal("qemu-system-x86_64");
-        command.args(arguments(machine, &image, directory.path()));
+        let (qemu, data) = qemu(machine.nic);
+        let mut command = mortal(&qemu);
+        command.args(data).args(arguments(machine, &image, directory.path()));
         let mut qemu = Process::spawn(command);
         let mut connect = |name: &str| {
             let stream = wait_for("socket of QEMU", PATIENCE, || {
@@ -159,6 +156,18 @@ fn wire(directory: &Path, number: usize) -> (PathBuf, PathBuf) {
     (directory.join(format!("n{number}.guest")), directory.join(format!("n{number}.host")))
 }
 
+/// QEMU with that model of NIC, and the arguments that name its firmware.
+#[track_caller]
+fn qemu(nic: Nic) -> (String, Vec<String>) {
+    if nic != Nic::Igb {
+        return ("qemu-system-x86_64".to_owned(), Vec::new());
+    }
+    let newer = format!("{KEPT}/qemu");
+    script("qemu", &[&newer]);
+    let data = ["qemu", "seabios"].map(|name| ["-L".to_owned(), format!("{newer}/usr/share/{name}")]);
+    (format!("{newer}/usr/bin/qemu-system-x86_64"), data.concat())
+}
+
 /// Arguments of QEMU.
 fn arguments(machine: &Machine, image: &Image, directory: &Path) -> Vec<String> {
     let at = |name: &str| directory.join(name).display().to_string();
@@ -167,9 +176,13 @@ fn arguments(machine: &Machine, image: &Image, directory: &Path) -> Vec<String> 
     // The interrupt controller of KVM is split, since the IOMMU's remapping needs it.
     let irqchip = if accelerator == "kvm" { ",kernel-irqchip=split" } else { "" };
     let q35 = format!("q35,accel={accelerator}{irqchip}");
+    // One for the control thread and the kernel.
+    let cpus = 1 + machine.nic.lcores().len();
     let append = format!("{} {}", kernel_words(), machine.words);
     let mut all: Vec<String> = [
-        "-nodefaults -no-user-config -no-reboot -display none -vga none -smp 2 -m 768 -cpu max -machine",
+        "-nodefaults -no-user-config -no-reboot -display none -vga none -smp",
+        &cpus.to_string(),
+        "-m 768 -cpu max -machine",
         &q35,
         "-device virtio-serial-pci,addr=5 -device virtserialport,chardev=agent",
     ]
@@ -193,7 +206,13 @@ fn arguments(machine: &Machine, image: &Image, directory: &Path) -> Vec<String> 
         pair("-netdev", format!("dgram,id=n{number},local.type=unix,remote.type=unix,{ends}"));
         let (model, options) = (machine.nic.model(), machine.nic.options());
         let slot = 0x10 + number;
-        pair("-device", format!("{model},netdev=n{number},mac={},addr={slot:x}{options}", mac(number)));
+        let place = if machine.nic == Nic::Igb {
+            pair("-device", format!("pcie-root-port,id=r{number},chassis={number},addr={slot:x}"));
+            format!("bus=r{number}")
+        } else {
+            format!("addr={slot:x}")
+        };
+        pair("-device", format!("{model},netdev=n{number},mac={},{place}{options}", mac(number)));
     }
     all.extend(machine.more.iter().cloned());
     all

@@ -45,6 +45,7 @@ row!(e1000_by_vfio_loses_nothing, E1000, Vfio);
 row!(e1000_by_uio_loses_nothing, E1000, Uio);
 row!(e1000e_by_vfio_loses_nothing, E1000e, Vfio);
 row!(e1000e_by_uio_loses_nothing, E1000e, Uio);
+row!(igb_by_vfio_on_two_lcores_loses_nothing, Igb, Vfio);
 row!(vmxnet3_by_vfio_loses_nothing, Vmxnet3, Vfio);
 row!(vmxnet3_by_uio_loses_nothing, Vmxnet3, Uio);
 row!(virtio_by_vfio_loses_nothing, Virtio, Vfio);

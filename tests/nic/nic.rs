@@ -5,6 +5,8 @@
 pub enum Nic {
     E1000,
     E1000e,
+    /// 82576. QEMU has it since version 8.
+    Igb,
     Vmxnet3,
     Virtio,
 }
@@ -22,6 +24,7 @@ impl Nic {
         match self {
             Self::E1000 => "e1000",
             Self::E1000e => "e1000e",
+            Self::Igb => "igb",
             Self::Vmxnet3 => "vmxnet3",
             Self::Virtio => "virtio-net-pci",
         }
@@ -31,8 +34,22 @@ impl Nic {
     pub fn options(self) -> &'static str {
         match self {
             Self::Virtio => ",disable-legacy=on,iommu_platform=on,rx_queue_size=1024",
+            Self::Igb => ",romfile=",
             _ => "",
         }
+    }
+
+    /// Bus address of the guest's NIC `number`. One with functions for virtual machines has a root port of its own.
+    pub fn address(self, number: usize) -> String {
+        match self {
+            Self::Igb => format!("0000:{:02x}:00.0", 1 + number),
+            _ => format!("0000:00:{:02x}.0", 0x10 + number),
+        }
+    }
+
+    /// CPUs of the switch's lcores. With two, each sends by a transmit queue of its own at every port.
+    pub fn lcores(self) -> &'static [u8] {
+        if self == Self::Igb { &[1, 2] } else { &[1] }
     }
 
     /// The kernel's own driver of the NIC.
@@ -40,6 +57,7 @@ impl Nic {
         match self {
             Self::E1000 => "e1000",
             Self::E1000e => "e1000e",
+            Self::Igb => "igb",
             Self::Vmxnet3 => "vmxnet3",
             Self::Virtio => "virtio-pci",
         }
@@ -48,7 +66,7 @@ impl Nic {
     /// Result of turning the device's flow control off.
     pub fn flow_control(self) -> &'static str {
         match self {
-            Self::E1000 | Self::E1000e => "off",
+            Self::E1000 | Self::E1000e | Self::Igb => "off",
             Self::Vmxnet3 | Self::Virtio => "none",
         }
     }
@@ -57,13 +75,14 @@ impl Nic {
     pub fn mtu(self) -> u16 {
         match self {
             Self::E1000 | Self::E1000e => 8192 - 26,
-            Self::Vmxnet3 | Self::Virtio => 9000,
+            Self::Igb | Self::Vmxnet3 | Self::Virtio => 9000,
         }
     }
 
     /// Receive queues. em has one; QEMU's virtio has as many as its wire, which is one socket.
     pub fn queues(self) -> u8 {
         match self {
+            Self::Igb => 4,
             Self::Vmxnet3 => 2,
             _ => 1,
         }

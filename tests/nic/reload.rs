@@ -1,7 +1,6 @@
 //! A NIC that a reload takes out of a running switch and puts in again, with another MTU.
 
 use crate::bench::{Bench, PORTS};
-use crate::guest::address;
 use crate::incast;
 use crate::nic::{Access, Nic};
 use crate::row::nothing_is_lost;
@@ -12,7 +11,7 @@ pub fn nic_leaves_and_comes_back(nic: Nic, access: Access) {
     let mut bench = Bench::start(nic, access);
     bench.start_switch();
     let last = PORTS - 1;
-    let device = format!("\"{}\"", address(last));
+    let device = format!("\"{}\"", nic.address(last));
     bench.reload(last, &format!("s/device: {device}/device: none/"));
     let port = bench.ports().remove(last);
     assert_eq!(port["state"], "absent", "{port}");
