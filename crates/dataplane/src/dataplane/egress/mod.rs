@@ -163,10 +163,12 @@ impl<P: Packet> Egress<P> {
             let (frames, descs) = (&mut self.posted, &self.charges);
             self.stamper.stamp(Posting { number, port, frames, descs, ahead: chosen.posted }, now);
         }
-        let is_paused = port.pfc.is_obeyed_by_device() && self.offer_by_queue(io, number, port, now);
-        if !port.pfc.is_obeyed_by_device() {
+        let is_paused = if port.pfc.is_obeyed_by_device() {
+            self.offer_by_queue(io, number, port, now)
+        } else {
             io.tx(number, &mut self.posted);
-        }
+            false
+        };
         let taken = posted - self.posted.len();
         if P::EMULATES && port.filters.is_some() {
             self.filter_depths(port, buffer, taken);
