@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use crate::launch::{finish, run};
 use crate::process::{Process, wait_for};
-use crate::program::PATIENCE;
+use crate::program::{PATIENCE, is_root};
+use crate::threads::Stopped;
 
 /// Watchdog period of systemd. A test waits for some notifications.
 const WATCHDOG: Duration = Duration::from_millis(1000);
@@ -58,6 +59,27 @@ fn systemd_is_notified_of_ready_watchdog_and_stopping() {
     assert_eq!(ended.status.code(), Some(0), "{ended:?}");
     assert_eq!(systemd.told().last().map(String::as_str), Some("STOPPING=1"));
     assert_eq!(systemd.count(&first), 1, "once");
+}
+
+#[test]
+fn watchdog_of_systemd_ends_no_switch_whose_control_thread_is_slow() {
+    if !is_root() {
+        return;
+    }
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path().join("notify");
+    let mut systemd = Systemd::listen(&SocketAddr::from_pathname(&path).expect("a short path"));
+    let mut command = run(&["--duration", "0", "--metrics", "off"]);
+    command.env("NOTIFY_SOCKET", &path).env("WATCHDOG_USEC", WATCHDOG.as_micros().to_string());
+    let process = Process::spawn(command);
+    wait_for("sign of life", PATIENCE, || (systemd.count("WATCHDOG=1") >= 1).then_some(()));
+    // A single step of a reload, or a machine without a CPU for it.
+    let main = Stopped::new(process.pid());
+    let before = systemd.count("WATCHDOG=1");
+    wait_for("signs of life", PATIENCE, || (systemd.count("WATCHDOG=1") >= before + 4).then_some(()));
+    drop(main);
+    process.signal("TERM");
+    assert_eq!(process.wait(PATIENCE).status.code(), Some(0));
 }
 
 #[test]

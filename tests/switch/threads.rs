@@ -32,10 +32,10 @@ mirrors:
 ";
 
 /// A thread that does not run.
-struct Stopped(Child);
+pub struct Stopped(Child);
 
 impl Stopped {
-    fn new(thread: u32) -> Self {
+    pub fn new(thread: u32) -> Self {
         let mut perl = Command::new("perl");
         perl.args(["-e", STOP, &thread.to_string()]).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut perl = perl.spawn().expect("perl");

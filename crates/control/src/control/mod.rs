@@ -143,7 +143,7 @@ pub fn run(mut config: Config, options: RunOptions, again: Again) -> Result<(), 
     if !runtime.block_on(interfaces::wait(&config, options.interface_wait, &mut signals)) {
         return Ok(());
     }
-    let notifier = notify::Notifier::from_environment()?.map(Arc::new);
+    let notifier = notify::Notifier::from_environment()?;
     let mut ports = setup::Ports::start(&config, options.verbose)?;
     let helpers = Helpers::start(&ports.eal)?;
     follow_devices(&mut config, &ports);
@@ -173,7 +173,7 @@ pub fn run(mut config: Config, options: RunOptions, again: Again) -> Result<(), 
     let workers = launch(&mut ports, &config, parts, hosts, faults)?;
     let threads = Threads::start(plane, mirror, &control, &counters, hz).map_err(RunError::Runtime)?;
     helpers.serve();
-    let start = beat(&runtime, &current, notifier.as_ref(), &counters);
+    let (start, notifier) = beat(&runtime, &current, notifier, &counters).map_err(RunError::Runtime)?;
     let ports = Rc::new(RefCell::new(ports));
     let reloader = Reloader::new(config, again, senders, &ports, &current, &control, &workers.pools).with(
         handle,
@@ -197,7 +197,7 @@ pub fn run(mut config: Config, options: RunOptions, again: Again) -> Result<(), 
     };
     runtime.block_on(watch.run(&mut signals));
     let elapsed = start.elapsed();
-    notifier.iter().for_each(|notifier| notifier.stopping());
+    notifier.into_iter().for_each(notify::NotifierThread::stop);
     api.end(&runtime);
     end(workers, threads, &control, &counters)?;
     finish(&mut ports.borrow_mut(), &current.get(), elapsed, &options)
@@ -207,13 +207,13 @@ pub fn run(mut config: Config, options: RunOptions, again: Again) -> Result<(), 
 fn beat(
     runtime: &Runtime,
     current: &Current,
-    notifier: Option<&Arc<notify::Notifier>>,
+    notifier: Option<notify::Notifier>,
     counters: &Arc<Counters>,
-) -> Instant {
+) -> std::io::Result<(Instant, Option<notify::NotifierThread>)> {
     runtime.spawn(threads::main_beats());
     current.get().health.watch_threads();
-    notifier.iter().for_each(|&notifier| drop(runtime.spawn(notifier.clone().run(counters.clone()))));
-    Instant::now()
+    let notifier = notifier.map(|notifier| notifier.start(counters.clone())).transpose()?;
+    Ok((Instant::now(), notifier))
 }
 
 /// Whether virtual hosts must not send yet, when the ports `up` have a link. A switch at the far end sees its link up

@@ -1,11 +1,16 @@
 //! Notifies systemd (`Type=notify`) that the switch runs, that it still polls, and that it stops. See sd_notify(3).
 
+use std::io;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use crate::plan::Counters;
+use crate::pulse;
+use crate::stats::health::CONTROL_THREAD;
 
 use super::RunError;
 
@@ -15,6 +20,9 @@ const SOCKET: &str = "NOTIFY_SOCKET";
 const WATCHDOG: (&str, &str) = ("WATCHDOG_USEC", "WATCHDOG_PID");
 /// Interval between checks of the lcores.
 const PERIOD: Duration = Duration::from_millis(100);
+/// Longest time without a beat of the control thread. Frames are forwarded without it, and a server that lacks CPUs
+/// keeps it waiting for seconds.
+const CONTROL_LIMIT: Duration = Duration::from_secs(60);
 
 /// Whether a service manager started the program, and wants to be notified.
 pub(super) fn is_wanted() -> bool {
@@ -41,7 +49,7 @@ impl Notifier {
             };
             let socket = UnixDatagram::unbound()?;
             socket.connect_addr(&address)?;
-            // The control thread must not block on systemd.
+            // The switch must not block on systemd.
             socket.set_nonblocking(true)?;
             Ok(socket)
         };
@@ -52,36 +60,70 @@ impl Notifier {
         Ok(Some(Self { socket, watchdog: watchdog.map(|time| Duration::from_micros(time) / 2) }))
     }
 
-    /// Notifies systemd once every lcore has polled. Then sends watchdog notifications for as long as all lcores poll,
-    /// so that systemd restarts a switch with an lcore that hangs.
-    pub async fn run(self: Arc<Self>, counters: Arc<Counters>) {
-        let polls = || counters.lcores.iter().map(|lcore| lcore.polls.get()).collect::<Vec<u64>>();
-        let mut pulse = Pulse::new(counters.lcores.len());
-        let mut looks = tokio::time::interval(PERIOD);
-        while !pulse.beats(&polls()) {
-            looks.tick().await;
-        }
-        let (ports, lcores) = (counters.ports.len(), counters.lcores.len());
-        self.send(&format!("READY=1\nSTATUS={ports} ports, dataplane lcores: {lcores}"));
-        let Some(watchdog) = self.watchdog else { return };
-        let mut notified = tokio::time::Instant::now();
-        loop {
-            looks.tick().await;
-            if notified.elapsed() + PERIOD >= watchdog && pulse.beats(&polls()) {
-                notified = tokio::time::Instant::now();
-                self.send("WATCHDOG=1");
-            }
-        }
+    /// Starts the thread of the notifications. The control thread may need seconds for one step of a reload.
+    ///
+    /// # Errors
+    /// The system refuses the thread.
+    pub fn start(self, counters: Arc<Counters>) -> io::Result<NotifierThread> {
+        let (stop, stopped) = mpsc::channel();
+        let thread = std::thread::Builder::new().name("notifier".to_owned()).spawn(move || {
+            self.run(&counters, &stopped);
+            self
+        })?;
+        Ok(NotifierThread { stop, thread })
     }
 
-    /// Notifies systemd that the switch stops, which takes as long as draining its queues.
-    pub fn stopping(&self) {
-        self.send("STOPPING=1");
+    /// Notifies systemd once every lcore has polled. Then sends watchdog notifications for as long as all lcores poll,
+    /// so that systemd restarts a switch with an lcore that hangs.
+    fn run(&self, counters: &Counters, stopped: &Receiver<()>) {
+        let thread = pulse::Pulse::start("notifier");
+        let polls = || counters.lcores.iter().map(|lcore| lcore.polls.get()).collect::<Vec<u64>>();
+        let mut lcores = Pulse::new(counters.lcores.len());
+        let mut notified = None;
+        while stopped.recv_timeout(PERIOD) == Err(RecvTimeoutError::Timeout) {
+            thread.beat();
+            match (notified, self.watchdog) {
+                (None, _) if lcores.beats(&polls()) => {
+                    let (ports, lcores) = (counters.ports.len(), counters.lcores.len());
+                    self.send(&format!("READY=1\nSTATUS={ports} ports, dataplane lcores: {lcores}"));
+                    notified = Some(Instant::now());
+                }
+                (Some(last), Some(watchdog))
+                    if last.elapsed() + PERIOD >= watchdog && is_controlled() && lcores.beats(&polls()) =>
+                {
+                    notified = Some(Instant::now());
+                    self.send("WATCHDOG=1");
+                }
+                _ => {}
+            }
+        }
     }
 
     fn send(&self, text: &str) {
         // An error is ignored: a missing listener must not stop a switch.
         let _ = self.socket.send(text.as_bytes());
+    }
+}
+
+/// Whether the control thread runs, slow as it may be.
+fn is_controlled() -> bool {
+    pulse::look().iter().all(|thread| thread.name != CONTROL_THREAD || thread.age < CONTROL_LIMIT)
+}
+
+/// The thread that notifies systemd.
+#[derive(Debug)]
+pub(super) struct NotifierThread {
+    stop: Sender<()>,
+    thread: JoinHandle<Notifier>,
+}
+
+impl NotifierThread {
+    /// Ends the thread, and notifies systemd that the switch stops, which takes as long as draining its queues.
+    pub fn stop(self) {
+        drop(self.stop);
+        if let Ok(notifier) = self.thread.join() {
+            notifier.send("STOPPING=1");
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
+use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use super::RunError;
 use crate::dpdk::{Eal, InterruptPulse};
@@ -101,16 +102,24 @@ impl Helpers {
     }
 }
 
+/// Ticks that keep their distance even after a late one. Ticks that are made up for would leave other tasks of the
+/// thread no turn.
+pub(super) fn every(period: Duration) -> Interval {
+    let mut ticks = interval(period);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    ticks
+}
+
 /// Beats for as long as the runtime of the task runs.
 async fn beats(pulse: &Pulse) {
-    let mut beats = tokio::time::interval(PERIOD / 2);
+    let mut beats = every(PERIOD / 2);
     loop {
         beats.tick().await;
         pulse.beat();
     }
 }
 
-/// The pulse of the control thread, which systemd's watchdog depends on too.
+/// The pulse of the control thread, on which systemd's watchdog depends too.
 pub(super) async fn main_beats() {
     beats(&Pulse::start(CONTROL_THREAD)).await;
 }
@@ -138,5 +147,40 @@ impl LateThreads {
         notices.extend(again.map(|(name, gap)| Notice::new(NoticeKind::ThreadRuns, text(name, gap))));
         self.0 = late;
         notices
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::rc::Rc;
+
+    use super::*;
+
+    #[test]
+    fn task_whose_turns_last_longer_than_its_period_leaves_turns_to_others() {
+        let runtime = linux::runtime().expect("a runtime");
+        let turns = Rc::new(Cell::new(0));
+        let counted = turns.clone();
+        let period = Duration::from_millis(1);
+        let other = async move {
+            let mut ticks = every(period);
+            loop {
+                ticks.tick().await;
+                counted.set(counted.get() + 1);
+            }
+        };
+        let slow = async {
+            let mut ticks = every(period);
+            for _ in 0..20 {
+                ticks.tick().await;
+                std::thread::sleep(period * 3);
+            }
+        };
+        runtime.block_on(tokio::task::LocalSet::new().run_until(async {
+            tokio::task::spawn_local(other);
+            slow.await;
+        }));
+        assert!(turns.get() >= 10, "{} turns of the other task", turns.get());
     }
 }

@@ -61,11 +61,11 @@ impl Watch<'_> {
         let mut monitor = Monitor::new(self.current.clone());
         let mut is_tested = false;
         let end = self.options.duration.map(|duration| self.start + duration);
-        let mut devices = tokio::time::interval(DEVICE_PERIOD);
+        let mut devices = threads::every(DEVICE_PERIOD);
         for line in self.reloader.begin().await {
             self.note(&mut display, Notice::new(NoticeKind::ReloadWarning, line));
         }
-        let mut picture = display.period().map(tokio::time::interval);
+        let mut picture = display.period().map(threads::every);
         if let Some(picture) = &mut picture {
             picture.tick().await;
         }
