@@ -293,6 +293,17 @@ is_watched() {
         { tr '\0' ' ' <"/proc/$pid/cmdline"; } 2>/dev/null | grep -qF -- "-N $prefix$1 "
 }
 
+# The daemons of switch $1 that run. Each names its pathspace.
+daemons() {
+    for process in /proc/[0-9]*; do
+        ! { tr '\0' ' ' <"$process/cmdline"; } 2>/dev/null | grep -qF -- "-N $prefix$1 " || echo "${process#/proc/}"
+    done
+}
+
+has_no_daemons() {
+    [ -z "$(daemons "$1")" ]
+}
+
 # Starts, stops (order $1) FRR of switch $2 with all its daemons.
 order_frr() {
     "$frr/frrinit.sh" "$1" "$prefix$2" >"$state/$2/$1.out" 2>&1 3>&- </dev/null
@@ -379,8 +390,10 @@ down() {
         stopping="$stopping $switch:$!"
     done
     for each in $stopping; do
-        wait "${each#*:}" ||
-            fail "FRR of ${each%:*} does not end: $(last_lines "$state/${each%:*}/stop.out")"
+        # FRR leaves a daemon that hangs, or whose file with its process number is lost.
+        wait "${each#*:}" || true
+        daemons "${each%:*}" | xargs -r kill -KILL || true
+        wait_for "end of FRR of ${each%:*}" has_no_daemons "${each%:*}"
     done
     for switch in $switches; do
         ! is_own "$switch" || rm -rf "/etc/frr/$prefix$switch" "/run/frr/$prefix$switch"

@@ -283,6 +283,12 @@ impl Fabric {
         wait_for("end of the process", PATIENCE, || is_over(&pid).then_some(()));
     }
 
+    /// Removes the file by which FRR knows a daemon, which then survives FRR's stop.
+    #[track_caller]
+    pub fn lose_pid(&self, daemon: &str) {
+        fs::remove_file(format!("/run/frr/{}{daemon}.pid", self.prefix)).expect("the file of a daemon");
+    }
+
     /// Ends everything, and asserts that nothing is left.
     #[track_caller]
     pub fn stop(&self) {
@@ -296,6 +302,9 @@ impl Fabric {
                 let left = format!("{place}/{}{switch}", self.prefix);
                 assert!(!Path::new(&left).exists(), "{left} is left");
             }
+            let pattern = format!("^/usr/lib/frr/.* -N {}{switch} ", self.prefix);
+            let left = Command::new("pgrep").args(["-f", &pattern]).output().expect("pgrep").stdout;
+            assert_eq!(String::from_utf8_lossy(&left), "", "daemons of {switch} are left");
         }
     }
 }

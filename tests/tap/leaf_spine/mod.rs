@@ -62,6 +62,7 @@ fn cut_under_load() {
     assert_both_links_carry_flows(&paths(&fabric, &mut sender));
     let lost = fabric.lossless_drops("leaf2") + fabric.lossless_drops("spine2");
     assert_eq!(lost, 0.0, "frames of class 3 beside the cut: {}", fabric.drops());
+    fabric.lose_pid("leaf1/bfdd");
     fabric.stop();
 }
 
