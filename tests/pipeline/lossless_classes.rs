@@ -1,9 +1,11 @@
 //! Classes that become lossless or lossy while frames of them are held.
 
 use holdfast::dataplane::LiveConfig;
+use holdfast::mmu::AbmSpec;
 use holdfast::plan::{DropReason, SwitchSpec};
+use holdfast::qos::CongestionPointSpec;
 use holdfast::sets::{ClassSet, PortSet};
-use holdfast::units::Cells;
+use holdfast::units::{Bytes, Cells};
 
 use crate::harness::*;
 
@@ -39,15 +41,32 @@ fn told(bed: &mut Bed, port: usize, priority: usize) -> Vec<bool> {
     pfcs.iter().filter(|pfc| pfc.enabled.contains(priority)).map(|pfc| pfc.quanta[priority].0 > 0).collect()
 }
 
+/// A switch of three ports, plain and with each mechanism that measures the queues of a class.
+fn measured() -> [SwitchSpec; 4] {
+    let mut specs = [0; 4].map(|_| spec(3));
+    specs[1].abm = Some(AbmSpec::USUAL);
+    if let Some(limit) = &mut specs[1].queues[OTHER].limit {
+        limit.abm = true;
+    }
+    specs[2].telemetry_queues = ClassSet::only(OTHER);
+    // A set point that no queue reaches.
+    let point = CongestionPointSpec { set_point: Bytes(1 << 20), weight: 2, sample: Bytes(9_000) };
+    specs[3].congestion_points[OTHER] = Some(point);
+    specs
+}
+
 #[test]
 fn class_becomes_lossless_with_its_headroom_beside_a_congested_one() {
-    let before = spec(3);
-    let after = with_two(&before);
-    let mut bed = Bed::learned(&before);
+    measured().iter().for_each(become_lossless);
+}
+
+fn become_lossless(before: &SwitchSpec) {
+    let after = with_two(before);
+    let mut bed = Bed::learned(before);
     bed.io.set_room(2, Some(0));
     fill(&mut bed, 0, OTHER_DSCP, 45);
     fill(&mut bed, 1, LOSSLESS_DSCP, 33);
-    let mut messages = bed.messages(&between(&before, &after));
+    let mut messages = bed.messages(&between(before, &after));
     assert_eq!(bed.step(&mut messages, true), PortSet::EMPTY, "no part shrinks");
     fill(&mut bed, 0, OTHER_DSCP, 5);
     assert_eq!(told(&mut bed, 0, OTHER), [false; 0], "lossy until all ports have given up cells");
@@ -75,15 +94,18 @@ fn class_becomes_lossless_with_its_headroom_beside_a_congested_one() {
 
 #[test]
 fn class_becomes_lossy_at_once_and_its_peer_goes_on() {
-    let after = spec(3);
-    let before = with_two(&after);
+    measured().iter().for_each(become_lossy);
+}
+
+fn become_lossy(after: &SwitchSpec) {
+    let before = with_two(after);
     let mut bed = Bed::learned(&before);
     bed.io.set_room(2, Some(0));
     fill(&mut bed, 0, OTHER_DSCP, 33);
     fill(&mut bed, 1, LOSSLESS_DSCP, 33);
     assert_eq!(told(&mut bed, 0, OTHER).last(), Some(&true));
     bed.pause(2, ClassSet::only(OTHER), 0xffff);
-    let mut messages = bed.messages(&between(&before, &after));
+    let mut messages = bed.messages(&between(&before, after));
     assert_eq!(bed.step(&mut messages, true), PortSet::EMPTY, "the lossy pool has room for its cells");
     fill(&mut bed, 0, OTHER_DSCP, 50);
     assert!(!told(&mut bed, 0, OTHER).contains(&true), "XON, and no XOFF any more");
@@ -129,10 +151,9 @@ fn class_that_waits_to_become_lossy_loses_nothing_and_can_stay_lossless() {
 #[test]
 fn classes_stay_where_ports_or_queues_depend_on_them() {
     let spec = spec(3);
-    let obstacles: [fn(&mut SwitchSpec); 4] = [
+    let obstacles: [fn(&mut SwitchSpec); 3] = [
         |spec| spec.ports[1].pfc = holdfast::pfc::PfcMode::Queue,
         |spec| spec.ports[1].rx_queues = 2,
-        |spec| spec.telemetry_queues = ClassSet::only(0),
         |spec| spec.queues[OTHER].reserve = Cells(1),
     ];
     for (index, obstacle) in obstacles.iter().enumerate() {

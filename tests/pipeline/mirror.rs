@@ -8,7 +8,7 @@ use holdfast::plan::{DropReason, SwitchSpec};
 use holdfast::qos::WredProfile;
 use holdfast::route::InjectTo;
 use holdfast::sets::{ClassSet, MAX_PORTS, PortSet};
-use holdfast::units::{Bytes, Cells, Probability};
+use holdfast::units::{BitRate, Bytes, Cells, Probability};
 
 use crate::harness::*;
 use crate::layout::Layout;
@@ -345,6 +345,37 @@ fn a_flood_of_copies_costs_lossless_traffic_nothing() {
     assert_eq!(bed.data(2).len(), 200, "all lossless frames left");
     let reasons = [DropReason::HeadroomFull, DropReason::HeadroomPoolEmpty];
     assert!(reasons.iter().all(|reason| bed.drops(0, *reason) == 0));
+}
+
+#[test]
+fn output_sends_copies_again_after_it_was_out_for_another_rate() {
+    let mut before = with_output();
+    before.ports[3].tx_queues = 1;
+    let shut = |spec: &SwitchSpec| {
+        let mut spec = spec.clone();
+        spec.ports[3].live.is_enabled = false;
+        spec
+    };
+    let mut after = before.clone();
+    (after.ports[3].rate, after.ports[3].mtu) = (BitRate(1_000_000_000), 9000);
+    let (mut bed, mut links) = bed(&before);
+    let owner = 3 % usize::from(Layout::current().lcores);
+    let copy = frame(0, 1, LOSSLESS_DSCP, 300);
+    let plans = [&before, &shut(&before), &shut(&after), &after];
+    for step in plans.windows(2) {
+        assert!(links[owner].inject(&copy, InjectTo::Link(3), 0));
+        let change = LiveConfig::between(step[0], step[1], HZ).expect("it is out");
+        bed.apply(&change.leaving(PortSet::only(3)));
+        inject(&mut bed, LOSSLESS_DSCP, 4);
+        bed.run(20_000);
+        assert_eq!(bed.data(2).len(), 4, "others go on");
+    }
+    bed.data(3);
+    assert!(links[owner].inject(&copy, InjectTo::Link(3), 0));
+    bed.run(20_000);
+    assert_eq!(bed.data(3), [copy]);
+    assert_eq!(copies(&mut links).iter().filter(|copy| copy.ingress == 3).count(), 0);
+    bed.assert_empty();
 }
 
 #[test]

@@ -168,10 +168,9 @@ fn change_is_refused_at_a_port_that_is_in_use_or_cannot_leave() {
     let after = replaced(&spec);
     assert!(between(&spec, &after).is_none() && between(&shut(&spec), &after).is_none());
     assert!(between(&spec, &shut(&after)).is_none() && between(&shut(&spec), &shut(&after)).is_some());
-    let obstacles: [fn(&mut SwitchSpec); 5] = [
+    let obstacles: [fn(&mut SwitchSpec); 4] = [
         |spec| spec.ports[1].pfc = PfcMode::Queue,
         |spec| spec.ports[1].rx_queues = 2,
-        |spec| spec.mirror.outputs = PortSet::only(1),
         |spec| (spec.lcores, spec.ports[1].tx_queues) = (2, 2),
         |spec| spec.telemetry_queues = ClassSet::only(0),
     ];

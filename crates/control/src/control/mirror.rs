@@ -5,6 +5,7 @@ use std::thread::{JoinHandle, Thread};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::config::Config;
+use crate::mirror::facts::SwitchFacts;
 use crate::mirror::{Board, Exporter, Failing, Inject, MirrorConfig};
 use crate::plan::exception::{EXCEPTION_FRAMES, ExceptionLink, ExceptionPort, exception_channel};
 use crate::plan::mirror::{CopyFrame, MirrorSpec};
@@ -55,7 +56,7 @@ struct Shared {
 
 #[derive(Debug)]
 struct Wanted {
-    system: String,
+    facts: SwitchFacts,
     config: MirrorConfig,
     spec: MirrorSpec,
 }
@@ -109,7 +110,8 @@ impl Prepared {
         hz: u64,
     ) -> std::io::Result<MirrorThread> {
         let shared = Arc::new(Shared::default());
-        *shared.wanted() = Some(Wanted { system: self.system, config: self.config, spec: self.switch.mirror.clone() });
+        let facts = SwitchFacts::new(&self.switch, &self.system);
+        *shared.wanted() = Some(Wanted { facts, config: self.config, spec: self.switch.mirror.clone() });
         let worker = Worker {
             pulse: Pulse::start(NAME),
             exporter,
@@ -136,11 +138,11 @@ pub(super) struct MirrorHandle {
 }
 
 impl MirrorHandle {
-    /// Replaces the sessions and the name of the system. The lcores must get theirs after this call: copies of sessions
-    /// that the thread does not know are discarded.
-    pub fn configure(&self, system: &str, config: &MirrorConfig, spec: &MirrorSpec) {
-        let (system, config, spec) = (system.to_owned(), config.clone(), spec.clone());
-        *self.shared.wanted() = Some(Wanted { system, config, spec });
+    /// Replaces the sessions, the name of the system and the facts of its ports. The lcores must get theirs after this
+    /// call: copies of sessions that the thread does not know are discarded.
+    pub fn configure(&self, system: &str, config: &MirrorConfig, switch: &SwitchSpec) {
+        let (facts, config, spec) = (SwitchFacts::new(switch, system), config.clone(), switch.mirror.clone());
+        *self.shared.wanted() = Some(Wanted { facts, config, spec });
         self.thread.unpark();
     }
 }
@@ -325,8 +327,8 @@ impl Worker {
     /// Replaces the sessions if others are wanted.
     fn follow(&mut self, now: Nanos) {
         let wanted = self.shared.wanted().take();
-        if let Some(Wanted { system, config, spec }) = wanted {
-            self.exporter.rename(&system);
+        if let Some(Wanted { facts, config, spec }) = wanted {
+            self.exporter.set_facts(facts);
             self.exporter.configure(&config, &spec, now);
             self.published = None;
         }

@@ -72,7 +72,7 @@ fn a_thread_without_sessions_follows_a_reload() {
     let thread = start(prepared, &switch);
     wait("a first look", || board.view().sessions.is_empty());
     let config = config(Destination::Port { port: 1, has_trailer: true }, 5);
-    thread.handle().configure("tor2", &config.mirror, &config.switch.mirror);
+    thread.handle().configure("tor2", &config.mirror, &config.switch);
     wait("a session", || board.view().sessions.len() == 1);
     assert!(punt(&mut ends[0], 5));
     let owner = usize::from(switch.ports[1].lcore);
@@ -110,7 +110,7 @@ fn a_disk_that_hangs_keeps_neither_the_reload_nor_the_stop() {
         "{events:?}"
     );
     let after = config(Destination::Port { port: 1, has_trailer: false }, 2);
-    thread.handle().configure("tor1", &after.mirror, &after.switch.mirror);
+    thread.handle().configure("tor1", &after.mirror, &after.switch);
     wait("the session of the reload", || board.view().sessions.iter().any(|session| session.to.starts_with("port")));
     assert!(punt(&mut ends[0], 2));
     let owner = usize::from(before.switch.ports[1].lcore);

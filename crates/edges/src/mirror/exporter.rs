@@ -105,9 +105,9 @@ impl Exporter {
         self
     }
 
-    /// Changes the name of the system. Call [`Exporter::configure`] after it: files begin with the name.
-    pub fn rename(&mut self, system: &str) {
-        self.facts.rename(system);
+    /// Takes other facts of the switch. Call [`Exporter::configure`] after it: files begin with them.
+    pub fn set_facts(&mut self, facts: SwitchFacts) {
+        self.facts = SwitchFacts { program: self.facts.program, ..facts };
     }
 
     /// Replaces the sessions. Files, collectors and counts of those that stay go on.

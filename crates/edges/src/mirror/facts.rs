@@ -51,11 +51,6 @@ impl SwitchFacts {
         }
     }
 
-    /// Changes the name of the system.
-    pub fn rename(&mut self, system: &str) {
-        self.system = printable(system);
-    }
-
     /// The name of `port`; `?` if there is no such port.
     #[must_use]
     pub fn name_of(&self, port: u8) -> &str {

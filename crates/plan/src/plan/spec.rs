@@ -304,7 +304,6 @@ impl SwitchSpec {
     pub fn obstacle(&self, port: usize) -> Option<&'static str> {
         let spec = self.ports.get(port)?;
         match () {
-            () if self.mirror.outputs.contains(port) => Some("the port sends copies of mirrors"),
             () if spec.has_managed_queues() => Some("the port has several receive queues, or `pfc: queue`"),
             () if self.may_be_joint(port) => Some("every lcore sends by the port"),
             () if self.has_measures() => Some("the switch has a queue policy, telemetry or congestion points"),
@@ -320,7 +319,6 @@ impl SwitchSpec {
             () if self.ports.iter().any(PortSpec::has_managed_queues) => {
                 Some("a port has several receive queues, or `pfc: queue`")
             }
-            () if self.has_measures() => Some("the switch has a queue policy, telemetry or congestion points"),
             () if self.has_fixed_sizes() => Some("the buffer decides by the rules of another simulator"),
             () => None,
         }

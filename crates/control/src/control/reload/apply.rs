@@ -52,7 +52,7 @@ impl Reloader {
         }
         // Before the lcores, whose copies name their sessions.
         if let Some(mirror) = &self.mirror {
-            mirror.configure(&plane::system_name(&wanted), &wanted.mirror, &wanted.switch.mirror);
+            mirror.configure(&plane::system_name(&wanted), &wanted.mirror, &wanted.switch);
         }
         self.announce_shut(&wanted).await;
         // A class that becomes lossy promises nothing from now on.

@@ -265,7 +265,7 @@ fn another_name_of_the_system_begins_files_that_state_it() {
     };
     exporter.configure(&config, &spec, Nanos(0));
     take(&mut exporter, 1, 1, &mut wires);
-    exporter.rename("tor2");
+    exporter.set_facts(SwitchFacts { system: "tor2".to_owned(), ..facts() });
     exporter.configure(&config, &spec, Nanos(1));
     take(&mut exporter, 1, 1, &mut wires);
     settle(&mut exporter, 2);
