@@ -116,7 +116,7 @@ pub fn drops(looks: &Looks<'_>) -> String {
     let rate = looks.before().is_some();
     let title = if rate { "drops/s" } else { "dropped" };
     let mut table = Table::new(&format!(">{title} | port | class | reason | meaning"));
-    let key = |row: &Dropped| (row.port.clone(), row.class, row.reason.clone());
+    let key = |row: &Dropped| (row.port.clone(), row.class, row.reason.clone(), row.lossless);
     let mut rows: Vec<(u64, &Dropped)> = Vec::new();
     for row in &state.drops {
         let frames = match looks.before() {

@@ -77,6 +77,21 @@ mod tests {
         [3, 4].map(|class| snapshot.ports[0].lost(class)[FULL])
     }
 
+    /// In the interval of a change, a class that becomes lossless has lost nothing before.
+    #[test]
+    fn losses_grow_by_what_a_class_has_dropped_while_it_was_lossless() {
+        let first = quiet();
+        let drop = |class: usize, frames: u64| first.counters.ports[0].drops[class][FULL].add(frames);
+        drop(3, 5);
+        drop(4, 100);
+        let before = Snapshot::take(&first, Duration::ZERO);
+        let second = first.with_lossless(ClassSet::from_bits(0b1_1000));
+        drop(3, 1);
+        drop(4, 2);
+        let after = Snapshot::take(&second, Duration::ZERO);
+        assert_eq!([&before, &after].map(|snapshot| snapshot.ports[0].all_lost()), [5, 8]);
+    }
+
     #[test]
     fn drop_is_a_loss_if_its_class_was_lossless_at_the_time() {
         let first = quiet();

@@ -107,7 +107,7 @@ impl<'a> Step<'a> {
     }
 
     pub fn lossless_drops(&self, port: &PortSnapshot) -> u64 {
-        port.lost_in(self.switch_view.ever_lossless())
+        port.all_lost()
     }
 
     pub fn lossy_drops(&self, port: &PortSnapshot) -> u64 {

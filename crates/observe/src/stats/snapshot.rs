@@ -10,7 +10,7 @@ use super::switch_view::SwitchView;
 use crate::mmu::{BufferPlan, Threshold};
 use crate::plan::Counters;
 use crate::plan::counters::{Counter, GAP_BUCKETS, LcoreCounters, PortCounters};
-use crate::plan::drops::PerReason;
+use crate::plan::drops::{DropReason, PerReason};
 use crate::route::PuntCause;
 use crate::sets::{CLASSES, ClassSet};
 use crate::units::{Cells, Nanos};
@@ -146,6 +146,8 @@ snapshot! {
         device: DeviceStats,
         /// Losses by class, if classes have become lossless or lossy: see [`PortSnapshot::lost`].
         losses: Option<Box<[PerReason<u64>; CLASSES]>>,
+        /// Classes that are lossless, or were so at some time.
+        ever_lossless: ClassSet,
     }
 }
 
@@ -191,10 +193,19 @@ impl PortSnapshot {
         self.losses.as_ref().map_or(&self.drops[class], |losses| &losses[class])
     }
 
-    /// Drops in `classes`, which are or were lossless, while they were so.
+    /// Drops in classes while they were lossless.
     #[must_use]
-    pub fn lost_in(&self, classes: ClassSet) -> u64 {
-        classes.iter().flat_map(|class| self.lost(class)).sum()
+    pub fn all_lost(&self) -> u64 {
+        self.ever_lossless.iter().flat_map(|class| self.lost(class)).sum()
+    }
+
+    /// Drops in `row` for `reason`: while its class was lossless, and else.
+    #[must_use]
+    pub fn dropped_by_kind(&self, row: usize, reason: DropReason) -> [u64; 2] {
+        let all = self.drops[row][reason as usize];
+        let is_of_class = row < CLASSES && self.ever_lossless.contains(row);
+        let lost = if is_of_class { self.lost(row)[reason as usize] } else { 0 };
+        [lost, all - lost]
     }
 
     /// Drops in the rows for which `is_counted` is true.
@@ -322,6 +333,7 @@ impl Snapshot {
                 neighbours_evicted: router.map_or(0, |router| router.evicted(port)),
                 linux_withheld: router.map_or(0, |router| router.withheld(port)),
                 losses: switch_view.former.losses(port, &snapshot.drops),
+                ever_lossless: switch_view.ever_lossless(),
                 ..snapshot
             }
         };

@@ -230,7 +230,7 @@ fn drops(before: &State, now: &State) -> Vec<Episode> {
     let mut all = Vec::new();
     for drop in &now.drops {
         let same = |was: &&crate::api::model::Dropped| {
-            (&was.port, was.class, &was.reason) == (&drop.port, drop.class, &drop.reason)
+            (&was.port, was.class, &was.reason, was.lossless) == (&drop.port, drop.class, &drop.reason, drop.lossless)
         };
         let count = drop.frames.saturating_sub(before.drops.iter().find(same).map_or(0, |was| was.frames));
         if count > 0 {

@@ -16,7 +16,7 @@ pub struct Dropped {
     pub port: String,
     /// Traffic class; null: before classification.
     pub class: Option<u8>,
-    /// Whether the class is configured lossless.
+    /// Whether the class was lossless at the time.
     pub lossless: bool,
     /// Label of the reason.
     pub reason: String,
@@ -54,12 +54,16 @@ impl Dropped {
     pub(in crate::api) fn all(look: &Look<'_>) -> Vec<Self> {
         let mut drops = Vec::new();
         for (port, counters) in look.snapshot.ports.iter().enumerate() {
-            for (row, reasons) in counters.drops.iter().enumerate() {
-                let counted = DropReason::TABLE.iter().map(|line| (line, reasons[line.0 as usize]));
-                drops.extend(counted.filter(|(_, frames)| *frames > 0).map(|((_, label, meaning), frames)| Self {
+            for row in 0..counters.drops.len() {
+                let counted = DropReason::TABLE.iter().flat_map(|line| {
+                    let [lost, others] = counters.dropped_by_kind(row, line.0);
+                    [(line, true, lost), (line, false, others)]
+                });
+                let counted = counted.filter(|(_, _, frames)| *frames > 0);
+                drops.extend(counted.map(|((_, label, meaning), lossless, frames)| Self {
                     port: look.switch_view.port_name(port).to_owned(),
                     class: (row < CLASSES).then_some(row as u8),
-                    lossless: row < CLASSES && look.switch_view.is_lossless(row),
+                    lossless,
                     reason: (*label).to_owned(),
                     meaning: (*meaning).to_owned(),
                     frames,

@@ -214,7 +214,7 @@ impl Port {
             sent_bytes: counters.tx_bytes.iter().sum(),
             sent_wire_bytes: wire_bytes(&counters.tx_frames, &counters.tx_bytes),
             dropped_frames: counters.dropped(|row| row <= UNCLASSIFIED),
-            lossless_dropped_frames: counters.lost_in(switch_view.ever_lossless()),
+            lossless_dropped_frames: counters.all_lost(),
             missed_frames: counted.rx_missed,
             missed_seen: switch_view.blind.get(index).is_none_or(Option::is_none),
             no_buffer_frames: counted.rx_no_buffer,

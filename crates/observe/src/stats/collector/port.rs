@@ -94,18 +94,22 @@ pub(super) fn drops(families: &mut Families, switch_view: &SwitchView, snapshot:
     for (index, port) in snapshot.ports.iter().enumerate() {
         let name = switch_view.port_name(index);
         for (reason, label, _) in DropReason::TABLE {
-            let count = |row: usize| port.drops[row][*reason as usize];
-            let mut remaining = count(CLASSES);
+            let mut remaining = port.drops[CLASSES][*reason as usize];
+            let occurs_here = switch_view.spec.routing.is_some() || !reason.is_of_routing();
             for (class, number) in NUMBERS.iter().enumerate() {
-                let has_series = can_occur(*reason, switch_view.is_lossless(class))
-                    && (switch_view.spec.routing.is_some() || !reason.is_of_routing());
-                if has_series || (reason.is_congestion() && count(class) > 0) {
-                    family.add(&[("port", name), ("tc", number), ("reason", label)], count(class));
+                // A count stays in the series that it had at the time, so that none goes back if the class changes.
+                let [lost, others] = port.dropped_by_kind(class, *reason);
+                let own = if reason.is_congestion() { lost + others } else { lost };
+                let is_ever = switch_view.ever_lossless().contains(class);
+                let has_series = can_occur(*reason, is_ever) || can_occur(*reason, switch_view.is_lossless(class));
+                remaining += lost + others - own;
+                if has_series && occurs_here || reason.is_congestion() && own > 0 {
+                    family.add(&[("port", name), ("tc", number), ("reason", label)], own);
                 } else {
-                    remaining += count(class);
+                    remaining += own;
                 }
             }
-            let is_usual = !reason.is_congestion() && (switch_view.spec.routing.is_some() || !reason.is_of_routing());
+            let is_usual = !reason.is_congestion() && occurs_here;
             if is_usual || remaining > 0 {
                 family.add(&[("port", name), ("tc", "any"), ("reason", label)], remaining);
             }

@@ -256,15 +256,33 @@ fn series_are_present_before_anything_is_counted() {
     assert_eq!(names(quiet()), names(run()));
 }
 
+/// The series of drops at the first port.
+fn drops_of(switch_view: &SwitchView) -> BTreeMap<String, f64> {
+    let series = read(&scrape(switch_view.clone())).into_iter();
+    series.filter(|(key, _)| key.starts_with("holdfast_port_dropped_frames_total{port=\"p1\"")).collect()
+}
+
+#[test]
+fn no_series_of_drops_goes_back_when_a_class_changes() {
+    let mut switch_view = quiet();
+    for lossless in [0b1000, 0b1_0000, 0b1_1000, 0, 0b1000] {
+        switch_view.counters.ports[0].drops.iter().for_each(|row| row.iter().for_each(|counter| counter.add(1)));
+        let before = drops_of(&switch_view);
+        switch_view = switch_view.with_lossless(crate::sets::ClassSet::from_bits(lossless));
+        let after = drops_of(&switch_view);
+        let grown = before.iter().find(|(key, count)| after.get(*key).copied().unwrap_or_default() != **count);
+        assert_eq!(grown, None, "{lossless:#b}: the change drops nothing");
+        assert_eq!(before.values().sum::<f64>(), after.values().sum::<f64>());
+    }
+}
+
 #[test]
 fn no_drop_is_left_out_or_counted_twice() {
     let switch_view = quiet();
     for row in &switch_view.counters.ports[0].drops {
         row.iter().for_each(|counter| counter.add(1));
     }
-    let series = read(&scrape(switch_view));
-    let drops = series.iter().filter(|(key, _)| key.starts_with("holdfast_port_dropped_frames_total{port=\"p1\""));
-    assert_eq!(drops.map(|(_, value)| value).sum::<f64>(), 9.0 * crate::plan::DropReason::COUNT as f64);
+    assert_eq!(drops_of(&switch_view).values().sum::<f64>(), 9.0 * crate::plan::DropReason::COUNT as f64);
 }
 
 #[test]
