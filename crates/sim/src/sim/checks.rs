@@ -10,7 +10,7 @@ use super::outcome::Ending;
 use super::spec::{FaultKind, Learning, PortRef, Scenario};
 use super::waivers::{self, Waiver};
 use crate::plan::drops::DropReason;
-use crate::sets::{CLASSES, ClassSet};
+use crate::sets::ClassSet;
 
 /// State of the checks of switches' steps.
 #[derive(Debug)]
@@ -19,7 +19,7 @@ pub struct Steps {
     pub done: u64,
     /// Lossless frames dropped for lack of buffer, by switch, as of the last check.
     lossless_dropped: Vec<u64>,
-    /// Lossless classes, by switch.
+    /// Classes that promised to lose nothing at the last check, by switch.
     lossless: Vec<ClassSet>,
 }
 
@@ -46,13 +46,7 @@ impl Steps {
     /// Returns the state of the checks before the first step of `scenario`.
     #[must_use]
     pub fn new(scenario: &Scenario) -> Self {
-        let lossless = scenario.switches.iter().map(|switch| {
-            let spec = &switch.config.switch;
-            let groups = spec.lossless_groups();
-            let classes =
-                (0..CLASSES).filter(|&class| groups.contains(usize::from(spec.classes.tc_to_group[class] & 7)));
-            classes.collect()
-        });
+        let lossless = scenario.switches.iter().map(|switch| switch.config.switch.lossless_classes());
         Self { done: 0, lossless_dropped: vec![0; scenario.switches.len()], lossless: lossless.collect() }
     }
 }
@@ -65,7 +59,8 @@ impl Checks {
         let flaps = scenario
             .faults
             .iter()
-            .any(|fault| matches!(fault.kind, FaultKind::LinkDown { .. } | FaultKind::Shut { .. }));
+            .any(|fault| matches!(fault.kind, FaultKind::LinkDown { .. } | FaultKind::Shut { .. }))
+            || scenario.switches.iter().any(|switch| !switch.taken_out().is_empty());
         Self { may_disorder: floods || flaps && scenario.routed.is_none(), ..Self::default() }
     }
 }
@@ -120,6 +115,11 @@ impl Net<'_> {
             return;
         }
         let node = &self.nodes[switch];
+        if node.course.promised != self.steps.lossless[switch] {
+            // Drops before are those of another kind.
+            self.steps.lossless[switch] = node.course.promised;
+            self.steps.lossless_dropped[switch] = lossless_drops(node, node.course.promised);
+        }
         // A sum over all counters of a switch takes as long as a poll.
         if node.auditor.has_new_drops() {
             let dropped = lossless_drops(node, self.steps.lossless[switch]);

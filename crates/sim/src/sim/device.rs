@@ -39,6 +39,8 @@ pub struct Device {
     pub highest: usize,
     /// End of the pause of each priority, by the last PFC frame that was polled.
     pub(super) silent_until: [u64; CLASSES],
+    /// Priorities whose pauses the lcore that owns the port obeys.
+    pub(super) obeyed: ClassSet,
     /// Whether the lcore that owns the port considers its link up.
     pub(super) is_believed_up: bool,
 }

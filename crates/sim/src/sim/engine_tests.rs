@@ -8,7 +8,7 @@ use crate::config;
 use crate::hosts::FlowKind;
 use crate::mmu::HeadroomPolicy;
 use crate::mutant::{self, Mutant};
-use crate::plan::SwitchSpec;
+use crate::plan::{DropReason, SwitchSpec};
 use crate::units::{BitRate, Bytes, Length, Nanos};
 use crate::verify::record::Tape;
 use crate::wire::MacAddr;
@@ -266,6 +266,52 @@ fn buffer_is_divided_anew_under_full_load_without_loss_and_within_its_size() {
         let found = mutant::with(Mutant::GrowsTooEarly, || run(&scenario)).violation.expect("a violation");
         assert_eq!(found.invariant, "division_fits", "{keys}");
     }
+}
+
+/// The outcome of an incast in class 4 beside a flow to h4, with these reloads.
+fn reloaded(reloads: &str) -> Scenario {
+    let text = format!(
+        "duration: 600us\nswitches:\n  - name: tor\n    reloads: [{reloads}]\n    config:\n      preset: roce\n      \
+         buffer: {{size: 4MiB}}\n      ports: [{{name: p*, count: 4, speed: 100G, cable: 5m}}]\n\
+         hosts: [{{name: h*, count: 4, at: tor.p*}}]\n\
+         flows: [{{from: [h1, h2], to: h3, dscp: 32}}, {{from: h1, to: h4}}]\n"
+    );
+    let scenarios = super::scenario::parse("x.yaml", &text, None, &super::scenario::Options::default());
+    scenarios.unwrap_or_else(|errors| panic!("{errors}")).remove(0).1
+}
+
+#[test]
+fn class_becomes_lossless_and_lossy_again_under_an_incast() {
+    let scenario = reloaded(
+        "{at: 100us, set: {classes: {4: {lossless: true}}}}, {at: 400us, set: {classes: {3: {lossless: false}}}}",
+    );
+    let outcome = run(&scenario);
+    assert_held(&outcome);
+    assert_eq!(outcome.waivers, [""; 0]);
+    let port = &outcome.switches[0].ports[0];
+    assert!(port.classes[4].xoff_tx > 0 && port.classes[4].dropped() > 0, "{:?}", port.classes[4]);
+    assert!(scenario.flows.iter().all(|flow| !flow.lossless), "none is lossless to the end");
+    let found = mutant::with(Mutant::PromisesTooEarly, || run(&scenario)).violation.expect("a violation");
+    assert_eq!(found.invariant, "promised_with_headroom");
+}
+
+#[test]
+fn port_leaves_for_no_device_and_for_another_mtu_and_comes_back() {
+    let scenario = reloaded(
+        "{at: 100us, set: {ports: [{name: p4, device: none}]}}, {at: 300us, set: {ports: [{name: p4, mtu: 9000}]}}",
+    );
+    let outcome = run(&scenario);
+    assert_held(&outcome);
+    assert_eq!(outcome.waivers, ["tor.p4 is taken out"]);
+    let down = |port: usize| {
+        let drops = outcome.switches[0].ports[port].classes[3].drops.iter();
+        drops.filter(|(reason, _)| *reason == DropReason::AdminDown).map(|(_, frames)| frames).sum::<u64>()
+    };
+    let lost: u64 = (0..4).map(down).sum();
+    let flow = &outcome.flows[2];
+    assert!(lost > 0 && lost < flow.sent_frames, "{lost} of {}", flow.sent_frames);
+    // It sends for 100 us before and for nearly 300 us after.
+    assert!((flow.received_frames * 100 / flow.sent_frames) > 55, "{} of {}", flow.received_frames, flow.sent_frames);
 }
 
 #[test]

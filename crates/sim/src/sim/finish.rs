@@ -123,7 +123,7 @@ fn of_port(node: &Node, port: usize, at_stop: &AtStop, watch: &Watch) -> PortOut
     let answers = node.fleet.iter().find(|part| part.owns(port)).and_then(|part| part.answers(port));
     let classes = std::array::from_fn(|class| ClassOutcome {
         answers: answers.map_or_else(Answers::default, |answers| answers[class]),
-        lossless: spec.buffer.groups[class].lossless,
+        lossless: spec.buffer.groups[class].lossless && !node.course.changed.contains(class),
         rx_frames: counters.rx_frames[class].get(),
         tx_frames: all(&|port| &port.tx_frames[class]),
         tx_bytes: all(&|port| &port.tx_bytes[class]),

@@ -24,6 +24,7 @@ mod barrier;
 mod calendar;
 mod checks;
 pub mod control;
+mod course;
 mod device;
 mod engine;
 #[cfg(test)]

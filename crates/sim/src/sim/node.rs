@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use super::course::Course;
 use super::device::{Device, End, World};
 use super::frame::SimPacket;
 use super::held::HeldPort;
@@ -30,10 +31,10 @@ pub const SHORTEST_HALF_LIFE_PS: u64 = 20_000 * PS;
 /// A simulated switch.
 #[derive(Debug)]
 pub struct Node {
-    /// Specification of the switch.
+    /// Specification of the switch, as it was given to its lcores.
     pub spec: SwitchSpec,
-    /// Static entries of its configuration. Those of hosts follow.
-    written_entries: usize,
+    /// Its way to other settings.
+    pub course: Course,
     pub(super) poll: PollSpec,
     /// Time from a poll's first half to its second. `None`: half of a poll with several lcores, zero with one.
     pub sends_after_ps: Option<u64>,
@@ -133,7 +134,7 @@ impl Node {
         let counters = Arc::new(Counters::of(&spec));
         let (rng, switch_seed) = seeds(seed, number);
         let mut fleet = Pipeline::fleet(&spec, &counters, HZ, switch_seed);
-        let device = |device: &crate::config::PortDevice| Device {
+        let device = |(port, device): (usize, &crate::config::PortDevice)| Device {
             wires: None,
             ring: VecDeque::new(),
             descriptors: device.rx_descriptors.into(),
@@ -144,10 +145,10 @@ impl Node {
             first_missed: None,
             highest: 0,
             silent_until: [0; CLASSES],
+            obeyed: obeyed(&spec, port),
             is_believed_up: true,
         };
         Self {
-            written_entries: switch.config.switch.fdb.entries.len(),
             poll: switch.poll,
             sends_after_ps: None,
             hurry: None,
@@ -157,7 +158,7 @@ impl Node {
             fleet,
             scratch: Scratch::default(),
             lcores: (0..spec.lcores).map(|_| Lcore::default()).collect(),
-            devices: switch.config.devices.iter().map(device).collect(),
+            devices: switch.config.devices.iter().enumerate().map(device).collect(),
             auditor: Auditor::new(&spec),
             gap_allowed_ps: spec.poll_gap.0 * PS,
             was_late: false,
@@ -172,6 +173,7 @@ impl Node {
             held: Vec::new(),
             rested_polls: 0,
             copies: 0,
+            course: Course::new(&spec, switch.config.switch.fdb.entries.len()),
             spec,
             number,
             silent_until_ps: 0,
@@ -192,28 +194,25 @@ impl Node {
 
     /// Shuts `port`, or takes it into use: each lcore takes the settings at its next poll.
     pub fn set_shut(&mut self, port: usize, is_shut: bool) {
-        let mut wanted = self.spec.clone();
-        wanted.ports[port].live.is_enabled = !is_shut;
-        self.take(wanted);
+        self.course.set_shut(port, is_shut);
+        self.follow();
     }
 
     /// Gives the switch the settings of `wanted` that may change while it runs. Ports that are shut stay so.
     pub fn reload(&mut self, wanted: &SwitchSpec) {
-        let mut spec = self.spec.with_live_of(wanted);
-        spec.fdb.entries.extend_from_slice(&self.spec.fdb.entries[self.written_entries..]);
-        self.written_entries = wanted.fdb.entries.len();
-        for (port, running) in spec.ports.iter_mut().zip(&self.spec.ports) {
-            port.live.is_enabled = running.live.is_enabled;
-        }
-        self.take(spec);
+        self.course.head_for(wanted);
+        self.follow();
     }
 
-    fn take(&mut self, wanted: SwitchSpec) {
+    /// Gives the lcores the next plan of the course.
+    fn follow(&mut self) {
+        let (wanted, leaving) = self.course.next(&self.spec);
         self.division = Some(Division::new(wanted.buffer));
         for lcore in &mut self.lcores {
             // A change that it has not taken is part of this one.
             let before = lcore.before.get_or_insert_with(|| Box::new(self.spec.clone()));
-            lcore.change = LiveConfig::between(before, &wanted, HZ).map(Box::new);
+            let change = LiveConfig::between(before, &wanted, HZ).expect("ports are out for what they take");
+            lcore.change = Some(Box::new(change.leaving(leaving)));
             lcore.returned = None;
         }
         self.spec = wanted;
@@ -233,7 +232,11 @@ impl Node {
             self.lcores.iter_mut().for_each(|lcore| lcore.change = None);
         }
         self.audit_division();
-        is_done
+        let is_there = is_done && self.course.divided(&self.spec);
+        if is_done && !is_there {
+            self.follow();
+        }
+        is_there
     }
 
     /// Lets the auditor see the sizes that a step has changed.
@@ -283,7 +286,9 @@ impl Node {
             worked_ps: 0,
         };
         let at = Ticks(EPOCH + now);
-        if let Some(mut change) = state.change.take() {
+        let change = state.change.take();
+        let is_changed = change.is_some();
+        if let Some(mut change) = change {
             pipeline.resume_before_shut(&mut io, &change, at);
             pipeline.apply(&mut change);
             (state.returned, state.before) = (Some(change), None);
@@ -293,6 +298,9 @@ impl Node {
             }
         }
         let pipeline = &mut self.fleet[lcore];
+        if is_changed {
+            pipeline.own().iter().for_each(|port| io.devices[port].obeyed = obeyed(&self.spec, port));
+        }
         state.received = match &mut self.tape {
             None => pipeline.receive_half(&mut io, &mut self.scratch, at),
             Some(tape) => {
@@ -380,10 +388,7 @@ impl Node {
             if paused.is_empty() || !self.fleet[lcore].sends_by(port) || !device.is_up(world) {
                 continue;
             }
-            let spec = &self.spec.ports[port];
-            let map = PriorityMap::new(self.spec.classes.pfc_to_queue);
-            let obeyed = spec.pfc.obeyed(self.spec.lossless_queues(spec), &map);
-            let queues = map.queues(obeyed & paused);
+            let queues = PriorityMap::new(self.spec.classes.pfc_to_queue).queues(device.obeyed & paused);
             for queue in queues.iter() {
                 silent.push((port, queue, self.tx_frames(port, queue)));
             }
@@ -470,6 +475,12 @@ impl Node {
 pub fn is_in_time(poll: PollSpec, gap: Nanos) -> bool {
     let longest_ps = (poll.every.0 + poll.jitter.0).saturating_mul(PS);
     longest_ps <= SHORTEST_HALF_LIFE_PS.min(gap.0.saturating_mul(PS))
+}
+
+/// The priorities whose pauses `port` obeys by `plan`.
+fn obeyed(plan: &SwitchSpec, port: usize) -> ClassSet {
+    let spec = &plan.ports[port];
+    spec.pfc.obeyed(plan.lossless_queues(spec), &PriorityMap::new(plan.classes.pfc_to_queue))
 }
 
 /// Returns the random numbers of switch `number`, and the seed of its pipeline's. The pipeline uses xorshift, for which

@@ -9,6 +9,7 @@ use super::waivers;
 use crate::headroom::{HeadroomInput, PICOSECONDS_PER_MM, reaction};
 use crate::pfc::HORIZON;
 use crate::plan::counters::Counter;
+use crate::sets::ClassSet;
 use crate::units::Nanos;
 
 /// XOFFs of one priority that a host without PFC was sent, and sent frames in spite of.
@@ -117,14 +118,16 @@ impl Engine<'_> {
                 scenario.hosts[host].obeys_pfc && !scenario.faults.iter().any(|fault| is_odd(fault.kind))
             }
             End::Port(peer) => {
-                let (node, own) = (&self.net.nodes[peer.switch], &scenario.switches[port.switch].config.switch);
-                let generated = own.ports[port.port].pfc.generated(own.ports[port.port].lossless_groups());
+                let node = &self.net.nodes[peer.switch];
+                let ports = scenario.switches[port.switch].plans().map(|plan| &plan.ports[port.port]);
+                let generated = ports.map(|port| port.pfc.generated(port.lossless_groups()));
+                let generated = generated.fold(ClassSet::EMPTY, |all, some| all | some);
                 let storms: u64 = node.counters.ports[peer.port].watchdog_storms.iter().map(Counter::get).sum();
                 let stalls = scenario.faults.iter().any(|fault| match fault.kind {
                     FaultKind::Stall { switch, .. } => switch == peer.switch,
-                    FaultKind::Shut { port } => port == peer,
                     _ => false,
                 });
+                let stalls = stalls || scenario.is_ever_shut(peer);
                 // XOFF waits in its receive ring behind a backlog.
                 let has_backlog = node.counters.ports[peer.port].backlog_highest_frames.get() > 0;
                 let is_prompt = storms == 0 && !node.was_late && !stalls && !has_backlog;
@@ -149,8 +152,9 @@ fn is_excused(number: usize, port: PortRef, node: &Node, scenario: &Scenario) ->
     let has_fault = scenario.faults.iter().any(|fault| match fault.kind {
         FaultKind::Lose { link, .. } | FaultKind::LinkDown { link } => link == number,
         FaultKind::Stall { switch, .. } => switch == port.switch,
-        FaultKind::Shut { port: shut } => shut == port,
         _ => false,
     });
-    node.was_late || has_backlog || has_fault
+    // A class that becomes lossy ends its pauses.
+    let has_changed = scenario.is_ever_shut(port) || !scenario.switches[port.switch].changed_classes().is_empty();
+    node.was_late || has_backlog || has_fault || has_changed
 }

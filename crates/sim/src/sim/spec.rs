@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use crate::config::{Config, Warning};
 use crate::hosts::FlowKind;
 use crate::plan::SwitchSpec;
-use crate::sets::ClassSet;
+use crate::sets::{ClassSet, PortSet};
 use crate::units::{BitRate, Bytes, Length, Nanos};
 use crate::wire::{MacAddr, inband};
 
@@ -73,6 +73,19 @@ impl Scenario {
         format!("{}{of}{}, seed {}", self.name, self.variant, self.seed)
     }
 
+    /// Whether a fault shuts `port`, or a reload takes it out.
+    #[must_use]
+    pub fn is_ever_shut(&self, port: PortRef) -> bool {
+        self.faults.iter().any(|fault| fault.kind == FaultKind::Shut { port })
+            || self.switches[port.switch].taken_out().contains(port.port)
+    }
+
+    /// Traffic classes that are lossless for a part of the run only, at some switch.
+    #[must_use]
+    pub fn changed_classes(&self) -> ClassSet {
+        self.switches.iter().fold(ClassSet::EMPTY, |classes, switch| classes | switch.changed_classes())
+    }
+
     /// Returns the settings of all flows: those that are listed, and those of each sender of workloads.
     pub fn flow_settings(&self) -> impl Iterator<Item = &FlowNode> {
         self.flows.iter().chain(self.workloads.iter().flat_map(|workload| &workload.senders))
@@ -85,12 +98,15 @@ impl Scenario {
         flows.chain(workloads.flat_map(|workload| &workload.senders)).map(|flow| flow.tag)
     }
 
-    /// Returns sender and receiver of each flow of a lossless class, and of each that a workload may start.
+    /// Returns sender and receiver of each flow of a class that is ever lossless, and of each that a workload may
+    /// start.
     #[must_use]
     pub fn lossless_pairs(&self) -> Vec<(usize, usize)> {
-        let flows = self.flows.iter().filter(|flow| flow.lossless).map(|flow| (flow.from, flow.to));
+        let changed = self.changed_classes();
+        let is_lossless = |flow: &&FlowNode| flow.lossless || changed.contains(usize::from(flow.class));
+        let flows = self.flows.iter().filter(is_lossless).map(|flow| (flow.from, flow.to));
         let workloads = self.workloads.iter().flat_map(|workload| {
-            let senders = workload.senders.iter().filter(|flow| flow.lossless);
+            let senders = workload.senders.iter().filter(is_lossless);
             senders.flat_map(|flow| workload.receivers().iter().map(move |&to| (flow.from, to)))
         });
         flows.chain(workloads.filter(|(from, to)| from != to)).collect()
@@ -158,10 +174,26 @@ pub struct SwitchReload {
 }
 
 impl SwitchNode {
-    /// The times that the peer of `port` has to stop at XOFF, from the start and from each reload on.
+    /// The plans by which the switch runs: from the start, and from each reload on.
+    pub fn plans(&self) -> impl Iterator<Item = &SwitchSpec> {
+        std::iter::once(&self.config.switch).chain(self.reloads.iter().map(|reload| &reload.switch))
+    }
+
+    /// The times that the peer of `port` has to stop at XOFF.
     pub fn reactions(&self, port: usize) -> impl Iterator<Item = Nanos> {
-        let specs = std::iter::once(&self.config.switch).chain(self.reloads.iter().map(|reload| &reload.switch));
-        specs.map(move |spec| spec.ports[port].reaction)
+        self.plans().map(move |plan| plan.ports[port].reaction)
+    }
+
+    /// Ports that a reload takes out.
+    pub fn taken_out(&self) -> PortSet {
+        let pairs = self.plans().zip(self.plans().skip(1));
+        pairs.fold(PortSet::EMPTY, |ports, (before, after)| ports | before.replaced_by(after))
+    }
+
+    /// Traffic classes that a reload makes lossless or lossy.
+    pub fn changed_classes(&self) -> ClassSet {
+        let first = self.config.switch.lossless_classes();
+        self.plans().fold(ClassSet::EMPTY, |classes, plan| classes | first ^ plan.lossless_classes())
     }
 }
 

@@ -5,14 +5,16 @@ use std::collections::BTreeSet;
 
 use super::host::standard_response_ps;
 use super::load::PS;
-use super::spec::{End, Fault, FaultKind, FlowNode, FrameSizes, LinkNode, Load, Lost, PortRef, Scenario, SwitchNode};
+use super::spec::{
+    End, Fault, FaultKind, FlowNode, FrameSizes, LinkNode, Load, Lost, PortRef, Scenario, SwitchNode, SwitchReload,
+};
 use crate::headroom::{
     HeadroomInput, LEFT_BEHIND, Lapse, SHORTEST_FRAME, SmallPackets, headroom, largest_frame, most_slack, posting_gap,
     standard_response,
 };
 use crate::mmu::{HeadroomPolicy, HpccRule, HpccRules};
 use crate::pfc::PriorityMap;
-use crate::plan::PortSpec;
+use crate::plan::{PortSpec, SwitchSpec};
 use crate::sets::ClassSet;
 use crate::units::{BitRate, Bytes, Cells, Nanos, WIRE_OVERHEAD};
 
@@ -45,12 +47,15 @@ pub fn waivers(scenario: &Scenario) -> Vec<Waiver> {
     let end = scenario.duration.0.saturating_add(scenario.drain.0);
     let faults = scenario.faults.iter().filter(|fault| fault.at.0 <= end);
     waivers.extend(faults.filter_map(|fault| of_fault(fault, scenario)));
-    for link in &scenario.links {
-        for (end, peer) in [(link.a, link.b), (link.b, link.a)] {
-            if let End::Port(port) = end {
-                waivers.extend(of_port(port, peer, link, scenario));
-            }
+    waivers.extend((0..scenario.switches.len()).flat_map(|switch| of_ports(switch, scenario)));
+    for (number, switch) in scenario.switches.iter().enumerate() {
+        for reload in &switch.reloads {
+            let found = of_reload(number, reload, scenario).into_iter();
+            let fresh: Vec<Waiver> = found.filter(|waiver| !waivers.contains(waiver)).collect();
+            waivers.extend(fresh);
         }
+        let taken_out = switch.taken_out();
+        waivers.extend(taken_out.iter().map(|port| of_outage(PortRef { switch: number, port }, "taken out", scenario)));
     }
     for (number, switch) in scenario.switches.iter().enumerate() {
         waivers.extend(of_pool(switch).into_iter().chain(of_backlog(switch)).map(|what| Waiver::of(number, what)));
@@ -90,13 +95,7 @@ fn of_fault(fault: &Fault, scenario: &Scenario) -> Option<Waiver> {
         FaultKind::Lose { link, what: Lost::Pfc | Lost::Any, .. } => {
             (ends(&scenario.links[link]), format!("link {} loses PFC frames", scenario.links[link].name))
         }
-        // Frames for it and frames that it receives are lost. Its peer gets XON, and XOFF again with headroom in use.
-        FaultKind::Shut { port } => {
-            let is_at = |link: &&LinkNode| [link.a, link.b].contains(&End::Port(port));
-            let switches = scenario.links.iter().filter(is_at).flat_map(ends).collect();
-            let (switch, own) = (&scenario.switches[port.switch].name, &scenario.switches[port.switch].config.switch);
-            (switches, format!("{switch}.{} is shut", own.ports[port.port].name))
-        }
+        FaultKind::Shut { port } => return Some(of_outage(port, "shut", scenario)),
         FaultKind::Stall { switch, .. } => {
             (around(switch, scenario), format!("{} stalls", scenario.switches[switch].name))
         }
@@ -118,6 +117,39 @@ fn of_fault(fault: &Fault, scenario: &Scenario) -> Option<Waiver> {
         | FaultKind::Garbage { .. } => return None,
     };
     Some(Waiver { switches, what })
+}
+
+/// Frames for a port that is shut or taken out, and frames that it receives, are lost. Its peer gets XON, and XOFF
+/// again with headroom in use.
+fn of_outage(port: PortRef, how: &str, scenario: &Scenario) -> Waiver {
+    let is_at = |link: &&LinkNode| [link.a, link.b].contains(&End::Port(port));
+    let switches = scenario.links.iter().filter(is_at).flat_map(ends).collect();
+    let switch = &scenario.switches[port.switch];
+    Waiver { switches, what: format!("{}.{} is {how}", switch.name, switch.config.switch.ports[port.port].name) }
+}
+
+/// Reasons at the ports of a switch, as it is from the start.
+fn of_ports(switch: usize, scenario: &Scenario) -> Vec<Waiver> {
+    let ends = scenario.links.iter().flat_map(|link| [(link.a, link.b, link), (link.b, link.a, link)]);
+    let at = |(end, peer, link)| match end {
+        End::Port(port) if port.switch == switch => of_port(port, peer, link, scenario),
+        _ => None,
+    };
+    ends.filter_map(at).collect()
+}
+
+/// Reasons at the ports of a switch once it runs by `reload`, if other classes or ports are lossless then.
+fn of_reload(number: usize, reload: &SwitchReload, scenario: &Scenario) -> Vec<Waiver> {
+    let kinds = |plan: &SwitchSpec| plan.ports.iter().map(PortSpec::lossless_groups).collect::<Vec<ClassSet>>();
+    let first = &scenario.switches[number].config.switch;
+    if kinds(first) == kinds(&reload.switch) && first.replaced_by(&reload.switch).is_empty() {
+        return Vec::new();
+    }
+    let mut scenario = scenario.clone();
+    let switch = &mut scenario.switches[number];
+    switch.config.switch = reload.switch.clone();
+    let pool = of_pool(switch).map(|what| Waiver::of(number, what));
+    pool.into_iter().chain(of_ports(number, &scenario)).collect()
 }
 
 fn of_pool(switch: &SwitchNode) -> Option<String> {
@@ -273,11 +305,13 @@ fn standard_response_time(rate: BitRate) -> Nanos {
     Nanos(standard_response_ps(rate).div_ceil(PS))
 }
 
-/// Returns the priorities whose pauses `port` obeys.
+/// Returns the priorities whose pauses `port` obeys, by each plan of its switch.
 pub(super) fn obeyed(port: PortRef, scenario: &Scenario) -> ClassSet {
-    let switch = &scenario.switches[port.switch].config.switch;
-    let spec = &switch.ports[port.port];
-    spec.pfc.obeyed(switch.lossless_queues(spec), &PriorityMap::new(switch.classes.pfc_to_queue))
+    let of_plan = |plan: &SwitchSpec| {
+        let spec = &plan.ports[port.port];
+        spec.pfc.obeyed(plan.lossless_queues(spec), &PriorityMap::new(plan.classes.pfc_to_queue))
+    };
+    scenario.switches[port.switch].plans().map(of_plan).fold(ClassSet::ALL, |all, some| all & some)
 }
 
 /// Returns the input of the headroom formula for `port`, with this cable and this peer.

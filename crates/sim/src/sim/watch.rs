@@ -195,17 +195,18 @@ fn quanta_ps(rate: BitRate) -> u128 {
 /// Whether pauses that `from` sends on link `link` may expire: `from` is a host, or faults suppress its PFC frames.
 fn may_lapse(scenario: &Scenario, link: usize, from: End) -> bool {
     let End::Port(port) = from else { return true };
-    scenario.faults.iter().any(|fault| match fault.kind {
+    let has_fault = scenario.faults.iter().any(|fault| match fault.kind {
         FaultKind::LinkDown { link: down } => down == link,
         FaultKind::Lose { link: lossy, what, .. } => lossy == link && what != Lost::Data,
-        FaultKind::Shut { port: shut } => shut == port,
         FaultKind::Stall { switch, .. } => switch == port.switch,
-        FaultKind::Storm { .. }
+        FaultKind::Shut { .. }
+        | FaultKind::Storm { .. }
         | FaultKind::Dead { .. }
         | FaultKind::Late { .. }
         | FaultKind::Slow { .. }
         | FaultKind::Garbage { .. } => false,
-    })
+    });
+    has_fault || scenario.is_ever_shut(port)
 }
 
 #[cfg(test)]

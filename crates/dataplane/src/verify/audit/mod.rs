@@ -46,6 +46,12 @@ fn ensure(holds: bool, invariant: &'static str, what: impl FnOnce() -> String) -
     if holds { Ok(()) } else { Err(Broken { invariant, what: what() }) }
 }
 
+/// The most cells of a frame of a switch with `spec`.
+fn longest_frame(spec: &SwitchSpec) -> u32 {
+    let longest = spec.ports.iter().map(|port| u64::from(port.mtu)).max().unwrap_or(0) + HEADERS;
+    longest.div_ceil(spec.buffer.cell.0.max(1)) as u32
+}
+
 /// Checks a switch after each step of any of its lcores.
 #[derive(Debug)]
 pub struct Auditor {
@@ -163,7 +169,6 @@ impl Auditor {
                 held: starved::HeldByBacklog::default(),
             }
         };
-        let longest = spec.ports.iter().map(|port| u64::from(port.mtu)).max().unwrap_or(0) + HEADERS;
         let limits = spec.queues.map(|queue| queue.limit);
         let lcore = Lcore { free: spec.buffer.lossless_shared, limits, ..Lcore::default() };
         Self {
@@ -175,7 +180,7 @@ impl Auditor {
             policy: spec.buffer.policy,
             reserves: spec.queues.map(|queue| queue.reserve.0),
             queue_of: spec.classes.tc_to_queue,
-            most: longest.div_ceil(spec.buffer.cell.0.max(1)) as u32,
+            most: longest_frame(spec),
             lcores: vec![lcore; usize::from(spec.lcores)],
             checks: 0,
             deep_every: DEEP * (spec.ports.len() as u64).div_ceil(FEW_PORTS).max(1),
@@ -204,6 +209,7 @@ impl Auditor {
         for (audited, port) in self.ports.iter_mut().zip(&spec.ports).filter(|(audited, _)| audited.owner == lcore) {
             audited.wanted = port.buffer;
         }
+        self.most = self.most.max(longest_frame(spec));
         self.lcores[lcore].limits = spec.queues.map(|queue| queue.limit);
     }
 

@@ -68,6 +68,10 @@ pub struct ReloadDraft {
     pub at: u64,
     /// The other sizes; `None`: those of the start again.
     pub sizes: Option<SizesDraft>,
+    /// Classes that are lossy instead of lossless, or the other way round.
+    pub swapped: ClassSet,
+    /// Cable of a port that is out, and its MTU when it is in again; `None`: the port stays absent.
+    pub out: Option<(Cable, Option<u16>)>,
 }
 
 /// Other sizes of the parts of a buffer.

@@ -63,6 +63,11 @@ fn mutant_grows_too_early_is_found() {
 }
 
 #[test]
+fn mutant_promises_too_early_is_found() {
+    assert_found(Mutant::PromisesTooEarly, 400, &["promised_with_headroom"]);
+}
+
+#[test]
 fn mutant_backlog_ignored_is_found() {
     assert_found(Mutant::BacklogIgnored, 1500, &["lossless_kept"]);
 }

@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use super::draft::{
     Cable, ClassDraft, CrossingDraft, Draft, FaultDraft, FaultKindDraft, FlowDraft, FrameDraft, HeadroomDraft,
-    HostDraft, LimitDraft, LoadDraft, PatternDraft, PortDraft, SizesDraft, SlowReceiver, SwitchDraft, TransportDraft,
-    WorkloadDraft,
+    HostDraft, LimitDraft, LinkDraft, LoadDraft, PatternDraft, PortDraft, SizesDraft, SlowReceiver, SwitchDraft,
+    TransportDraft, WorkloadDraft,
 };
 use crate::sets::ClassSet;
 
@@ -48,7 +48,7 @@ fn write_list(out: &mut String, key: &str, items: impl Iterator<Item = String>) 
 fn write_switch(out: &mut String, draft: &Draft, switch: &SwitchDraft) {
     let SwitchDraft { id, every, frame, jitter, .. } = switch;
     let _ = writeln!(out, "  - name: s{id}");
-    write_reloads(out, switch);
+    write_reloads(out, draft, switch);
     let _ = writeln!(
         out,
         "    poll: {{every: {}, frame: {}, jitter: {}}}\n    config:",
@@ -102,19 +102,44 @@ fn write_switch(out: &mut String, draft: &Draft, switch: &SwitchDraft) {
     }
 }
 
-fn write_reloads(out: &mut String, switch: &SwitchDraft) {
+fn write_reloads(out: &mut String, draft: &Draft, switch: &SwitchDraft) {
     if switch.reloads.is_empty() {
         return;
     }
     out.push_str("    reloads:\n");
     for reload in &switch.reloads {
-        let set = reload.sizes.map_or(String::new(), |SizesDraft { lossy, port_reserve: (lossless, other), cable }| {
-            format!(
-                "buffer: {{lossy: {lossy}%, port_reserve: {{lossless: {lossless}B, lossy: {other}B}}}}, ports: [{{name: \"*\", \
-                 cable: {cable}m}}]"
-            )
+        let buffer = reload.sizes.map(|SizesDraft { lossy, port_reserve: (lossless, other), .. }| {
+            format!("buffer: {{lossy: {lossy}%, port_reserve: {{lossless: {lossless}B, lossy: {other}B}}}}")
         });
-        let _ = writeln!(out, "      - {{at: {}, set: {{{set}}}}}", time(reload.at));
+        let cable = reload.sizes.map(|SizesDraft { cable, .. }| format!("{{name: \"*\", cable: {cable}m}}"));
+        let port = reload.out.and_then(|(cable, mtu)| {
+            let name = port_at(draft, switch, cable)?;
+            let setting = mtu.map_or("device: none".to_owned(), |mtu| format!("mtu: {mtu}"));
+            Some(format!("{{name: {name}, {setting}}}"))
+        });
+        let ports: Vec<String> = cable.into_iter().chain(port).collect();
+        let ports = (!ports.is_empty()).then(|| format!("ports: [{}]", ports.join(", ")));
+        let class = |number: usize| {
+            let drawn = switch.classes.iter().find(|class| usize::from(class.class) == number);
+            format!("{number}: {{lossless: {}}}", !drawn.is_some_and(|class| class.lossless))
+        };
+        let classes: Vec<String> = reload.swapped.iter().map(class).collect();
+        let classes = (!classes.is_empty()).then(|| format!("classes: {{{}}}", classes.join(", ")));
+        let set: Vec<String> = buffer.into_iter().chain(classes).chain(ports).collect();
+        let _ = writeln!(out, "      - {{at: {}, set: {{{}}}}}", time(reload.at), set.join(", "));
+    }
+}
+
+/// The name of the port of `switch` at `cable`, if there still is one.
+fn port_at(draft: &Draft, switch: &SwitchDraft, cable: Cable) -> Option<String> {
+    match cable {
+        Cable::Host(id) => {
+            draft.hosts.iter().any(|host| (host.id, host.switch) == (id, switch.id)).then(|| format!("p{id}"))
+        }
+        Cable::Link(id) => {
+            let is_at = |link: &LinkDraft| link.id == id && link.ends.contains(&switch.id);
+            draft.links.iter().any(is_at).then(|| format!("u{id}"))
+        }
     }
 }
 

@@ -53,13 +53,15 @@ pub fn read(fields: &Fields<'_>, net: &Net<'_>, at: PortRef) -> Option<Marks> {
     Some(Marks { kind, frames, dscp, tag, ecn, class, priority, lossless })
 }
 
-/// Returns the class and the priority that the port's switch assigns, and whether the class is lossless there.
+/// Returns the class and the priority that the port's switch assigns, and whether the class is lossless there, to the
+/// end of the run.
 pub fn classify(net: &Net<'_>, at: PortRef, dscp: u8, tag: Option<(u16, u8)>) -> Option<(u8, u8, bool)> {
     let port = net.spec(at)?;
     let classes = &net.switches.get(at.switch)?.config.as_ref()?.switch.classes;
     let class = port.live.marks.class(port.live.trust, port.live.port_class, Some(dscp), tag.map(|(_, pcp)| pcp));
     let priority = classes.tc_to_group[usize::from(class & 7)];
-    Some((class, priority, port.lossless_groups().contains(usize::from(priority & 7))))
+    let is_changed = net.switches.iter().any(|switch| switch.changed_classes().contains(usize::from(class & 7)));
+    Some((class, priority, !is_changed && port.lossless_groups().contains(usize::from(priority & 7))))
 }
 
 fn read_frames(fields: &Fields<'_>, port: &PortSpec, name: &str, tagged: bool) -> FrameSizes {

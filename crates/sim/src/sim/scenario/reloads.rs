@@ -3,7 +3,7 @@
 use super::faults::LATEST;
 use super::mmu;
 use super::variants::merge;
-use crate::config::settings;
+use crate::config::settings::{self, Difference};
 use crate::config::yaml::bounds;
 use crate::config::yaml::read::{Fields, Item};
 use crate::config::{self, Config, Overrides};
@@ -13,6 +13,8 @@ use crate::units::Nanos;
 const EXAMPLE: &str = "`- {at: 1ms, set: {ports: [{name: p1, cable: 300m}]}}`";
 /// Most reloads of a switch.
 const MOST: usize = 64;
+/// Settings for which a port is taken out and put in again.
+const TAKEN_OUT: [&str; 4] = ["device", "mac", "mtu", "pfc"];
 
 /// Reads the reloads of a switch. `written` is its configuration as written, and `first` as read. Each `set` has the
 /// settings that differ from the first configuration.
@@ -49,8 +51,14 @@ fn one(
     mmu::read(switch, wanted.as_mut());
     let wanted = wanted?;
     let differences = settings::differences(&settings::all(first), &settings::all(&wanted));
-    // Its flows are lossless or lossy to the end.
-    let mut fixed = differences.iter().filter(|found| !found.is_live || found.is_out || found.is_kind_of_class());
+    // The device of a simulated port is its cable, which keeps its rate.
+    let can_leave = |found: &Difference| {
+        let ports = first.switch.ports.iter().enumerate();
+        let mut named = ports.filter(|(_, port)| found.ports.contains(&port.name)).map(|(number, _)| number);
+        let may_leave = |port: usize| first.switch.obstacle(port).or(wanted.switch.obstacle(port)).is_none();
+        TAKEN_OUT.contains(&found.key.as_str()) && named.all(may_leave)
+    };
+    let mut fixed = differences.iter().filter(|found| if found.is_out { !can_leave(found) } else { !found.is_live });
     if let Some(fixed) = fixed.next() {
         return set.refuse(format!("{fixed}: a simulated switch does not take it while it runs; remove it"));
     }

@@ -11,6 +11,7 @@ use crate::config::yaml::read::{Fields, Item, Report};
 use crate::config::{self, Config, ConfigErrors, MAX_LCORES, Overrides};
 use crate::config::{LARGEST_SIZE, SMALLEST_SIZE};
 use crate::mmu::HeadroomPolicy;
+use crate::sets::ClassSet;
 use crate::sim::spec::{PollSpec, SwitchNode, SwitchReload};
 use crate::units::Nanos;
 
@@ -47,6 +48,13 @@ pub struct Switch<'a> {
 }
 
 impl Switch<'_> {
+    /// Traffic classes that a reload makes lossless or lossy.
+    pub fn changed_classes(&self) -> ClassSet {
+        let Some(config) = &self.config else { return ClassSet::EMPTY };
+        let first = config.switch.lossless_classes();
+        self.reloads.iter().fold(ClassSet::EMPTY, |all, reload| all | first ^ reload.switch.lossless_classes())
+    }
+
     /// Returns the switch for the simulation; `None` if it is invalid.
     pub fn finish(self) -> Option<SwitchNode> {
         let config = Config { hosts: Vec::new(), ..self.config? };

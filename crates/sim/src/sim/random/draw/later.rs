@@ -2,11 +2,12 @@
 //! their own, so everything else that a seed draws stays unchanged.
 
 use super::super::draft::{
-    Draft, FaultDraft, FaultKindDraft, FlowDraft, FrameDraft, LoadDraft, PortDraft, ReloadDraft, SizesDraft,
-    TransportDraft,
+    Cable, ClassDraft, CrossingDraft, Draft, FaultDraft, FaultKindDraft, FlowDraft, FrameDraft, HeadroomDraft,
+    LoadDraft, PortDraft, ReloadDraft, SizesDraft, SwitchDraft, TransportDraft,
 };
 use super::switch::LONGEST_CABLE;
 use super::{DrawRng, Mood, workloads};
+use crate::sets::ClassSet;
 use crate::sim::rng::Rng;
 
 /// Stream of random numbers. It is the first one after the generator's own from which no seed named in
@@ -24,6 +25,9 @@ const QCN_STREAM: u64 = WORKLOAD_STREAM + 3;
 
 /// Stream of random numbers of reloads, chosen in the same way.
 const RELOAD_STREAM: u64 = QCN_STREAM + 1;
+
+/// Stream of random numbers of changes of classes and ports, chosen in the same way.
+const CHANGE_STREAM: u64 = RELOAD_STREAM + 1;
 
 /// Congestion controls, by name. QCN is drawn with its congestion points.
 pub(super) const CONTROLS: &[&str] =
@@ -58,6 +62,58 @@ pub fn draw(mood: &Mood, draft: &mut Draft) {
     if rng.percent(15) {
         reloads(&mut rng, draft);
     }
+    let mut rng = DrawRng(Rng::new(draft.seed, CHANGE_STREAM));
+    if rng.percent(20) {
+        changes(&mut rng, mood, draft);
+    }
+}
+
+/// Makes reloads of some switches change classes, and ports that leave for it. A promise holds at a switch alone, since
+/// a neighbour obeys no pause of a class that it takes for lossy.
+fn changes(rng: &mut DrawRng, mood: &Mood, draft: &mut Draft) {
+    let may_swap = !mood.promises || draft.switches.len() == 1;
+    let (hosts, links, duration) = (&draft.hosts, &draft.links, draft.duration);
+    for switch in &mut draft.switches {
+        if switch.classes.iter().any(|class| class.qcn.is_some()) || !rng.percent(70) {
+            continue;
+        }
+        if switch.reloads.is_empty() {
+            let mut at = rng.between(0, duration / 2);
+            for _ in 0..rng.between(1, 6) {
+                switch.reloads.push(ReloadDraft { at, sizes: None, swapped: ClassSet::EMPTY, out: None });
+                at += rng.spread(1, duration.max(2) / 3 + 2);
+            }
+        }
+        let own = hosts.iter().filter(|host| host.switch == switch.id).map(|host| Cable::Host(host.id));
+        let own =
+            own.chain(links.iter().filter(|link| link.ends.contains(&switch.id)).map(|link| Cable::Link(link.id)));
+        let own: Vec<Cable> = own.collect();
+        let may_leave = !mood.promises && (switch.lcores == 1 || switch.crossing == CrossingDraft::All);
+        let has_headroom = switch.classes.iter().any(|class| class.headroom.is_some());
+        let swappable: Vec<u8> = (0..8).filter(|class| may_swap && can_be_swapped(switch, *class)).collect();
+        for reload in &mut switch.reloads {
+            for &class in &swappable {
+                reload.swapped.set(usize::from(class), rng.percent(25));
+            }
+            if may_leave && rng.percent(40) {
+                // Headroom that is written must hold a frame.
+                let longest = if has_headroom { switch.mtu } else { 9_216 };
+                let mtu = rng.maybe(50, |rng| rng.between(switch.mtu.into(), longest.max(switch.mtu).into()) as u16);
+                reload.out = Some((rng.pick(&own), mtu));
+            }
+        }
+    }
+}
+
+/// Whether a class has no key that only a lossless one has, or only a lossy one. With `dynamic` headroom a lossless
+/// class needs a high limit.
+fn can_be_swapped(switch: &SwitchDraft, class: u8) -> bool {
+    let is_dynamic = switch.headroom == HeadroomDraft::Dynamic;
+    let has_key = |drawn: &ClassDraft| match drawn.lossless {
+        true => drawn.xon_offset.or(drawn.xon_floor).or(drawn.headroom).is_some(),
+        false => drawn.queue_limit.is_some() || drawn.queue_reserve.is_some() || is_dynamic && drawn.limit.is_some(),
+    };
+    !switch.classes.iter().any(|drawn| drawn.class == class && has_key(drawn))
 }
 
 /// Makes some switches divide their buffers anew and back, each as often as the run has time for.
@@ -77,7 +133,8 @@ fn reloads(rng: &mut DrawRng, draft: &mut Draft) {
                 port_reserve: (rng.spread(1, 20_000), rng.spread(1, 20_000)),
                 cable: (longest + rng.between(0, 2_000)).min(LONGEST_CABLE),
             };
-            switch.reloads.push(ReloadDraft { at, sizes: (number % 2 == 0).then_some(sizes) });
+            let sizes = (number % 2 == 0).then_some(sizes);
+            switch.reloads.push(ReloadDraft { at, sizes, swapped: ClassSet::EMPTY, out: None });
             at += rng.spread(1, duration.max(2) / 3 + 2);
         }
     }

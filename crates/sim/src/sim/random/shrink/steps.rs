@@ -4,6 +4,7 @@ use super::super::draft::{
     ClassDraft, CrossingDraft, Draft, FlowDraft, FrameDraft, HeadroomDraft, HostDraft, LoadDraft, PortDraft,
     SwitchDraft, TransportDraft, WorkloadDraft,
 };
+use crate::sets::ClassSet;
 use crate::sim::shrink::Step;
 
 /// All steps, those that remove most first.
@@ -113,9 +114,12 @@ fn of_each(place: usize, count: usize, kinds: usize) -> Option<(usize, usize)> {
 }
 
 fn simple_switches(draft: &Draft, place: usize, _: u64) -> Option<Draft> {
-    const SIMPLER: [fn(&mut SwitchDraft); 15] = [
+    const SIMPLER: [fn(&mut SwitchDraft); 18] = [
         |switch| switch.reloads.clear(),
         |switch| switch.reloads.truncate(switch.reloads.len().saturating_sub(1)),
+        |switch| switch.reloads.iter_mut().for_each(|reload| reload.sizes = None),
+        |switch| switch.reloads.iter_mut().for_each(|reload| reload.swapped = ClassSet::EMPTY),
+        |switch| switch.reloads.iter_mut().for_each(|reload| reload.out = None),
         |switch| switch.lcores = 1,
         |switch| switch.crossing = CrossingDraft::None,
         |switch| switch.jitter = 0,
