@@ -108,8 +108,12 @@ impl FlowControls {
 fn turn_off(port: &impl PortAccess, index: usize, switch_view: &SwitchView) -> (Port, Option<String>) {
     let driver = port.driver();
     let has_mac = has_mac(&driver) || port.is_on_a_nic();
-    // A device that obeys PFC by itself does so since its start.
-    let by_class = port.class_pfc().map(of_class);
+    // A device that obeys PFC by itself does so since its start. One that does not is asked once more.
+    let obeyed = || port.obey().and_then(Result::ok);
+    let by_class = port.class_pfc().map(|found| match found {
+        ClassPfc::Differs => of_class(obeyed().unwrap_or(found)),
+        ClassPfc::Obeys | ClassPfc::Unconfirmed => of_class(found),
+    });
     let (accepted, reading) = match by_class {
         Some(_) => (Accepted::Passing, Err(NO_PORT)),
         None => settle(&mut port.flow_control()),

@@ -107,7 +107,7 @@ impl Notifier {
 
 /// Whether the control thread runs, slow as it may be.
 fn is_controlled() -> bool {
-    pulse::look().iter().all(|thread| thread.name != CONTROL_THREAD || thread.age < CONTROL_LIMIT)
+    pulse::look().iter().any(|thread| thread.name == CONTROL_THREAD && thread.age < CONTROL_LIMIT)
 }
 
 /// The thread that notifies systemd.

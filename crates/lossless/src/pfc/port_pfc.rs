@@ -274,10 +274,10 @@ impl PortPfc {
     #[inline]
     #[must_use]
     pub fn is_obeyed_by_device(&self) -> bool {
-        self.mode.is_obeyed_by_device()
+        self.mode.is_obeyed_by_device() && !self.obeyed_queues.is_empty()
     }
 
-    /// Records the queues whose rings took all frames that they were offered at `now`, and those whose rings did not.
+    /// Records the queues whose rings took all frames that they were offered at `now`, and those whose rings took none.
     /// The peer's PFC frames end in the device, so a full ring of a lossless queue counts as a pause of the peer. It
     /// lasts until the ring takes frames, or as long as the longest pause after the last refusal.
     pub fn note_rings(&mut self, taken: ClassSet, refused: ClassSet, now: Ticks) {

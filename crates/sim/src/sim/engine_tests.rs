@@ -272,7 +272,7 @@ fn buffer_is_divided_anew_under_full_load_without_loss_and_within_its_size() {
 fn reloaded(reloads: &str) -> Scenario {
     let text = format!(
         "duration: 600us\nswitches:\n  - name: tor\n    reloads: [{reloads}]\n    config:\n      preset: roce\n      \
-         buffer: {{size: 4MiB}}\n      ports: [{{name: p*, count: 4, speed: 100G, cable: 5m}}]\n\
+         buffer: {{size: 10MiB}}\n      ports: [{{name: p*, count: 4, speed: 100G, cable: 5m}}]\n\
          hosts: [{{name: h*, count: 4, at: tor.p*}}]\n\
          flows: [{{from: [h1, h2], to: h3, dscp: 32}}, {{from: h1, to: h4}}]\n"
     );

@@ -189,7 +189,7 @@ fn of_port(port: PortRef, peer: End, link: &LinkNode, scenario: &Scenario) -> Op
     let switch = &scenario.switches[port.switch];
     let (config, spec) = (&switch.config.switch, &switch.config.switch.ports[port.port]);
     // The group with the least headroom is checked: all groups need the same.
-    let lossless = spec.buffer.groups.iter().enumerate().filter(|(_, group)| group.lossless);
+    let lossless = spec.buffer.groups.iter().enumerate().filter(|(_, group)| group.lossless && !spec.is_absent);
     let (class, group) = lossless.min_by_key(|(_, group)| group.headroom)?;
     let name = format!("{}.{}", switch.name, spec.name);
     if !spec.pfc.is_on() {

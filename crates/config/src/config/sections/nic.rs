@@ -25,6 +25,9 @@ pub fn check(ports: &[Port<'_>], classes: &[Class<'_>; CLASSES], maps: &Maps<'_>
     let priorities: ClassSet = (0..CLASSES).filter(is_stopped).collect();
     for port in ports.iter().filter(|port| port.pfc == PfcMode::Nic) {
         let item = port.item.child("pfc");
+        if queues.is_empty() {
+            item.fail("no class is lossless, so there is no queue to stop; write `pfc: off`");
+        }
         if queues == ClassSet::ALL {
             item.fail("PFC frames need the queue of a lossy class, and all are lossless; write `pfc: software`");
         }

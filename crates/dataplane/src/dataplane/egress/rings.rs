@@ -12,8 +12,8 @@ use crate::sets::{BURST, ClassSet};
 use crate::units::Ticks;
 
 impl<P: Packet> Egress<P> {
-    /// Offers the posted frames to the rings of their queues. Returns whether only full rings of lossless queues took
-    /// none of them: their peer may have paused them. The frames that are left stay posted, in order of their queues,
+    /// Offers the posted frames to the rings of their queues. Returns whether only full rings of lossless queues have
+    /// left some of them: their peer may have paused them. The frames that are left stay posted, in order of their queues,
     /// and their descriptors are last.
     #[inline(never)]
     pub(super) fn offer_by_queue<I: Ports<Pkt = P>>(
@@ -31,17 +31,25 @@ impl<P: Packet> Egress<P> {
             descs.push(desc);
         }
         let (mut taken, mut refused, mut left) = (ClassSet::EMPTY, ClassSet::EMPTY, Descs::new());
+        let mut unfinished = ClassSet::EMPTY;
         for (queue, (packets, descs)) in parts.iter_mut().enumerate().filter(|(_, part)| !part.1.is_empty()) {
             io.tx_queue(number, queue, packets);
             let sent = descs.len() - packets.len();
             self.charges.extend(descs.drain(..sent));
             left.extend(descs.drain(..));
-            let side = if packets.is_empty() { &mut taken } else { &mut refused };
-            side.insert(queue);
+            // A ring that takes some frames is no paused one.
+            match (packets.is_empty(), sent) {
+                (true, _) => taken.insert(queue),
+                (false, 0) => refused.insert(queue),
+                (false, _) => {}
+            }
+            if !packets.is_empty() {
+                unfinished.insert(queue);
+            }
             self.posted.extend(packets.drain(..));
         }
         self.charges.extend(left);
         port.pfc.note_rings(taken, refused, now);
-        (refused - port.pfc.obeyed_queues()).is_empty()
+        (unfinished - port.pfc.obeyed_queues()).is_empty()
     }
 }

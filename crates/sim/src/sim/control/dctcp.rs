@@ -15,13 +15,15 @@ pub struct DctcpSpec {
     /// The window never exceeds this; `None`: the bandwidth-delay product, as in HPCC's comparison. The paper has no
     /// limit.
     pub largest_window: Option<Bytes>,
+    /// The window never falls below that of this rate; `None`: only below `least_frames`.
+    pub least: Option<BitRate>,
     /// Growth of the rate in a round trip without a cut; `None`: that of a window by one frame.
     pub additive: Option<BitRate>,
 }
 
 impl Default for DctcpSpec {
     fn default() -> Self {
-        Self { gain: 1.0 / 16.0, least_frames: 1, largest_window: None, additive: None }
+        Self { gain: 1.0 / 16.0, least_frames: 1, largest_window: None, least: None, additive: None }
     }
 }
 
@@ -58,13 +60,12 @@ impl Dctcp {
         let full = path.bdp_bytes();
         let most = spec.largest_window.map_or(full, |window| window.0.max(1) as f64);
         let frame = path.frame.0 as f64;
-        let growth = |rate: BitRate| rate.0 as f64 / 8e12 * path.base_rtt_ps as f64;
         Self {
             spec: *spec,
             rate,
             base_rtt_ps: path.base_rtt_ps,
             frame,
-            growth: spec.additive.map_or(frame, growth),
+            growth: spec.additive.map_or(frame, |rate| window_of(rate, path.base_rtt_ps)),
             window: full.min(most),
             most,
             alpha: 1.0,
@@ -77,7 +78,8 @@ impl Dctcp {
     }
 
     fn least(&self) -> f64 {
-        (self.frame * f64::from(self.spec.least_frames.max(1))).min(self.most)
+        let of_rate = self.spec.least.map_or(0.0, |rate| window_of(rate, self.base_rtt_ps));
+        (self.frame * f64::from(self.spec.least_frames.max(1))).max(of_rate).min(self.most)
     }
 
     /// Ends a window of data. Equation 1, where F is the share of its frames that were marked:
@@ -95,6 +97,11 @@ impl Dctcp {
             self.window = (self.window + self.growth).min(self.most);
         }
     }
+}
+
+/// Bytes that a flow of `rate` has under way.
+fn window_of(rate: BitRate, rtt_ps: u64) -> f64 {
+    rate.0 as f64 / 8e12 * rtt_ps as f64
 }
 
 impl CongestionControl for Dctcp {

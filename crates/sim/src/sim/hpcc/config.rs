@@ -24,7 +24,7 @@ const LONGEST_US: f64 = 1e9;
 const LATEST_SECONDS: f64 = 1e4;
 const LATEST_NS: u64 = 10_000_000_000_000;
 /// Highest rate of an increase.
-const FASTEST: BitRate = BitRate(800_000_000_000);
+pub(super) const FASTEST: BitRate = BitRate(800_000_000_000);
 /// Most packets that one ACK acknowledges.
 const MOST_UNACKED: u64 = 1024;
 

@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 
-use super::config::{CcMode, Ecn, Settings};
+use super::config::{CcMode, Ecn, FASTEST, Settings};
 use super::flows::FlowLine;
 use super::path::BaseTimes;
 use super::sizes::{self, Given};
@@ -338,7 +338,9 @@ impl<'a> Plan<'a> {
         let settings = self.settings;
         let there = settings.payload_bytes + PUBLISHED_HEADERS + settings.cc_mode.published_notes();
         let here = settings.payload_bytes + overhead(settings) + WIRE_OVERHEAD;
-        BitRate((u128::from(rate.0) * u128::from(here) / u128::from(there)) as u64)
+        let rate = (u128::from(rate.0) * u128::from(here) / u128::from(there)) as u64;
+        // The fastest port that a switch has.
+        BitRate(rate.min(FASTEST.0))
     }
 
     /// The thresholds of a switch: those of its slowest ports, because a queue has the same on every port.

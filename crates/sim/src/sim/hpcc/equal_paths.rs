@@ -61,7 +61,7 @@ impl Choice {
 
 /// The equal paths of a topology, and the routers that stand for its switches.
 pub struct EqualPaths {
-    /// Neighbours of each node in ascending order: there is at most one way to each.
+    /// Neighbours of each node, the last one first: there is at most one way to each.
     neighbours: Vec<Vec<usize>>,
     is_switch: Vec<bool>,
     /// By node of a switch, the nodes behind its ports and its tables.
@@ -79,7 +79,8 @@ impl EqualPaths {
             neighbours[b].push(a);
         }
         for nodes in &mut neighbours {
-            nodes.sort_unstable();
+            // There the order is that of the switches' addresses. Each takes 2 MB, so that the next one lies below.
+            nodes.sort_unstable_by(|one, other| other.cmp(one));
             nodes.dedup();
         }
         let plans = scenario.switches.iter().map(|switch| switch.config.switch.routing.as_ref());
@@ -107,13 +108,15 @@ impl EqualPaths {
             let hops = &toward[node];
             let hash = node_hash(node, [address(src), address(dst), direction.ports]);
             let next = *hops.get(hash as usize % hops.len().max(1))?;
-            if hops.len() > 1 {
-                let (behind, table) = self.switches.get(&node)?;
+            // One switch has no router, and hosts hang at their ports.
+            if let Some((behind, table)) = self.switches.get(&node).filter(|_| next != dst) {
                 // Of links between the same two nodes the last one counts there.
                 let wanted = behind.iter().rposition(|&other| other == next)?;
                 let by_bucket = ports_by_bucket(table, direction.addresses[1]);
                 let wanted = u8::try_from(wanted).ok().filter(|port| by_bucket.contains(port))?;
-                choices.push(Choice { table: table.clone(), by_bucket, wanted });
+                if by_bucket.iter().any(|port| *port != wanted) {
+                    choices.push(Choice { table: table.clone(), by_bucket, wanted });
+                }
             }
             node = next;
         }

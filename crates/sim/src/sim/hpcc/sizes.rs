@@ -47,8 +47,8 @@ const LEAST_ALPHA: i8 = -3;
 
 /// Rate of the first host, with which the others are compared.
 pub fn nic_rate(topology: &Topology) -> Option<BitRate> {
-    let host = topology.hosts().next()?;
-    topology.links.iter().find(|link| link.ends.contains(&host)).map(|link| link.rate)
+    let link_of = |host: usize| topology.links.iter().find(|link| link.ends.contains(&host));
+    topology.hosts().find_map(link_of).map(|link| link.rate)
 }
 
 /// Gives `switch`, whose ports have these `links`, the `rules` and sizes of HPCC's simulator. Lossy classes, which

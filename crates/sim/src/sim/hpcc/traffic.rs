@@ -24,7 +24,7 @@ const FIRST_DSCP: u8 = 48;
 
 /// Adds the flows to the scenario.
 pub(super) fn add_flows(scenario: &mut Scenario, plan: &Plan<'_>, epoch_ns: u64, times: &BaseTimes) {
-    let (settings, mut nodes, rates) = (plan.settings, flow_nodes(plan, epoch_ns), plan.host_rates());
+    let (settings, mut nodes) = (plan.settings, flow_nodes(plan, epoch_ns));
     // The control decides whether ACKs carry notes, and so the path's time.
     let first = control(settings, Nanos(1));
     nodes.iter_mut().for_each(|node| node.control = Some(first));
@@ -32,19 +32,21 @@ pub(super) fn add_flows(scenario: &mut Scenario, plan: &Plan<'_>, epoch_ns: u64,
     let base: Vec<Nanos> = nodes.iter().map(|node| Nanos(paths.of(node).base_rtt_ps.div_ceil(1000))).collect();
     let longest = base.iter().copied().max().unwrap_or(Nanos(0));
     for ((node, own), line) in nodes.iter_mut().zip(base).zip(plan.flows) {
-        let rtt = match (plan.sizes, settings.global_rtt) {
-            (MmuSizes::Holdfast, true) => longest,
-            (MmuSizes::Holdfast, false) => own,
-            (MmuSizes::Hpcc, true) => Nanos(times.longest_ns),
-            (MmuSizes::Hpcc, false) => times.of(line.src, line.dst).map_or(own, |base| Nanos(base.rtt_ns)),
+        let pair = times.of(line.src, line.dst).unwrap_or_default();
+        let (rtt, window) = match (plan.sizes, settings.global_rtt) {
+            (MmuSizes::Hpcc, true) => (Nanos(times.longest_ns), times.most_bdp),
+            (MmuSizes::Hpcc, false) => (Nanos(pair.rtt_ns), pair.bdp()),
+            (MmuSizes::Holdfast, is_global) => {
+                let rtt = if is_global { longest } else { own };
+                (rtt, Bytes((u128::from(node.rate.0) * u128::from(rtt.0) / 8_000_000_000) as u64))
+            }
         };
-        let rate = if plan.sizes == MmuSizes::Hpcc { rates[&line.src] } else { node.rate };
-        let window = Bytes((u128::from(rate.0) * u128::from(rtt.0) / 8_000_000_000) as u64);
         node.control = Some(control(settings, rtt));
         node.base_rtt = Some(rtt);
         node.transport = Some(TransportSpec {
             recovery: if settings.back_to_zero { Recovery::GoBack0 } else { Recovery::GoBackN },
-            ack_every: settings.ack_interval.max(1),
+            // Its receivers acknowledge each packet.
+            ack_every: if plan.sizes == MmuSizes::Hpcc { 1 } else { settings.ack_interval.max(1) },
             window: settings.has_window.then_some(window),
             uncounted: Bytes(if plan.sizes == MmuSizes::Hpcc { overhead(settings) } else { 0 }),
             scales_window: settings.scales_window,
@@ -156,7 +158,7 @@ fn control(settings: &Settings, rtt: Nanos) -> ControlSpec {
             target: settings.target,
             most_stages: settings.most_stages,
             // R_AI T bytes in each round trip.
-            additive: Some(Bytes((settings.rate_ai * rtt.0 / 8_000_000_000).max(1))),
+            additive: Some(Bytes((u128::from(settings.rate_ai) * u128::from(rtt.0) / 8_000_000_000).max(1) as u64)),
             ..HpccSpec::default()
         }),
         CcMode::Timely => ControlSpec::Timely(TimelySpec {
@@ -171,6 +173,7 @@ fn control(settings: &Settings, rtt: Nanos) -> ControlSpec {
         CcMode::Dctcp => ControlSpec::Dctcp(DctcpSpec {
             gain: settings.gain,
             additive: Some(rate(settings.dctcp_rate_ai)),
+            least: Some(rate(settings.rate_min)),
             ..DctcpSpec::default()
         }),
     }
