@@ -1,7 +1,7 @@
 //! The processor that DPDK needs, asked for before any code of a library runs.
 //!
-//! Debian compiles DPDK for x86-64-v2, and its libraries run code of their own before `main`. On an older processor that
-//! would end the program by a signal, without a word.
+//! Debian compiles DPDK for x86-64-v2, and its libraries run code of their own before `main`. On an older processor
+//! that would end the program by a signal, without a word.
 
 use std::arch::is_x86_feature_detected;
 

@@ -78,5 +78,5 @@ fn tests_pass_on_two_lcores() {
 
 #[test]
 fn tests_pass_on_two_lcores_with_joint_ports() {
-    run_again("joint", &["qcn::", "stations::", "telemetry::"]);
+    run_again("joint", &["pfc_nic::", "qcn::", "stations::", "telemetry::"]);
 }

@@ -1,5 +1,5 @@
-//! Flow completion times beside those of HPCC's published simulator, for equal inputs: 64 hosts at four switches of 100G,
-//! four spines of 400G, WebSearch at 50 % and incasts.
+//! Flow completion times beside those of HPCC's published simulator, for equal inputs: 64 hosts at four switches of
+//! 100G, four spines of 400G, WebSearch at 50 % and incasts.
 
 use holdfast::mmu::HpccRules;
 use holdfast::sim;

@@ -276,8 +276,8 @@ impl Ports {
         }
         let Some(mut opened) = self.open(device, port, spec)?.0 else { return Ok(None) };
         opened.start().map_err(RunError::at_port(&spec.name))?;
-        // Before the port is in use; what comes of it is published at the next look at the devices. One that obeys PFC by
-        // itself does so since its start, and turning PAUSE off would end that.
+        // Before the port is in use; what comes of it is published at the next look at the devices. One that obeys PFC
+        // by itself does so since its start, and turning PAUSE off would end that.
         if opened.class_pfc().is_none() {
             let _ = settle(&mut Asked::new(Some(&opened)));
         }

@@ -172,7 +172,7 @@ mod tests {
         };
         let slow = async {
             let mut ticks = every(period);
-            for _ in 0..20 {
+            for _ in 0..40 {
                 ticks.tick().await;
                 std::thread::sleep(period * 3);
             }
@@ -181,6 +181,7 @@ mod tests {
             tokio::task::spawn_local(other);
             slow.await;
         }));
-        assert!(turns.get() >= 10, "{} turns of the other task", turns.get());
+        // One that makes up for its late ticks leaves a single turn, and a busy machine few.
+        assert!(turns.get() >= 3, "{} turns of the other task", turns.get());
     }
 }

@@ -13,8 +13,8 @@ use crate::units::Ticks;
 
 impl<P: Packet> Egress<P> {
     /// Offers the posted frames to the rings of their queues. Returns whether only full rings of lossless queues have
-    /// left some of them: their peer may have paused them. The frames that are left stay posted, in order of their queues,
-    /// and their descriptors are last.
+    /// left some of them: their peer may have paused them. The frames that are left stay posted, in order of their
+    /// queues, and their descriptors are last.
     #[inline(never)]
     pub(super) fn offer_by_queue<I: Ports<Pkt = P>>(
         &mut self,

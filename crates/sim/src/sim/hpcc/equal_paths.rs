@@ -1,8 +1,8 @@
 //! The choice among equal paths that HPCC's simulator makes (`CalculateRoute` of third.cc, `SwitchNode::GetOutDev`).
 //!
 //! Its switches hash addresses and ports, with the number of the node as the seed, and take the next hop of that place
-//! in the order in which a walk from the destination finds them. Holdfast's routers hash other fields. So each flow gets
-//! the UDP source ports with which they choose the same links. The seed of a run changes no path, as there.
+//! in the order in which a walk from the destination finds them. Holdfast's routers hash other fields. So each flow
+//! gets the UDP source ports with which they choose the same links. The seed of a run changes no path, as there.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::Ipv4Addr;
@@ -110,7 +110,7 @@ impl EqualPaths {
             let next = *hops.get(hash as usize % hops.len().max(1))?;
             // One switch has no router, and hosts hang at their ports.
             if let Some((behind, table)) = self.switches.get(&node).filter(|_| next != dst) {
-                // Of links between the same two nodes the last one counts there.
+                // The last one of several links between two nodes counts there.
                 let wanted = behind.iter().rposition(|&other| other == next)?;
                 let by_bucket = ports_by_bucket(table, direction.addresses[1]);
                 let wanted = u8::try_from(wanted).ok().filter(|port| by_bucket.contains(port))?;
@@ -156,7 +156,7 @@ fn ports_by_bucket(table: &RouteTable, address: Ipv4Addr) -> Vec<u8> {
 /// The address of a node there.
 fn address(node: usize) -> u32 {
     let node = node as u32;
-    0x0b00_0001 + (node / 256 << 16) + (node % 256 << 8)
+    0x0b00_0001 + ((node / 256) << 16) + ((node % 256) << 8)
 }
 
 /// The hash of the switch `node`: MurmurHash3 for 32 bits of three words, with the node as the seed.

@@ -37,7 +37,7 @@ impl BaseTimes {
     /// Returns the times from hosts to the destinations `to`.
     pub fn new(topology: &Topology, to: &HashSet<usize>, payload_bytes: u64) -> Self {
         let mut links = vec![BTreeMap::new(); topology.is_switch.len()];
-        // Of links between the same two nodes the last one counts there.
+        // The last one of several links between two nodes counts there.
         for link in &topology.links {
             let [a, b] = link.ends;
             links[a].insert(b, link);

@@ -30,7 +30,7 @@ impl MmuSizes {
 /// A buffer of so many cells of 64 bytes is refused.
 const LARGE_MIB: u64 = 16_384;
 
-/// What the inputs say of all switches.
+/// The inputs that hold for all switches.
 #[derive(Debug, Clone, Copy)]
 pub struct Given {
     /// Rate of the hosts.

@@ -18,8 +18,8 @@ const CASES: &[(&str, &str, &str)] = &[
     ("1ms", "20s", "x.yaml:1:11: duration: `20s` is out of range; write from 1us to 10s"),
     (
         "{name: a, ",
-        "{name: a, reloads: [{at: 1us, set: {ports: [{name: up, speed: 40G}]}}], ",
-        "x.yaml:3:40: switches[0].reloads[0].set: up: speed: 100G -> 40G: a simulated switch does not take it while it \
+        "{name: a, reloads: [{at: 1us, set: {ports: [{name: up, speed: 25G}]}}], ",
+        "x.yaml:3:40: switches[0].reloads[0].set: up: speed: 40G -> 25G: a simulated switch does not take it while it \
          runs; remove it",
     ),
     (
