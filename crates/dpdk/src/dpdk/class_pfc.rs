@@ -86,7 +86,7 @@ pub(super) trait ClassPauses {
     fn set(&mut self, priority: u8, mode: u32) -> Result<(), i32>;
 }
 
-/// The result of [`obey`].
+/// The result of `obey`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClassPfc {
     /// The device reads back that it obeys, and generates no PFC.
