@@ -52,9 +52,10 @@ struct Choice {
 }
 
 impl Choice {
-    fn is_made_with(&self, [src, dst]: [Ipv4Addr; 2], source_port: u16) -> bool {
+    fn is_made_with(&self, addresses: [Ipv4Addr; 2], source_port: u16) -> bool {
+        let [src, dst] = addresses.map(u32::from);
         let ports = u32::from(source_port) << 16 | u32::from(ROCE_PORT);
-        let hash = self.table.hash.v4(src.into(), dst.into(), UDP, ports);
+        let hash = self.table.hash.v4(src, dst, UDP, ports);
         self.by_bucket[hash as usize & (self.by_bucket.len() - 1)] == self.wanted
     }
 }
